@@ -40,7 +40,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)
         planned.words =
             "computed by the shim on BF16 units, if the processor has them and they are faster for all of its sizes; "
-            "else as called";
+            "otherwise as called";
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,25 +23,15 @@ struct GpuCheckOptions {
     std::string python = "python3", output, libraries;
 };
 
-/// Returns the path of the program. It is in the same folder as this command, in libexec of an installation, or in
-/// the build folder.
-std::string find_program() {
-    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
-    std::error_code error;
-    for (const char* folder : {".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}) {
-        const std::filesystem::path candidate = here / folder / "gpu-check";
-        if (std::filesystem::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
-    }
-    return {};
-}
-
 int gpu_check(const GpuCheckOptions& options) {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) {
         say("gpu-check", library.problem);
         return exit_code::usage;
     }
-    const std::string program = find_program();
+    // It is in the same folder as this command, in libexec of an installation, or in the build folder.
+    const std::string program =
+        find_installed({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
     if (program.empty()) {
         say("gpu-check",
             "the program libexec/fp32shim/gpu-check is missing from this installation; install all of fp32shim");

@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,22 +23,17 @@ struct KernelOptions {
     bool user = false;
 };
 
-std::filesystem::path folder_of_command() { return std::filesystem::path(own_program()).parent_path(); }
-
 /// Returns the words by which Python runs the module. Outside of a wheel, it is a file that Python does not search
 /// for.
 std::vector<std::string> module_words() {
-    std::error_code error;
-    const auto file = (folder_of_command() / "../share/fp32shim/python/fp32shim/kernel.py").lexically_normal();
-    if (std::filesystem::is_regular_file(file, error)) return {file.string()};
-    return {"-m", "fp32shim.kernel"};
+    const std::string file = find_installed({"../share/fp32shim/python/fp32shim"}, "kernel.py");
+    return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};
 }
 
 /// Returns the Python beside the command, which belongs to the same environment, or else the name `python3`.
 std::string default_python() {
-    std::error_code error;
-    const auto file = folder_of_command() / "python3";
-    return std::filesystem::exists(file, error) ? file.string() : "python3";
+    const std::string file = find_installed({"."}, "python3");
+    return file.empty() ? "python3" : file;
 }
 
 int kernel(const KernelOptions& options) {

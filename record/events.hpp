@@ -1,4 +1,4 @@
-// Events of a decision log. docs/log-format.md describes every key.
+// Events of a decision log. docs/schema.md describes every key.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Prints each reason for which tests were skipped, with their number, from ctest's log of a run.
 
-    tests/skips.py build/Testing/Temporary/LastTest.log
+    tests/skips.py build/Testing/Temporary/LastTest.log [DECIDED]
 
-ctest shows a test's output only if the test fails, but users should also learn about skipped parts.
+ctest shows a test's output only if the test fails, but users should also learn about skipped parts. DECIDED is a file of
+regular expressions, one in a line, for reasons that somebody has decided to accept. With it, any other reason is an error.
 """
 
 import collections
@@ -27,7 +28,8 @@ def skips(log):
             yield name.partition(".")[0], 1, reason
 
 
-def main(path):
+def main(path, decided=None):
+    """Returns the exit status: 1 if `decided` is given and parts were skipped for a reason that no line of it matches."""
     with open(path, encoding="utf-8", errors="replace") as text:
         found = collections.Counter()
         for name, count, reason in skips(text.read()):
@@ -36,7 +38,15 @@ def main(path):
         print(f"SKIPPED [{count}] {name}: {reason}")
     if found:
         print(f"{sum(found.values())} parts of tests were skipped, for {len({reason for _, reason in found})} reasons")
+    if decided is None:
+        return 0
+    with open(decided, encoding="utf-8") as text:
+        accepted = [line.strip() for line in text if line.strip() and not line.startswith("#")]
+    undecided = {reason for _, reason in found if not any(re.fullmatch(pattern, reason) for pattern in accepted)}
+    for reason in sorted(undecided):
+        print(f"Parts of tests were skipped for a reason that {decided} does not accept: {reason}")
+    return 1 if undecided else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main(*sys.argv[1:]))

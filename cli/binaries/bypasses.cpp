@@ -108,14 +108,15 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
     const HalfProducts found = count_half_products(path);
     if (found == HalfProducts()) return;
     const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
-    bypasses.push_back({.name = std::string(half_code_name),
-                        .title = "code for BF16 or FP16",
-                        .object = path,
-                        .device = "cpu",
-                        .message = fmt::format(
-                            "holds instructions that multiply in a lower format ({}{}{}); nothing tells if they ran",
-                            bf16, bf16.empty() || fp16.empty() ? "" : ", ", fp16),
-                        .remedy = {}});
+    bypasses.push_back(
+        {.name = std::string(half_code_name),
+         .title = "code for BF16 or FP16",
+         .object = path,
+         .device = "cpu",
+         .message =
+             fmt::format("holds instructions that multiply in a lower format ({}{}{}); nobody knows whether they ran",
+                         bf16, bf16.empty() || fp16.empty() ? "" : ", ", fp16),
+         .remedy = {}});
 }
 
 }  // namespace

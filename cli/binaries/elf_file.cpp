@@ -220,27 +220,59 @@ std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
+/// Returns the symbols and names of the first section of a type (SHT_…).
+SymbolTable read_symbols(const FileBytes& file, const std::vector<Elf64_Shdr>& sections, std::uint32_t type) {
+    for (const Elf64_Shdr& section : sections) {
+        if (section.sh_type != type || section.sh_link >= sections.size()) continue;
+        const Elf64_Shdr& text = sections[section.sh_link];
+        return {file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym)),
+                file.array<char>(text.sh_offset, text.sh_size)};
+    }
+    return {};
+}
+
 /// Adds functions that are not exported to `result`. They come from the full symbol table (.symtab), which strip
 /// removes.
 void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
-    const auto sections = read_sections(file, header);
-    for (const Elf64_Shdr& section : sections) {
-        if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
-        const Elf64_Shdr& text = sections[section.sh_link];
-        const Names names(file.array<char>(text.sh_offset, text.sh_size));
-        for (const auto& symbol : file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
-            // Labels and file names in the table cannot be called.
-            const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
-            if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
-            const std::string_view name = names.at(symbol.st_name);
-            const auto is_same = [&](const auto& known) { return known.name == name; };
-            if (name.empty() || !wanted(name) || std::any_of(result.exports.begin(), result.exports.end(), is_same) ||
-                std::find(result.hidden.begin(), result.hidden.end(), name) != result.hidden.end()) {
-                continue;
-            }
-            result.hidden.emplace_back(name);
-        }
+    SymbolTable table = read_symbols(file, read_sections(file, header), SHT_SYMTAB);
+    const Names names(std::move(table.names));
+    for (const Elf64_Sym& symbol : table.symbols) {
+        // Labels and file names in the table cannot be called.
+        const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
+        if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
+        const std::string_view name = names.at(symbol.st_name);
+        const auto is_same = [&](const auto& known) { return known.name == name; };
+        if (name.empty() || !wanted(name) || std::any_of(result.exports.begin(), result.exports.end(), is_same) ||
+            std::find(result.hidden.begin(), result.hidden.end(), name) != result.hidden.end())
+            continue;
+        result.hidden.emplace_back(name);
     }
+}
+
+/// Visits the bytes of those sections for which `is_wanted(section, its name)` is true; in a file without sections,
+/// of those loaded segments that have all `segment_flags`. Each piece goes on for `overlap` bytes into the next one.
+template <class IsWanted>
+void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
+                 std::uint32_t segment_flags, std::size_t overlap, const CodeVisitor& visit) {
+    const auto visit_part = [&](std::uint64_t offset, std::uint64_t size) {
+        constexpr std::uint64_t chunk = 8U << 20;
+        if (offset >= file.size()) return;
+        const std::uint64_t end = offset + std::min(size, file.size() - offset);
+        for (; offset < end; offset += chunk) {
+            const auto bytes = file.array<std::uint8_t>(offset, std::min(end - offset, chunk + overlap));
+            if (bytes.empty()) return;
+            visit(bytes, std::min<std::size_t>(bytes.size(), chunk), offset);
+        }
+    };
+    const auto sections = read_sections(file, header);
+    const auto text = header.e_shstrndx < sections.size() ? sections[header.e_shstrndx] : Elf64_Shdr{};
+    const Names names(file.array<char>(text.sh_offset, text.sh_size));
+    for (const Elf64_Shdr& section : sections)
+        if (is_wanted(section, names.at(section.sh_name))) visit_part(section.sh_offset, section.sh_size);
+    if (!sections.empty()) return;
+    for (const Elf64_Phdr& segment : read_segments(file, header))
+        if (segment.p_type == PT_LOAD && (segment.p_flags & segment_flags) == segment_flags)
+            visit_part(segment.p_offset, segment.p_filesz);
 }
 
 std::optional<Elf64_Ehdr> read_header(const FileBytes& file) {
@@ -291,16 +323,7 @@ SymbolTables read_symbol_tables(const std::string& path) {
     const auto header = read_header(file);
     if (!header || !is_of_this_machine(*header)) return {};
     const auto sections = read_sections(file, *header);
-    const auto read = [&](std::uint32_t type) {
-        for (const Elf64_Shdr& section : sections) {
-            if (section.sh_type != type || section.sh_link >= sections.size()) continue;
-            const Elf64_Shdr& text = sections[section.sh_link];
-            return SymbolTable{file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym)),
-                               file.array<char>(text.sh_offset, text.sh_size)};
-        }
-        return SymbolTable{};
-    };
-    SymbolTables tables{read(SHT_DYNSYM), read(SHT_SYMTAB)};
+    SymbolTables tables{read_symbols(file, sections, SHT_DYNSYM), read_symbols(file, sections, SHT_SYMTAB)};
     if (!sections.empty()) return tables;
     // A file without sections still has the parts that the loader needs.
     const DynamicFile dynamic(file, *header);
@@ -316,69 +339,43 @@ std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path) 
     return find_build_id(file, *header);
 }
 
+std::vector<std::byte> read_program_headers(const std::string& path) {
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header || !system::has_own_layout(*header) || header->e_phentsize != sizeof(Elf64_Phdr)) return {};
+    const std::uint64_t size = header->e_phnum * sizeof(Elf64_Phdr);
+    const auto bytes = file.array<std::byte>(header->e_phoff, size);
+    return bytes.size() == size ? bytes : std::vector<std::byte>();
+}
+
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers) {
-    constexpr std::uint64_t chunk = 8U << 20;
     Markers found;
-    std::size_t longest = 1;
-    for (const std::string_view marker : markers) longest = std::max(longest, marker.size());
     const FileBytes file(path);
     const auto header = read_header(file);
     if (!header || !system::has_own_layout(*header)) return found;
-    const auto scan = [&](std::uint64_t offset, std::uint64_t size) {
-        if (offset >= file.size()) return;
-        const std::uint64_t end = offset + std::min(size, file.size() - offset);
-        while (offset < end) {
-            const auto bytes = file.array<char>(offset, std::min(end - offset, chunk + longest - 1));
-            if (bytes.empty()) return;
-            for (const std::string_view marker : markers) {
-                if (!found.contains(marker) &&
-                    memmem(bytes.data(), bytes.size(), marker.data(), marker.size()) != nullptr)
-                    found.insert(marker);
-            }
-            offset += chunk;  // pieces overlap, so that a marker across their border is found
-        }
+    const auto is_wanted = [](const Elf64_Shdr& section, std::string_view name) {
+        const bool is_code = (section.sh_flags & SHF_EXECINSTR) != 0 || name.starts_with(".nv");
+        return !is_code && (section.sh_type == SHT_PROGBITS || section.sh_type == SHT_STRTAB);
     };
-    const auto sections = read_sections(file, *header);
-    const Names names(header->e_shstrndx < sections.size() ? file.array<char>(sections[header->e_shstrndx].sh_offset,
-                                                                              sections[header->e_shstrndx].sh_size)
-                                                           : std::vector<char>());
-    for (const Elf64_Shdr& section : sections) {
-        const std::string_view name = names.at(section.sh_name);
-        const bool is_text = (section.sh_flags & SHF_EXECINSTR) != 0 || name.starts_with(".nv");
-        if (!is_text && (section.sh_type == SHT_PROGBITS || section.sh_type == SHT_STRTAB)) {
-            scan(section.sh_offset, section.sh_size);
-        }
-    }
-    if (!sections.empty()) return found;
-    for (const Elf64_Phdr& segment : read_segments(file, *header)) {
-        if (segment.p_type == PT_LOAD) scan(segment.p_offset, segment.p_filesz);
-    }
+    std::size_t longest = 1;
+    for (const std::string_view marker : markers) longest = std::max(longest, marker.size());
+    visit_parts(file, *header, is_wanted, 0, longest - 1, [&](std::span<const std::uint8_t> piece, auto, auto) {
+        for (const std::string_view marker : markers)
+            if (!found.contains(marker) &&
+                memmem(piece.data(), piece.size(), marker.data(), marker.size()) != nullptr)
+                found.insert(marker);
+    });
     return found;
 }
 
 void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit) {
-    constexpr std::uint64_t chunk = 8U << 20;
     const FileBytes file(path);
     const auto header = read_header(file);
     if (!header || !is_of_this_machine(*header)) return;
-    const auto pass_on = [&](std::uint64_t offset, std::uint64_t size) {
-        if (offset >= file.size()) return;
-        const std::uint64_t end = offset + std::min(size, file.size() - offset);
-        for (; offset < end; offset += chunk) {
-            const auto bytes = file.array<std::uint8_t>(offset, std::min(end - offset, chunk + overlap));
-            if (bytes.empty()) return;
-            visit(bytes, std::min<std::size_t>(bytes.size(), chunk), offset);
-        }
+    const auto is_wanted = [](const Elf64_Shdr& section, std::string_view) {
+        return (section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type != SHT_NOBITS;
     };
-    const auto sections = read_sections(file, *header);
-    for (const Elf64_Shdr& section : sections) {
-        if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type != SHT_NOBITS)
-            pass_on(section.sh_offset, section.sh_size);
-    }
-    if (!sections.empty()) return;
-    for (const Elf64_Phdr& segment : read_segments(file, *header)) {
-        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) pass_on(segment.p_offset, segment.p_filesz);
-    }
+    visit_parts(file, *header, is_wanted, PF_X, overlap, visit);
 }
 
 }  // namespace fp32shim::cli

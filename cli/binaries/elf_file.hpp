@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -61,6 +62,9 @@ SymbolTables read_symbol_tables(const std::string& path);
 /// Reads the build id of a file; empty if it has none. Returns nullopt if the file cannot be opened or is not an ELF
 /// file for this architecture.
 std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path);
+
+/// Returns the program headers of a file as they are in it; empty if it has none that can be read.
+std::vector<std::byte> read_program_headers(const std::string& path);
 
 /// Texts found in a file.
 using Markers = std::set<std::string_view>;

@@ -13,8 +13,8 @@ constexpr std::string_view jax_highest =
     "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX)";
 constexpr std::string_view xla_on_cublas =
     "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX), and "
-    "XLA_FLAGS=--xla_gpu_enable_triton_gemm=false, by which products go to cuBLAS; run --pin sees to both, where the "
-    "program does not say otherwise";
+    "XLA_FLAGS=--xla_gpu_enable_triton_gemm=false, by which products go to cuBLAS; run --pin sets both, unless "
+    "the program says otherwise";
 constexpr std::string_view programs_own = "the program's own setting";
 constexpr std::string_view brought_along = "runs kernels that programs bring along, without calling a BLAS function";
 
@@ -27,8 +27,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libdnnl.", "libmkldnn."},
          .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
                     "and matrix products after torch's own `medium`)",
-         .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records what it "
-                   "tells of its products",
+         .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records "
+                   "its products",
          .pins = record::pin_onednn,
          // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
          // (`is_bf32`).
@@ -87,13 +87,13 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "ncnn",
          .markers = {"gemm will use load-time value"},
          .files = {"libncnn."},
-         .message = "multiplies with its own kernels, by default at FP16 where the processor can"},
+         .message = "multiplies with its own kernels, by default at FP16 if the processor has it"},
         // Measured with 2026.4: softmax(q k) v is one node of its own code, with brgemm kernels of its oneDNN, which
         // print no lines, and its INFERENCE_PRECISION_HINT was bf16 on a processor with avx512_bf16.
         {.name = "OpenVINO",
          .markers = {"N2ov9intel_cpu9BrgemmCPUE"},
          .files = {"libopenvino_intel_cpu_plugin."},
-         .message = "multiplies in code that it makes itself (attention), by default at BF16 where the processor can",
+         .message = "multiplies in code that it makes itself (attention), by default at BF16 if the processor has it",
          .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
         // Its tensors and the loops over them have one type, float (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
         {.name = "dlib",

@@ -75,6 +75,16 @@ std::string own_program() {
     return name == 0 ? "" : std::filesystem::canonical(reinterpret_cast<const char*>(name), error).string();
 }
 
+std::string find_installed(std::initializer_list<const char*> folders, const char* name) {
+    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
+    std::error_code error;
+    for (const char* folder : folders) {
+        const std::filesystem::path candidate = here / folder / name;
+        if (std::filesystem::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
+    }
+    return {};
+}
+
 bool is_elf(const std::string& path) {
     char magic[SELFMAG] = {};
     std::ifstream(path).read(magic, sizeof magic);

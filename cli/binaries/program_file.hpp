@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "record/inspect_program.hpp"
@@ -24,6 +25,10 @@ ProgramFile find_program(const std::string& name, const char* path_variable);
 /// Returns the path of this command's file; without /proc, derives it from the name with which it was started. Empty
 /// on failure.
 std::string own_program();
+
+/// Returns the first regular file of this name in `folders`, which are relative to that of this command or absolute;
+/// empty if there is none.
+std::string find_installed(std::initializer_list<const char*> folders, const char* name);
 
 /// Returns true for an ELF file of any architecture.
 bool is_elf(const std::string& path);

@@ -1,35 +1,18 @@
 #include "cli/binaries/recorded_file.hpp"
 
-#include <elf.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <ios>
 
+#include "cli/binaries/elf_file.hpp"
 #include "record/format/file_state.hpp"
 #include "record/format/format.hpp"
-#include "system/elf.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-using record::format::FactHash, record::format::FileState, record::format::layout_hash;
-
-/// Returns the hash of the file's program headers; unknown if it has none that can be read.
-FactHash<2> layout_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    Elf64_Ehdr header{};
-    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) || !system::is_elf(header) ||
-        !system::has_own_layout(header) || header.e_phentsize != sizeof(Elf64_Phdr))
-        return {};
-    std::vector<std::byte> headers(header.e_phnum * sizeof(Elf64_Phdr));
-    file.seekg(static_cast<std::streamoff>(header.e_phoff));
-    if (!file.read(reinterpret_cast<char*>(headers.data()), static_cast<std::streamsize>(headers.size()))) return {};
-    return layout_hash(headers);
-}
+using record::format::FileState;
 
 /// Returns the last change of a file. Programs that install files set the time of modification to an older one, but
 /// none can set the time of the change.
@@ -46,7 +29,8 @@ std::string why_another_file(const record::RecordedObject& object, std::vector<s
     if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";
     FileState now;
     now.take(status);
-    now.layout = layout_of(object.path);
+    if (const auto headers = read_program_headers(object.path); !headers.empty())
+        now.layout = record::format::layout_hash(headers);
     const FileState& then = object.file;
     if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
         return "is a different file now";

@@ -8,16 +8,21 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/files/own_files.hpp"
-#include "cli/output/json.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bypass, name, title, object, device, message, remedy, pins, is_float32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LookedUp, cublas, kernels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScannedFile, build_id, bypasses, looked_up)
+
 namespace {
 
 /// Smaller files are scanned faster than a result is found.
@@ -81,7 +86,7 @@ OwnFolder cache_folder(bool makes) {
 /// Result of an earlier scan of one file, as a JSON file of the cache.
 class KeptResult {
   public:
-    explicit KeptResult(const std::string& path) : object_(path) {
+    explicit KeptResult(const std::string& path) {
         const std::string state = state_text(path, smallest_kept_size);
         if (state.empty() || program_text().empty()) return;
         key_ = state + " by " + program_text();
@@ -93,19 +98,13 @@ class KeptResult {
         if (name_.empty()) return std::nullopt;
         const OwnFolder folder = cache_folder(false);
         if (!folder.is_open()) return std::nullopt;
-        const Json json = Json::parse(folder.read(name_, most_result_bytes).text, nullptr, false);
-        if (!json.is_object()) return std::nullopt;
         try {
-            if (json.at("key") != key_) return std::nullopt;
-            ScannedFile file{json.at("build_id"), {}, {json.at("looks_up_cublas"), json.at("launches_kernels")}};
-            for (const Json& bypass : json.at("bypasses"))
-                file.bypasses.push_back({bypass.at("name"), bypass.at("title"), object_, bypass.at("device"),
-                                         bypass.at("message"), bypass.at("remedy"), bypass.at("pins"),
-                                         bypass.at("is_float32")});
-            return file;
-        } catch (const Json::exception&) {
-            return std::nullopt;
+            const auto json = nlohmann::json::parse(folder.read(name_, most_result_bytes).text);
+            if (json.at("key") == key_) return json.at("found").get<ScannedFile>();
+        } catch (const nlohmann::json::exception&) {
+            // The result is damaged.
         }
+        return std::nullopt;
     }
 
     void write(const ScannedFile& file) const {
@@ -113,20 +112,9 @@ class KeptResult {
         const OwnFolder folder = cache_folder(true);
         std::uint64_t number = 0;
         if (!folder.is_open() || getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) return;
-        Json json = {{"key", key_},
-                     {"build_id", file.build_id},
-                     {"looks_up_cublas", file.looked_up.cublas},
-                     {"launches_kernels", file.looked_up.kernels},
-                     {"bypasses", Json::array()}};
-        for (const Bypass& bypass : file.bypasses)
-            json["bypasses"].push_back({{"name", bypass.name},
-                                        {"title", bypass.title},
-                                        {"device", bypass.device},
-                                        {"message", bypass.message},
-                                        {"remedy", bypass.remedy},
-                                        {"pins", bypass.pins},
-                                        {"is_float32", bypass.is_float32}});
-        folder.write(name_, fmt::format("{}.{:016x}", name_, number), dumped(json, -1));
+        const nlohmann::json json = {{"key", key_}, {"found", file}};
+        folder.write(name_, fmt::format("{}.{:016x}", name_, number),
+                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         remove_old(folder);
     }
 
@@ -137,7 +125,6 @@ class KeptResult {
         for (std::size_t i = 0; i < all.size() - most_results / 2; ++i) folder.remove(all[i].name);
     }
 
-    std::string object_;
     std::string name_;  ///< empty: nothing is kept
     std::string key_;
 };

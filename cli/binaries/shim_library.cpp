@@ -36,12 +36,9 @@ ShimLibrary checked(std::filesystem::path path) {
 ShimLibrary find_shim_library() {
     const char* chosen = std::getenv("FP32SHIM_LIBRARY");
     if (chosen != nullptr && *chosen != '\0') return checked(chosen);
-    std::error_code error;
+    const std::string found = find_installed({".", FP32SHIM_INSTALL_LIBDIR, "../lib"}, "libfp32shim.so");
+    if (!found.empty()) return checked(found);
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
-    for (const char* folder : {".", FP32SHIM_INSTALL_LIBDIR, "../lib"}) {
-        const std::filesystem::path candidate = here / folder / "libfp32shim.so";
-        if (std::filesystem::is_regular_file(candidate, error)) return checked(candidate);
-    }
     return {{},
             "libfp32shim.so is neither beside this program nor in " +
                 policy::quoted_path((here / "../lib").lexically_normal().string()) +

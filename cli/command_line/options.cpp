@@ -133,35 +133,38 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& valu
     return app.add_option(name, value, description)->type_name("SIZE")->transform(CLI::Validator(read, ""));
 }
 
+namespace {
+
+/// Adds an option whose value is a number that `is_allowed` accepts.
+template <class Number, class IsAllowed>
+CLI::Option* add_checked(CLI::App& app, const std::string& name, Number& value, const std::string& description,
+                         const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
+    return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
+        const auto number = parse_number<Number>(text);
+        return number && is_allowed(*number) ? std::string()
+                                             : fmt::format("found {}; allowed: {}", policy::in_quotes(text), allowed);
+    });
+}
+
+}  // namespace
+
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
                        const std::string& description) {
-    return app.add_option(name, value, description)->type_name("COUNT")->check([lowest](const std::string& text) {
-        const auto count = parse_number<std::int64_t>(text);
-        return count && *count >= lowest
-                   ? std::string()
-                   : fmt::format("found {}; allowed: a whole number from {}", policy::in_quotes(text), lowest);
-    });
+    return add_checked(app, name, value, description, "COUNT", fmt::format("a whole number from {}", lowest),
+                       [lowest](std::int64_t count) { return count >= lowest; });
 }
 
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
                          const std::string& description) {
     static constexpr double highest = 86400;
-    return app.add_option(name, value, description)->type_name("SECONDS")->check([lowest](const std::string& text) {
-        const auto seconds = parse_number<double>(text);
-        return seconds && *seconds >= lowest && *seconds <= highest
-                   ? std::string()
-                   : fmt::format("found {}; allowed: seconds from {} to {}", policy::in_quotes(text), lowest,
-                                 highest);
-    });
+    return add_checked(app, name, value, description, "SECONDS",
+                       fmt::format("seconds from {} to {}", lowest, highest),
+                       [lowest](double seconds) { return seconds >= lowest && seconds <= highest; });
 }
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description) {
-    return app.add_option(name, value, description)->type_name("NUMBER")->check([](const std::string& text) {
-        const auto number = parse_number<double>(text);
-        return number && *number >= 0 && std::isfinite(*number)
-                   ? std::string()
-                   : fmt::format("found {}; allowed: a number from 0, such as 1e-3", policy::in_quotes(text));
-    });
+    return add_checked(app, name, value, description, "NUMBER", "a number from 0, such as 1e-3",
+                       [](double number) { return number >= 0 && std::isfinite(number); });
 }
 
 std::optional<std::int32_t> process_id(const std::string& word) {

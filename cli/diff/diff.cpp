@@ -1,4 +1,5 @@
-// fp32shim diff: finds the first product of two runs whose results differ, and how the differences grow after it.
+// fp32shim diff: compares two runs. It shows which calls, times and precisions changed and, where the recordings have
+// fingerprints, the first product whose results differ, and how the differences grow after it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/diff/changes.hpp"
 #include "cli/diff/outcome.hpp"
 #include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
@@ -27,7 +29,9 @@ namespace {
 struct DiffFormat;
 
 struct DiffOptions {
-    std::string a, b, output;
+    std::string a, b, output, sort = "time";
+    std::vector<std::string> by;
+    Filter filter;
     const DiffFormat* format = nullptr;
     double bound = 1e-3;
     std::int64_t top = 20;
@@ -49,7 +53,7 @@ constexpr DiffFormat formats[] = {
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},
     {"html", ".html",
      [](const DiffOutcome& outcome, const Problems& problems, const DiffOptions&) {
-         return results_page(outcome, problems);
+         return diff_page(outcome, problems);
      }},
 };
 
@@ -71,7 +75,7 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
             ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))
             : fmt::format(
                   "{} without fingerprints; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
-                  counted(side.calls, "call"));
+                  counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;
 }
@@ -110,33 +114,41 @@ void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
 
 int diff(DiffOptions& options) {
     if (options.format == nullptr) options.format = format_for(options.output, std::span<const DiffFormat>(formats));
+    if (const std::string problem = options.filter.read(); !problem.empty()) {
+        say("diff", problem);
+        return exit_code::usage;
+    }
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
     ProductKinds kinds;
     NativeLocations locations;
     std::vector<ReadingProblem> problems;
-    const ResultsOfSide a = read_results(paths_a.paths, kinds, locations, problems);
-    const ResultsOfSide b = read_results(paths_b.paths, kinds, locations, problems);
-    if (a.recordings == 0 || b.recordings == 0) {
+    const Grouping grouping = parse_grouping(options.by);
+    const WantedResults wanted{options.filter, grouping.by_call_site};
+    const ResultsOfSide a = read_results(paths_a.paths, wanted, kinds, locations, problems);
+    const ResultsOfSide b = read_results(paths_b.paths, wanted, kinds, locations, problems);
+    if (a.calls.processes().empty() || b.calls.processes().empty()) {
         print_problems("diff", problems);
         return exit_code::usage;
-    }
-    const bool lacks_a = warn_no_fingerprints(options.a, a), lacks_b = warn_no_fingerprints(options.b, b);
-    if (lacks_a || lacks_b) {
-        print_problems("diff", problems);
-        return exit_code::inconclusive;
     }
     const PairedResults paired = pair_results(a, b, problems);
     const bool is_damaged = print_problems("diff", problems);
     const ResultSummary summary = summary_of(a, b, paired.pairs, options.bound);
-    const DiffOutcome outcome{a, b, paired, summary, options.bound};
+    const Changes changes = changes_of(a, b, grouping, parse_row_order(options.sort));
+    const DiffOutcome outcome{a, b, paired, summary, changes, options.bound};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
     }
+    for (const ResultsOfSide* const side : {&a, &b})
+        if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();
+            rounded > 0 && options.filter.looks_at_sizes())
+            say("diff", folded_text(rounded));
+    const bool lacks_a = warn_no_fingerprints(options.a, a), lacks_b = warn_no_fingerprints(options.b, b);
+    if (lacks_a || lacks_b) return exit_code::inconclusive;
     warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);
     warn_not_lowered(options.b, b, &ResultPair::b, paired.pairs);
     if (paired.pairs.empty()) {
@@ -154,13 +166,17 @@ Action define_diff(CLI::App& app) {
     app.add_option("B", options->b, "The same for another run")->type_name("FILE")->required();
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; default: 0.001");
+    add_choices(app, "--by", options->by, all_grouping_words(false),
+                "Show the calls of decisions that have this in common; default: where, scope and function");
+    add_choice(app, "--sort", options->sort, row_order_words, "Show the largest change of this first; default: time");
     add_format(app, options->format, std::span<const DiffFormat>(formats));
     options->format = nullptr;  // the name of the output tells it, unless an option does
     add_output(app, options->output)
         ->description(
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "
             ".json chooses the format");
-    add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");
+    add_count(app, "--top", options->top, 0, "Rows of each table of groups; 0: all");
+    options->filter.declare(app);
     return [options] { return diff(*options); };
 }
 

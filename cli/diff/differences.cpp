@@ -8,7 +8,6 @@ namespace fp32shim::cli {
 
 record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
     if (process != process_) {
-        piece_.clear();
         if (readers_[process_] != nullptr) readers_[process_]->release_memory();
         process_ = process;
     }
@@ -22,20 +21,10 @@ record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
 }
 
 record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
-    constexpr std::size_t size = sizeof(record::format::FingerprintRecord);
-    const std::uint64_t offset = side_.products[product].offset;
     record::RecordingReader* const reader = reader_of(side_.thread_of(product).process);
-    const std::uint64_t end = offset_ + piece_.size() * size;
-    const bool is_in_piece = offset >= offset_ && offset < end && (offset - offset_) % size == 0;
-    if (!is_in_piece) {
-        // Products that follow each other are read by the piece, others one by one. A piece may reach into the next
-        // segment, whose entries lie at other distances.
-        piece_.resize(offset == end ? entries_of_a_piece : 1);
-        piece_.resize(reader == nullptr ? 0 : reader->read_fingerprints(offset, piece_));
-        offset_ = offset;
-    }
-    const std::size_t index = (offset - offset_) / size;
-    if (index < piece_.size()) return record::format::load(piece_[index]);
+    record::format::FingerprintRecord entry;
+    if (reader != nullptr && reader->read_fingerprints(side_.products[product].offset, {&entry, 1}) == 1)
+        return record::format::load(entry);
     record::Fingerprint lost;  // the file was truncated after it was first read
     lost.flags = record::fingerprint_nonfinite;
     return lost;

@@ -25,14 +25,11 @@ class FingerprintsOfSide {
   private:
     record::RecordingReader* reader_of(std::uint32_t process);
 
-    static constexpr std::size_t entries_of_a_piece = 64;
     const ResultsOfSide& side_;
     std::vector<ReadingProblem>& problems_;
     std::vector<std::unique_ptr<record::RecordingReader>> readers_;
     std::vector<bool> is_lost_;
-    std::uint32_t process_ = 0;  ///< process of the piece
-    std::uint64_t offset_ = 0;   ///< offset of the piece in its recording
-    std::vector<record::format::FingerprintRecord> piece_;
+    std::uint32_t process_ = 0;  ///< process whose recording is open
 };
 
 /// Returns the estimated norm of the difference, relative to the norm of A. It is infinite if A is zero or only one

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -83,20 +84,85 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
+/// Returns the commands of a run's processes: `python3 train.py`.
+std::string command_of(const ResultsOfSide& side) {
+    std::vector<std::string> commands;
+    for (const MergedProcess& process : side.calls.processes()) {
+        const record::ProcessFacts& facts = process.facts.process;
+        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
+        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
+    }
+    return listed(commands, 2);
+}
+
+/// Returns a change with its sign and its percentage of the first value: `-41 ms (-42%)`.
+std::string change_text(std::uint64_t before, std::uint64_t after, std::string (*text)(double)) {
+    const auto from = static_cast<double>(before), to = static_cast<double>(after);
+    std::string result = (to < from ? "-" : "+") + text(std::abs(to - from));
+    if (from > 0 && to >= 10 * from)
+        result += fmt::format(" (x{:.0f})", to / from);
+    else if (from > 0 && to != from)
+        result += fmt::format(" ({:+.0f}%)", 100 * (to - from) / from);
+    return result;
+}
+std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }
+std::string time_text(double ns) { return duration_text(ns); }
+
 std::string sides_text(const DiffOutcome& outcome, int stream) {
-    Table table({{""},
-                 {"fingerprints", true},
-                 {"lost", true},
-                 {"not aligned", true},
-                 {"calls without fingerprint", true},
-                 {"program", false, 20}});
+    Table table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
+    const ComparedCalls a(outcome.a.calls), b(outcome.b.calls);
+    const auto add = [&](std::string name, const ComparedCalls& calls, const ResultsOfSide& side) {
+        table.add({std::move(name), count_text(calls.calls), calls.time_text(), calls.formats_text(),
+                   short_text(command_of(side))});
+    };
+    add("A", a, outcome.a);
+    add("B", b, outcome.b);
+    table.add(
+        {"change", change_text(a.calls, b.calls, calls_text), change_text(a.host_ns, b.host_ns, time_text), "", ""});
+    return table.text(stream);
+}
+
+std::string fingerprints_text(const DiffOutcome& outcome, int stream) {
+    Table table(
+        {{""}, {"fingerprints", true}, {"lost", true}, {"not aligned", true}, {"calls without fingerprint", true}});
     const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
         table.add({std::move(name), count_text(side.fingerprints()), count_text(side.lost), count_text(unaligned),
-                   count_text(side.without_fingerprint()), short_text(side.command)});
+                   count_text(side.without_fingerprint())});
     };
     add("A", outcome.a, outcome.paired.unpaired_a.size());
     add("B", outcome.b, outcome.paired.unpaired_b.size());
     return table.text(stream);
+}
+
+/// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
+std::string ran_text(const ChangedGroup& group) {
+    const std::string a = group.a.formats_text(), b = group.b.formats_text();
+    if (a.empty()) return b + ", only in B";
+    return b.empty() ? a + ", only in A" : before_and_after(a, b);
+}
+
+/// Returns the calls of both runs by group.
+std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
+    const Changes& changes = outcome.changes;
+    std::vector<Table::Column> columns = {
+        {"calls in A", true}, {"in B", true}, {"time in A", true}, {"in B", true}, {"change", true}};
+    for (const std::string_view key : changes.keys) columns.push_back({std::string(key), false, 16});
+    columns.push_back({"ran at"});
+    Table table(std::move(columns));
+    const std::size_t all = changes.groups.size(), shown = top == 0 ? all : std::min(top, all);
+    for (const ChangedGroup& group : std::span(changes.groups).first(shown)) {
+        std::vector<std::string> cells = {count_text(group.a.calls), count_text(group.b.calls), group.a.time_text(),
+                                          group.b.time_text(),
+                                          change_text(group.a.host_ns, group.b.host_ns, time_text)};
+        for (const std::string& key : group.keys) cells.push_back(key.empty() ? "-" : key);
+        cells.push_back(ran_text(group));
+        table.add(std::move(cells));
+    }
+    std::string text = fmt::format("\nCalls, times and precisions: {} of {} ran at another precision\n",
+                                   count_text(changes.otherwise), counted(all, "group"));
+    text += table.text(stream);
+    if (shown < all) text += fmt::format("{}; --top 0 shows all\n", counted(all - shown, "more group"));
+    return text;
 }
 
 std::string growth_text(const DiffOutcome& outcome, int stream) {
@@ -179,12 +245,37 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
     return text;
 }
 
+/// Returns what the fingerprints tell.
+std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream) {
+    const ResultSummary& summary = outcome.summary;
+    const std::uint64_t all = outcome.paired.pairs.size();
+    std::string text = "\n" + fingerprints_text(outcome, stream);
+    text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
+                        counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
+                        count_text(summary.beyond), outcome.bound);
+    const std::string unaligned = unpaired_text(outcome, top, stream);
+    if (!summary.first_other) return text + unaligned;
+    text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
+    if (summary.first_beyond)
+        text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
+                product_text(outcome, *summary.first_beyond);
+    if (summary.first_same_operands && summary.first_same_operands != summary.first_other)
+        text += "\nFirst product with different bits from the same operands: " +
+                product_text(outcome, *summary.first_same_operands);
+    text += "\nLargest difference: " + product_text(outcome, *summary.largest);
+    text += "\nBy position:\n" + growth_text(outcome, stream);
+    text += "\nBy place, scope, function, size and precision:\n" + groups_text(outcome, top, stream);
+    return text + unaligned;
+}
+
+/// Returns a size as JSON; null for one that the function does not have.
+Json size(std::int64_t number) { return FieldValue::size_or_null(number).json(); }
+
 Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired, std::size_t most) {
     Json json = Json::array();
     for (const UnpairedGroup& group : groups_of(side, unpaired)) {
         if (json.size() == most) break;
         const MergedRow& row = side.row_of(group.first);
-        const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
         json.push_back({{"products", group.products},
                         {"recording", side.process_of(group.first).path},
                         {"thread", thread_number(side, group.first)},
@@ -200,16 +291,36 @@ Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& un
     return json;
 }
 
+Json calls_json(const ComparedCalls& calls) {
+    return {{"calls", calls.calls},
+            {"host_ns", calls.host_ns},
+            {"timed_calls", calls.timed_calls},
+            {"flops_total", calls.work},
+            {"applied", calls.formats}};
+}
+
 Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
-    return {{"command", text_or_null(side.command)},
-            {"recordings", side.recordings},
-            {"processes", side.processes.size()},
-            {"environment", environment_json(side.environment)},
-            {"calls", side.calls},
-            {"fingerprints", side.fingerprints()},
-            {"lost", side.lost},
-            {"without_fingerprint", side.without_fingerprint()},
-            {"unaligned", unaligned}};
+    Json json = calls_json(ComparedCalls(side.calls));
+    json.update({{"command", text_or_null(command_of(side))},
+                 {"recordings", side.calls.processes().size()},
+                 {"processes", side.processes.size()},
+                 {"environment", environment_json(side.environment)},
+                 {"fingerprints", side.fingerprints()},
+                 {"lost", side.lost},
+                 {"without_fingerprint", side.without_fingerprint()},
+                 {"unaligned", unaligned}});
+    return json;
+}
+
+Json changes_json(const Changes& changes, std::size_t most) {
+    Json json = Json::array();
+    for (const ChangedGroup& group : std::span(changes.groups).first(std::min(most, changes.groups.size()))) {
+        Json one = {{"a", calls_json(group.a)}, {"b", calls_json(group.b)}};
+        for (std::size_t i = 0; i < changes.keys.size(); ++i)
+            one[std::string(changes.keys[i])] = text_or_null(group.keys[i]);
+        json.push_back(std::move(one));
+    }
+    return json;
 }
 
 Json growth_json(const DiffOutcome& outcome) {
@@ -246,35 +357,17 @@ std::string difference_text(double difference) {
 }
 
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    const ResultSummary& summary = outcome.summary;
-    const std::uint64_t all = outcome.paired.pairs.size();
     std::string text = headline(outcome) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += "\n" + sides_text(outcome, stream);
-    text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
-                        counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
-                        count_text(summary.beyond), outcome.bound);
-    const std::string unaligned = unpaired_text(outcome, top, stream);
-    if (!summary.first_other) return text + unaligned;
-    text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
-    if (summary.first_beyond)
-        text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
-                product_text(outcome, *summary.first_beyond);
-    if (summary.first_same_operands && summary.first_same_operands != summary.first_other)
-        text += "\nFirst product with different bits from the same operands: " +
-                product_text(outcome, *summary.first_same_operands);
-    text += "\nLargest difference: " + product_text(outcome, *summary.largest);
-    text += "\nBy position:\n" + growth_text(outcome, stream);
-    text += "\nBy place, scope, function, size and precision:\n" + groups_text(outcome, top, stream);
-    return text + unaligned;
+    if (outcome.has_results()) text += results_text(outcome, top, stream);
+    return text + changes_text(outcome, top, stream);
 }
-
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
     if (!index) return {};
     const ResultPair& pair = outcome.paired.pairs[*index];
     const MergedRow& a = outcome.a.row_of(pair.a);
     const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
-    const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
     const auto of_side = [](const ResultsOfSide& side, std::size_t product) {
         const MergedRow& row = side.row_of(product);
         return Json{{"number", side.products[product].number}, {"thread", thread_number(side, product)},
@@ -329,7 +422,10 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"first_beyond_bound", product_json(outcome, summary.first_beyond)},
             {"largest", product_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},
-            {"groups", groups_json(outcome, most_groups)}};
+            {"groups", groups_json(outcome, most_groups)},
+            {"by", outcome.changes.keys},
+            {"groups_at_other_precision", outcome.changes.otherwise},
+            {"changes", changes_json(outcome.changes, most_groups)}};
 }
 
 }  // namespace fp32shim::cli

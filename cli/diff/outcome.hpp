@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/diff/changes.hpp"
 #include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
@@ -18,7 +19,11 @@ struct DiffOutcome {
     const ResultsOfSide& b;
     const PairedResults& paired;
     const ResultSummary& summary;
+    const Changes& changes;
     double bound = 0;
+
+    /// Returns true if both runs have fingerprints.
+    bool has_results() const { return a.fingerprints() > 0 && b.fingerprints() > 0; }
 
     /// Returns true if every product with a fingerprint has a counterpart with identical bits.
     bool is_equal() const {
@@ -33,7 +38,7 @@ inline constexpr std::size_t growth_steps = 20;
 /// Returns an estimated difference with two digits, or `inf`.
 std::string difference_text(double difference);
 
-/// Returns one sentence: are the results the same, in the same order, at the same precision?
+/// Returns one sentence: are the results the same, in the same order, at the same precision? Or were none compared?
 std::string headline(const DiffOutcome& outcome);
 /// Returns sentences about what the headline does not cover, and about what was assumed.
 std::vector<std::string> remarks(const DiffOutcome& outcome);
@@ -42,11 +47,11 @@ std::vector<std::string> remarks(const DiffOutcome& outcome);
 /// width and colours.
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
-/// Returns the JSON that docs/cli/formats.md describes, with at most `most_groups` groups.
+/// Returns the JSON that docs/cli/formats.md describes, with at most `most_groups` entries in each list of groups.
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups = SIZE_MAX);
 /// Returns a page that loads nothing else, in UTF-8 and of limited size. `problems` are shown as warnings. The frame
-/// of the page is report/page/results.html.
-std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
+/// of the page is report/page/diff.html.
+std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
 /// Returns a pair of products as JSON; null if there is none.
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -33,7 +33,7 @@ std::uint64_t number_of_function(SharedText function) {
 class RecordingResults {
   public:
     RecordingResults(const record::RecordingReader& recording, ProductKinds& kinds, ResultsOfSide& side)
-        : recording_(recording), kinds_(kinds), side_(side) {}
+        : recording_(recording), filter_(*side.calls.filter(), recording), kinds_(kinds), side_(side) {}
 
     void add_process(const std::string& path) {
         const record::ProcessFacts& facts = recording_.facts().process;
@@ -53,12 +53,13 @@ class RecordingResults {
         record::RecordedFingerprints all = recording_.fingerprints(slot);
         const std::size_t first_thread = side_.threads.size();
         while (const auto entry = all.next()) {
+            const std::optional<std::uint32_t> row = row_of(entry->row);
+            if (!row) continue;
             if (side_.threads.size() == first_thread || side_.threads.back().id != entry->thread)
                 side_.threads.push_back({0, entry->thread, side_.products.size(), 0});
             ++side_.threads.back().count;
-            const std::uint32_t row = row_of(entry->row);
-            side_.products.push_back({entry->end_ns, entry->offset, hash_of(side_.kinds[row], entry->fingerprint),
-                                      row, entry->number + 1, kept(entry->operands)});
+            side_.products.push_back({entry->end_ns, entry->offset, hash_of(side_.kinds[*row], entry->fingerprint),
+                                      *row, entry->number + 1, kept(entry->operands)});
         }
     }
 
@@ -79,20 +80,26 @@ class RecordingResults {
         return {all.value(), {part(hashes->a), part(hashes->b), part(hashes->c), part(hashes->scalars)}};
     }
 
-    std::uint32_t row_of(std::uint32_t id) {
+    /// Returns the index of a recorded row in the side's rows; nullopt if the filter leaves its calls out.
+    std::optional<std::uint32_t> row_of(std::uint32_t id) {
         const auto [entry, is_new] = rows_.try_emplace(id, static_cast<std::uint32_t>(side_.rows.size()));
         if (!is_new) return entry->second;
+        const record::RecordedRow* const recorded = recording_.row(id);
+        const bool passes = recorded == nullptr ? side_.calls.filter()->is_empty() : filter_.passes(*recorded);
+        if (!passes) return entry->second = std::nullopt;
         MergedRow row;
-        if (const record::RecordedRow* const recorded = recording_.row(id)) row = to_merged_row(*recorded);
+        if (recorded != nullptr) row = to_merged_row(*recorded);
         side_.kinds.push_back(kinds_.number_of(row));
         side_.rows.push_back(row);
         return entry->second;
     }
 
     const record::RecordingReader& recording_;
+    RowFilter filter_;
     ProductKinds& kinds_;
     ResultsOfSide& side_;
-    std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // index in ResultsOfSide::rows, by the recording's row
+    std::unordered_map<std::uint32_t, std::optional<std::uint32_t>>
+        rows_;  // index in ResultsOfSide::rows, by the recording's row
 };
 
 }  // namespace
@@ -123,22 +130,17 @@ const ThreadResults& ResultsOfSide::thread_of(std::size_t product) const {
     return *std::prev(std::ranges::upper_bound(threads, product, {}, &ThreadResults::first));
 }
 
-ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativeLocations& locations,
-                           std::vector<ReadingProblem>& problems) {
-    ResultsOfSide side;
-    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
-    auto found = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        locations.name_rows_of(recording, false);
-        ++side.recordings;
+ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
+                           NativeLocations& locations, std::vector<ReadingProblem>& problems) {
+    ResultsOfSide side(wanted.filter, locations);
+    auto found = visit_recordings(files, [&](const std::string& path, record::RecordingReader& recording) {
+        locations.name_rows_of(recording, wanted.filter.looks_at_call_sites());
+        side.calls.add(path, recording, wanted.call_paths ? &side.paths : nullptr);
         side.environment.add(recording.environment());
-        side.calls += recording.total_calls();
         side.lost += recording.lost_fingerprints();
-        if (recording.facts().opened_ns < first_ns) {
-            first_ns = recording.facts().opened_ns;
-            side.command = recording.facts().process.command;
-        }
         RecordingResults(recording, kinds, side).add_process(path);
     });
+    side.paths.finish();
     problems.insert(problems.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
     std::ranges::stable_sort(side.processes, {}, &ProcessResults::opened_ns);
     for (std::size_t i = 0; i < side.processes.size(); ++i) {

@@ -1,4 +1,4 @@
-// Reads the results of a run: the products that have fingerprints in its recordings.
+// Reads the recordings of a run: its calls, and the results of those products that have fingerprints.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/filter.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
@@ -76,29 +78,38 @@ struct ProcessResults {
     std::size_t threads = 0;       ///< number of threads
 };
 
-/// One of the two runs.
+/// One of the two runs. Calls that a filter leaves out are missing.
 struct ResultsOfSide {
+    ResultsOfSide(const Filter& filter, NativeLocations& locations)
+        : calls(&filter, MergedCalls::Objects::left_out), paths(&locations) {}
+
+    MergedCalls calls;                      ///< all calls, with fingerprints or without
+    CallPaths paths;                        ///< their paths, if they were asked for
     std::vector<MergedRow> rows;            ///< decisions about products with fingerprints
     std::vector<std::uint32_t> kinds;       ///< for each row, its number in ProductKinds
     std::vector<Product> products;          ///< sorted by thread
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
-    std::string command;                    ///< command of the first process
     Environment environment;                ///< of the processes
-    std::uint64_t recordings = 0;
-    std::uint64_t calls = 0;
-    std::uint64_t lost = 0;  ///< number of fingerprints for which recordings had no room
+    std::uint64_t lost = 0;                 ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprints() const { return products.size(); }
-    std::uint64_t without_fingerprint() const { return calls - std::min(calls, fingerprints() + lost); }
+    std::uint64_t without_fingerprint() const {
+        return calls.total().calls - std::min(calls.total().calls, fingerprints() + lost);
+    }
     const MergedRow& row_of(std::size_t product) const { return rows[products[product].row]; }
     std::uint32_t kind_of(std::size_t product) const { return kinds[products[product].row]; }
     const ThreadResults& thread_of(std::size_t product) const;
     const ProcessResults& process_of(std::size_t product) const { return processes[thread_of(product).process]; }
 };
 
-/// Reads the results of one side. Adds unreadable parts to `problems`.
-ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativeLocations& locations,
-                           std::vector<ReadingProblem>& problems);
+/// What of a run is read.
+struct WantedResults {
+    const Filter& filter;
+    bool call_paths = false;
+};
+/// Reads one run. Adds unreadable parts to `problems`.
+ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
+                           NativeLocations& locations, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -45,6 +45,14 @@ std::string operands_sentence(const DiffOutcome& outcome) {
     return text;
 }
 
+/// Returns which runs have no fingerprints. Precondition: at least one has none.
+std::string no_results_sentence(const DiffOutcome& outcome) {
+    const bool lacks_a = outcome.a.fingerprints() == 0, lacks_b = outcome.b.fingerprints() == 0;
+    return fmt::format("Results were not compared, because {}", lacks_a && lacks_b ? "A and B have no fingerprints"
+                                                                : lacks_a          ? "A has no fingerprints"
+                                                                                   : "B has no fingerprints");
+}
+
 /// Returns the differences of the environments.
 std::string environment_sentence(const DiffOutcome& outcome) {
     const Environment &a = outcome.a.environment, &b = outcome.b.environment;
@@ -59,6 +67,7 @@ std::string environment_sentence(const DiffOutcome& outcome) {
 std::string headline(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
+    if (!outcome.has_results()) return no_results_sentence(outcome);
     if (all == 0) return "Nothing was compared: no product of A has a counterpart in B";
     if (summary.same_bits < all) return difference_sentence(summary, all);
     const bool is_moved = outcome.paired.elsewhere > 0;
@@ -75,6 +84,8 @@ std::string headline(const DiffOutcome& outcome) {
 
 std::vector<std::string> remarks(const DiffOutcome& outcome) {
     std::vector<std::string> sentences = {"Environment: " + environment_sentence(outcome)};
+    if (!outcome.a.calls.filter()->is_empty())
+        sentences.push_back("Filter: only the calls that the options select are compared");
     const PairedResults& paired = outcome.paired;
     const bool differs = outcome.summary.same_bits < paired.pairs.size();
     if (differs) sentences.push_back("Operands: " + operands_sentence(outcome));
@@ -91,6 +102,7 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
             "Uncertain: {} with other bits; their kinds come in another order or on several threads, so such a pair "
             "may be two different products",
             counted(paired.doubtful, "pair")));
+    if (!outcome.has_results()) return sentences;
     if (!paired.unpaired_a.empty() || !paired.unpaired_b.empty())
         sentences.push_back(fmt::format("Not aligned: {} of A, {} of B", counted(paired.unpaired_a.size(), "product"),
                                         counted(paired.unpaired_b.size(), "product")));

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/doctor/ask_in_child.hpp"
+#include "cli/binaries/asked_child.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/words.hpp"
 
@@ -103,11 +103,11 @@ std::string version_in(const std::string& config) {
     return word;
 }
 
-Json ask_openblas(void* library, const std::string& core_name, const std::string& config_name) {
+Message ask_openblas(void* library, const std::string& core_name, const std::string& config_name) {
     return {{"kernels", text_from(library, core_name)}, {"version", version_in(text_from(library, config_name))}};
 }
 
-Json ask_blis(void* library) {
+Message ask_blis(void* library) {
     const auto query = reinterpret_cast<int (*)()>(dlsym(library, "bli_arch_query_id"));
     const auto name_of = reinterpret_cast<const char* (*)(int)>(dlsym(library, "bli_arch_string"));
     const char* kernels = query == nullptr || name_of == nullptr ? nullptr : name_of(query());
@@ -115,7 +115,7 @@ Json ask_blis(void* library) {
             {"version", text_from(library, "bli_info_get_version_str")}};
 }
 
-Json ask_mkl(void* library) {
+Message ask_mkl(void* library) {
     char text[200] = "";
     const auto get = reinterpret_cast<void (*)(char*, int)>(dlsym(library, "MKL_Get_Version_String"));
     if (get != nullptr) get(text, sizeof text - 1);
@@ -139,7 +139,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         return library;
     }
     const std::string core_name = name_with(*elf, "openblas_get_corename");
-    std::function<Json(void*)> question;
+    std::function<Message(void*)> question;
     if (!core_name.empty()) {
         library.implementation = "OpenBLAS";
         question = [&](void* handle) {
@@ -162,10 +162,11 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         }
     }
     if (!question) return library;
-    const Answer answer = ask_in_child([&]() -> Json {
+    const auto load_and_ask = [&](const Message&) -> Message {
         void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        return handle == nullptr ? Json{{"problem", std::string(dlerror())}} : question(handle);
-    });
+        return handle == nullptr ? Message{{"problem", std::string(dlerror())}} : question(handle);
+    };
+    const Answer answer = AskedChild(load_and_ask).ask();
     library.problem = answer.problem;
     if (!answer.problem.empty()) return library;
     library.kernels = answer.value.value("kernels", "");

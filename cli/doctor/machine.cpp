@@ -15,7 +15,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "cli/doctor/ask_in_child.hpp"
+#include "cli/binaries/asked_child.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
@@ -88,7 +88,7 @@ Function driver_function(void* library, const char* name) {
 
 /// Asks NVIDIA's driver for its version and GPUs. Runs in a child process. Returns the keys problem, cuda and
 /// devices.
-Json ask_driver() {
+Message ask_driver(const Message&) {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
     using Ask = int (*)(int*);
@@ -102,7 +102,7 @@ Json ask_driver() {
     if (initialise == nullptr) return {{"problem", "libcuda.so.1 has no cuInit"}};
     int version = 0;
     if (get_version != nullptr) get_version(&version);
-    Json answer = {{"cuda", version == 0 ? "" : fmt::format("{}.{}", version / 1000, version % 1000 / 10)}};
+    Message answer = {{"cuda", version == 0 ? "" : fmt::format("{}.{}", version / 1000, version % 1000 / 10)}};
     if (const int status = initialise(0); status != 0) {
         answer["problem"] = fmt::format("the NVIDIA driver does not start: cuInit returns {}{}", status,
                                         status == 100 ? " (no device)" : "");
@@ -112,7 +112,7 @@ Json ask_driver() {
     constexpr int attribute_minor = 76;
     int count = 0;
     if (get_count != nullptr) get_count(&count);
-    answer["devices"] = Json::array();
+    answer["devices"] = Message::array();
     for (int i = 0; i < count && get_device != nullptr && get_attribute != nullptr; ++i) {
         int device = 0;
         int major = 0;
@@ -169,14 +169,14 @@ Processor read_processor() {
 Gpus read_gpus() {
     Gpus gpus;
     gpus.driver = module_version();
-    const Answer answer = ask_in_child(ask_driver, 60);
+    const Answer answer = AskedChild(ask_driver, 60).ask();
     if (!answer.problem.empty()) {
-        gpus.problem = "asked for its devices, the NVIDIA driver " + answer.problem;
+        gpus.problem = "the NVIDIA driver was asked for its devices, and " + answer.problem;
         return gpus;
     }
     gpus.problem = answer.value.value("problem", "");
     gpus.cuda = answer.value.value("cuda", "");
-    for (const Json& device : answer.value.value("devices", Json::array())) {
+    for (const Message& device : answer.value.value("devices", Message::array())) {
         gpus.devices.push_back({device.value("name", ""), device.value("compute_capability", ""),
                                 device.value("memory", 0.0) / (1024.0 * 1024.0 * 1024.0)});
     }

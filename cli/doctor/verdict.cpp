@@ -8,10 +8,10 @@
 #include <set>
 #include <tuple>
 
+#include "cli/binaries/asked_child.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/shim_library.hpp"
 #include "cli/command_line/commands.hpp"
-#include "cli/doctor/ask_in_child.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"
@@ -115,7 +115,8 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     if (!program.why_unseen.empty()) {
         result.not_seen.push_back(
             {program.path,
-             fmt::format("{} {}, so nothing of it is seen", system::base_name(program.path), program.why_unseen),
+             fmt::format("{} {}, so none of its products is seen", system::base_name(program.path),
+                         program.why_unseen),
              fmt::format("use a build that is dynamically linked with glibc, is for this processor, and has no "
                          "elevated rights{}",
                          program.why_unseen.find("uses musl") == std::string::npos
@@ -153,9 +154,10 @@ std::string key_of(const Finding& finding) { return finding.about + '\n' + findi
 std::optional<Finding> judge_own_library() {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) return Finding{"nothing can be preloaded", library.problem, ""};
-    const Answer answer = ask_in_child([&]() -> Json {
+    const auto load = [&](const Message&) -> Message {
         return dlopen(library.path.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr ? std::string(dlerror()) : "";
-    });
+    };
+    const Answer answer = AskedChild(load).ask();
     const std::string problem = answer.problem.empty() ? answer.value.get<std::string>() : answer.problem;
     if (problem.empty()) return std::nullopt;
     return Finding{library.path, "this machine's loader refuses it, so nothing can be preloaded: " + problem,

@@ -1,9 +1,9 @@
-#include "cli/log/audit_entries.hpp"
-
+// Entries of `fp32shim log` for audits, and for the first NaN or infinity.
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "cli/log/writers.hpp"
 #include "cli/recordings/row_audits.hpp"
 #include "policy/policy.hpp"
 

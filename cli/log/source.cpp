@@ -88,19 +88,21 @@ void LogSource::load_audits() {
 }
 
 bool LogSource::write_next(LogWriter& writer) {
+    const auto write = [&](std::uint32_t id, const record::RecordedEvent* call,
+                           const record::RecordedCounters* counters, const record::RecordedAudit* audit) {
+        const record::RecordedRow* row = recording_->row(id);
+        return row == nullptr || writer.write({facts_, *row, call, counters, audit});
+    };
     if (std::exchange(is_audit_next_, false)) {
         const record::RecordedAudit& audit = audits_[next_audit_++];
-        const record::RecordedRow* row = recording_->row(audit.row);
-        return row == nullptr || writer.audit(facts_, *row, audit);
+        return write(audit.row, nullptr, nullptr, &audit);
     }
     if (has_calls_) {
-        const record::RecordedEvent event = *std::exchange(next_event_, std::nullopt);
-        const record::RecordedRow* row = recording_->row(event.row);
-        return row == nullptr || writer.event(facts_, *row, event);
+        const record::RecordedEvent call = *std::exchange(next_event_, std::nullopt);
+        return write(call.row, &call, nullptr, nullptr);
     }
     const auto& [id, counters] = rows_[next_row_++];
-    const record::RecordedRow* row = recording_->row(id);
-    return row == nullptr || writer.row(facts_, *row, counters);
+    return write(id, nullptr, &counters, nullptr);
 }
 
 bool LogSource::refresh() {

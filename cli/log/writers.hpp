@@ -1,10 +1,15 @@
-// Formats of `fp32shim log`. Each is a writer that receives calls and decisions one after the other.
+// Formats of `fp32shim log`. Each is a writer that receives calls, decisions and audits one after the other.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/output/field_value.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -12,30 +17,83 @@ namespace fp32shim::cli {
 class LogSource;
 class NativeLocations;
 
-/// Writes a log to stdout in one format. event() and row() return false if stdout cannot be written. Their `facts`
-/// must belong to a recording that was passed to begin().
+/// An entry of the log: a call, a distinct decision with its counts, or the result of an audit. One of the last three
+/// members is set.
+struct LogEntry {
+    const record::RecordingFacts& facts;
+    const record::RecordedRow& row;
+    const record::RecordedEvent* call = nullptr;
+    const record::RecordedCounters* counters = nullptr;
+    const record::RecordedAudit* audit = nullptr;
+
+    /// Returns the name of the event in docs/log-format.md.
+    std::string_view event() const;
+    /// Returns the time at which the call, or the last call of the decision, returned.
+    std::int64_t time_ns() const;
+    /// Returns the duration of the call, or of all calls of the decision; nullopt for a call that was not timed.
+    std::optional<std::uint64_t> host_ns() const;
+};
+
+/// Writes a log to stdout in one format. The `facts` of entries must belong to a recording that was passed to
+/// begin().
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
     /// Receives all recordings before the first entry. They must not be moved afterwards.
     virtual void begin(std::span<const LogSource> recordings) = 0;
-    /// Writes one call. Returns false if stdout cannot be written.
-    virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
-                       const record::RecordedEvent& event) = 0;
-    /// Writes a distinct decision with its counts. Returns false if stdout cannot be written.
-    virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
-                     const record::RecordedCounters& counters) = 0;
-    /// Writes the result of an audit, or the first NaN or infinity. Returns false if stdout cannot be written.
-    /// Formats without a place for it write nothing.
-    virtual bool audit(const record::RecordingFacts&, const record::RecordedRow&, const record::RecordedAudit&) {
-        return true;
-    }
-    /// Returns true if row() may be called again for a decision that has more calls than when it was written. People
-    /// read only the last counts of a decision, but programs would add up all of them.
+    /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
+    /// written.
+    virtual bool write(const LogEntry& entry) = 0;
+    /// Returns true if a decision may be written again when it has more calls than before. People read only the last
+    /// counts of a decision, but programs would add up all of them.
     virtual bool accepts_repeated_rows() const { return false; }
     /// Ends the output, after the last entry.
     virtual void end() {}
 };
+
+/// Caches values that are made from rows, because there are many calls but few rows.
+template <class Made>
+class PerRow {
+  public:
+    /// Returns the cached value of an entry's row. If there is none, `make` makes it.
+    template <class Make>
+    const Made& of(const LogEntry& entry, const Make& make) {
+        if (kept_.empty()) kept_.resize(4096);
+        const std::size_t recording =
+            reinterpret_cast<std::uintptr_t>(&entry.facts) / alignof(record::RecordingFacts);
+        Kept& kept = kept_[(entry.row.id + recording * 31) % kept_.size()];
+        if (kept.facts != &entry.facts || kept.row != entry.row.id) kept = {&entry.facts, entry.row.id, make()};
+        return kept.made;
+    }
+
+  private:
+    struct Kept {
+        const record::RecordingFacts* facts = nullptr;
+        std::uint32_t row = 0;
+        Made made;
+    };
+    std::vector<Kept> kept_;
+};
+
+// --- Entries for audits, and for the first NaN or infinity
+
+/// Returns the name of the event in docs/log-format.md: `audit`, `nonfinite` or `received`.
+std::string_view event_of(const record::RecordedAudit& audit);
+
+/// Returns the keys of the event, except those that every event or every decision has.
+std::span<const Column<record::RecordedAudit>> columns_of(const record::RecordedAudit& audit);
+
+/// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
+/// `row` is the row of the audited call.
+std::string words_of(const record::RecordedRow& row, const record::RecordedAudit& audit);
+
+// --- What formats share
+
+/// Writes to stdout. Returns false if it cannot be written.
+bool print_entry(std::string_view text);
+
+/// Returns `what` followed by the process's host and rank: `python3 on node7, rank 3`.
+std::string with_host_and_rank(std::string_view what, const record::ProcessFacts& process);
 
 /// A format of the log.
 struct LogFormat {
@@ -47,5 +105,8 @@ struct LogFormat {
 /// Returns all formats: `table`, `json` (one array of the events of docs/log-format.md), `jsonl` (one event per
 /// line), `csv`, and `chrome` (the trace format that Perfetto and chrome://tracing open).
 std::span<const LogFormat> log_formats();
+
+/// Makes a writer of Chrome's trace format.
+std::unique_ptr<LogWriter> chrome_writer(NativeLocations& locations);
 
 }  // namespace fp32shim::cli

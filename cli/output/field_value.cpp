@@ -29,6 +29,19 @@ bool begins_formula(std::string_view text) {
                        [&](std::string_view begin) { return text.starts_with(begin); });
 }
 
+/// Writes a text as a field of RFC 4180, in quotes if it contains a comma or a quote. Characters that are not plain
+/// (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a formula, a `'` is put
+/// before it.
+std::string csv_text(std::string_view any_text) {
+    constexpr std::string_view kept = "\t";
+    std::string text = system::plain_text(system::with_valid_utf8(any_text), kept);
+    if (begins_formula(text)) text.insert(0, 1, '\'');
+    if (text.find_first_of(",\"") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + '"';
+}
+
 std::string text_of(FieldValue::Capability capability) {
     return fmt::format("{}.{}", capability.value / 10, capability.value % 10);
 }
@@ -74,21 +87,11 @@ void as_csv(std::string& out, std::string_view text) {
         out += csv_text(text);
 }
 
-Json to_json(auto value) { return value; }
-Json to_json(FieldValue::Time time) { return timestamp(time.ns); }
-Json to_json(FieldValue::Capability value) { return text_of(value); }
+Json as_tree(auto value) { return value; }
+Json as_tree(FieldValue::Time time) { return timestamp(time.ns); }
+Json as_tree(FieldValue::Capability value) { return text_of(value); }
 
 }  // namespace
-
-std::string csv_text(std::string_view any_text) {
-    constexpr std::string_view kept = "\t";
-    std::string text = system::plain_text(system::with_valid_utf8(any_text), kept);
-    if (begins_formula(text)) text.insert(0, 1, '\'');
-    if (text.find_first_of(",\"") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + '"';
-}
 
 void FieldValue::append_json(std::string& out) const {
     std::visit([&out](auto value) { as_json(out, value); }, value_);
@@ -98,8 +101,8 @@ void FieldValue::append_csv(std::string& out) const {
     std::visit([&out](auto value) { as_csv(out, value); }, value_);
 }
 
-Json FieldValue::json() const {
-    return std::visit([](auto value) { return to_json(value); }, value_);
+Json FieldValue::tree() const {
+    return std::visit([](auto value) { return as_tree(value); }, value_);
 }
 
 }  // namespace fp32shim::cli

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,10 +44,18 @@ class FieldValue {
 
     /// Appends the value as JSON. Texts become strings with the escapes of dumped().
     void append_json(std::string& out) const;
-    /// Appends the value as CSV: nothing for null, and texts in the form of csv_text(). Numbers stay numbers, even
-    /// negative ones.
+    /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
+    /// numbers, even negative ones.
     void append_csv(std::string& out) const;
-    Json json() const;
+    /// Returns the value as a tree of JSON.
+    Json tree() const;
+    /// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
+    /// exceeds that.
+    FieldValue with_signed_count() const {
+        constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+        const std::uint64_t* const count = std::get_if<std::uint64_t>(&value_);
+        return count != nullptr && *count > most ? FieldValue(most) : *this;
+    }
 
   private:
     std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, Capability>
@@ -86,10 +95,5 @@ std::string csv_names(std::span<const Column<Row>> columns) {
     text.pop_back();
     return text;
 }
-
-/// Writes a text as a field of RFC 4180, in quotes if it contains a comma or a quote. Characters that are not plain
-/// (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a formula, a `'` is put
-/// before it.
-std::string csv_text(std::string_view text);
 
 }  // namespace fp32shim::cli

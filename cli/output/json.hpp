@@ -27,9 +27,9 @@ void make_plain(Json& json);
 
 /// Returns a row as an object with a member for each column.
 template <class Row>
-Json to_json(std::span<const Column<Row>> columns, const Row& row) {
+Json object_of(std::span<const Column<Row>> columns, const Row& row) {
     Json json;
-    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
+    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).tree();
     return json;
 }
 

@@ -143,6 +143,16 @@ std::string Table::cell(std::size_t row, std::size_t column) const {
     return cell_ ? printable(cell_(row, index)) : rows_[row][index];
 }
 
+Table Table::with_stored_cells() const {
+    Table stored(columns_);
+    for (std::size_t row = 0; row < row_count_; ++row) {
+        std::vector<std::string>& cells = stored.rows_.emplace_back();
+        for (std::size_t column = 0; column < columns_.size(); ++column) cells.push_back(cell(row, column));
+    }
+    stored.row_count_ = row_count_;
+    return stored;
+}
+
 std::vector<std::size_t> Table::natural_widths() const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -57,6 +57,12 @@ class Table {
     /// Adds a row with a cell for each column. The cells pass printable().
     void add(std::vector<std::string> cells);
     bool empty() const { return row_count_ == 0; }
+    std::size_t row_count() const { return row_count_; }
+    const std::vector<Column>& columns() const { return columns_; }
+    /// Returns the text of a cell after printable().
+    std::string cell(std::size_t row, std::size_t column) const;
+    /// Returns a table that stores its cells, so that what they were made from need not outlive it.
+    Table with_stored_cells() const;
 
     /// Returns the title line, in bold if `stream` supports colours, then the rows, each with a line feed. On a
     /// terminal, long names are shortened in the middle. If the table is still too wide, each row continues in a
@@ -77,7 +83,6 @@ class Table {
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
-    std::string cell(std::size_t row, std::size_t column) const;
 
     std::vector<Column> columns_;
     std::vector<std::size_t>

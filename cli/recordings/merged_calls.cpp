@@ -160,11 +160,12 @@ std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
     return applied ? floor_shown_by(*applied) : std::nullopt;
 }
 
-void Share::add(const record::RecordedCounters& counters) {
+void Share::add(const record::RecordedCounters& counters, double flops) {
     calls += counters.calls;
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
     is_estimate |= counters.timed_calls != 0 && counters.timed_calls < counters.calls;
+    work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
 }
 
 std::string Share::time_text() const {
@@ -172,12 +173,7 @@ std::string Share::time_text() const {
     return duration_text(static_cast<double>(host_ns), is_estimate);
 }
 
-void ShareWithWork::add(const record::RecordedCounters& counters, double flops) {
-    Share::add(counters);
-    work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
-}
-
-void ShareWithWork::add(const ShareWithWork& others) {
+void Share::add(const Share& others) {
     calls += others.calls;
     host_ns += others.host_ns;
     timed_calls += others.timed_calls;
@@ -185,7 +181,11 @@ void ShareWithWork::add(const ShareWithWork& others) {
     work += others.work;
 }
 
-double ShareWithWork::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
+double Share::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
+
+RowOrder parse_row_order(std::string_view word) {
+    return static_cast<RowOrder>(std::ranges::find(row_order_words, word) - row_order_words.begin());
+}
 
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
     if (order == RowOrder::flops) return work;
@@ -224,7 +224,7 @@ void MergedCalls::set_medians(const CallDurations& durations) {
 }
 
 void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths,
-                      ProcessGroups* groups) {
+                      RowGroups* groups) {
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
@@ -274,7 +274,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
-        total_.add(counters);
+        total_.add(counters, rows_[index].flops);
+        if (rows_[index].flops < 0) calls_without_work_ += counters.calls;
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);
     }
@@ -286,9 +287,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     if (takes_all) {
         process.calls += process.uncounted_calls;
         total_.calls += process.uncounted_calls;
+        calls_without_work_ += process.uncounted_calls;
     } else if (rows->leaves_open(nullptr)) {
         calls_left_open_ += process.uncounted_calls;
     }
+    if (opened_ns_ == 0 || process.facts.opened_ns < opened_ns_) opened_ns_ = process.facts.opened_ns;
     processes_.push_back(std::move(process));
 }
 
@@ -333,7 +336,7 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     for (const MergedRow& row : rows_) {
         const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
-        range->second.add(row.counters);
+        range->second.add(row.counters, row.flops);
     }
     result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });

@@ -25,7 +25,7 @@ namespace fp32shim::cli {
 class CallDurations;
 class CallPaths;
 class Filter;
-class ProcessGroups;
+class RowGroups;
 
 /// Type of a decision's field in a row. Numbers keep their type; texts and enumeration names become SharedText.
 template <class Field>
@@ -77,6 +77,7 @@ struct MergedRow : MergedDecision {
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
+    bool has_rounded_sizes() const { return is_folded; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
@@ -146,29 +147,27 @@ struct MergedNonfinite {
 
 /// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
+/// Words for the orders, in their order.
+inline const std::vector<std::string_view> row_order_words = {"time", "calls", "flops"};
+/// Returns the order of a word in row_order_words.
+RowOrder parse_row_order(std::string_view word);
 /// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// Sum of calls and their durations.
+/// Sum of calls, their durations and their floating-point operations.
 struct Share {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
-
-    void add(const record::RecordedCounters& counters);
-    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
-    std::string time_text() const;
-};
-
-/// Sum of calls, their durations and their floating-point operations.
-struct ShareWithWork : Share {
-    double work = 0;  ///< floating-point operations of the calls for which they are known
+    double work = 0;           ///< floating-point operations of the calls for which they are known
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
-    void add(const record::RecordedCounters& counters, double flops);
-    void add(const ShareWithWork& others);
+    void add(const record::RecordedCounters& counters, double flops = -1);
+    void add(const Share& others);
     double weight(RowOrder order) const;
+    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    std::string time_text() const;
 };
 
 class MergedCalls {
@@ -182,7 +181,7 @@ class MergedCalls {
 
     /// Adds a recording. Its call paths are added to `paths`, and its calls to `groups`. Either may be null.
     void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
-             ProcessGroups* groups = nullptr);
+             RowGroups* groups = nullptr);
     /// Returns the index in rows() of the calls of `row`, which is null for calls without a row; nullopt if none were
     /// added.
     std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
@@ -203,6 +202,8 @@ class MergedCalls {
     std::uint64_t searched_calls() const { return searched_calls_; }
     /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
     Share total() const { return total_; }
+    /// Returns the number of calls in total() whose floating-point operations are not known.
+    std::uint64_t calls_without_work() const { return calls_without_work_; }
     /// Returns the filter; null if there is none.
     const Filter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
@@ -211,6 +212,8 @@ class MergedCalls {
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_of(&MergedRow::is_float64); }
+    /// Returns the number of calls in total() whose sizes are rounded up.
+    std::uint64_t calls_with_rounded_sizes() const { return calls_of(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
     std::uint64_t onednn_calls() const { return calls_of(&MergedRow::is_onednn); }
     /// Returns the number of launches of kernels, and of replays of graphs, in total().
@@ -224,6 +227,8 @@ class MergedCalls {
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
+    /// Returns the time at which the first recording began: nanoseconds since 1970, UTC; 0 without recordings.
+    std::int64_t opened_ns() const { return opened_ns_; }
     /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
     /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
@@ -263,8 +268,9 @@ class MergedCalls {
     std::vector<MergedNonfinite> nonfinite_, received_;
     std::uint64_t searched_calls_ = 0;
     Share total_;
+    std::uint64_t calls_without_work_ = 0;
     std::uint64_t calls_before_filter_ = 0, calls_left_open_ = 0;
-    std::int64_t first_ns_ = 0, last_ns_ = 0;
+    std::int64_t opened_ns_ = 0, first_ns_ = 0, last_ns_ = 0;
 };
 
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);

@@ -59,10 +59,6 @@ void add_name(std::vector<SharedText>& names, SharedText name) {
 
 }  // namespace
 
-GemmSizes in_other_layout(const GemmSizes& sizes) {
-    return {sizes.trans_b, sizes.trans_a, sizes.n, sizes.m, sizes.k};
-}
-
 std::string ProductKind::text() const {
     if (is_overflow) return "(found no room)";
     const auto size = [](std::int64_t value) { return value < 0 ? "?" : fmt::format("{}", value); };

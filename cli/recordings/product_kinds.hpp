@@ -27,9 +27,6 @@ struct GemmSizes {
     bool operator==(const GemmSizes&) const = default;
 };
 
-/// Returns the sizes of the transposed product, which has the same matrices in the other layout.
-GemmSizes in_other_layout(const GemmSizes& sizes);
-
 /// Calls with the same operation, sizes, types and format.
 struct ProductKind {
     std::string_view operation;         ///< `gemm`; empty if this version does not know the function
@@ -43,12 +40,15 @@ struct ProductKind {
     std::int64_t batch = 1;
     bool is_folded = false;    ///< sizes are rounded up to powers of two
     bool is_overflow = false;  ///< the calls have no decision
-    ShareWithWork calls;
+    Share calls;
 
     /// Returns `gemm 64x32x16 NT` and the batch count.
     std::string text() const;
     /// Returns the sizes for the layout `wanted`.
-    GemmSizes sizes_in(Layout wanted) const { return wanted == layout ? sizes : in_other_layout(sizes); }
+    GemmSizes sizes_in(Layout wanted) const {
+        // The transposed product has the same matrices in the other layout.
+        return wanted == layout ? sizes : GemmSizes{sizes.trans_b, sizes.trans_a, sizes.n, sizes.m, sizes.k};
+    }
     /// Returns the reason why no gemm can be run with these sizes; empty if it can.
     std::string why_no_gemm() const;
 };

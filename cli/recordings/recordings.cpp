@@ -1,6 +1,5 @@
 #include "cli/recordings/recordings.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <system_error>
@@ -63,16 +63,9 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 /// Returns the first bytes of a file's header; empty if the file is no recording. Copies of a recording have the same
 /// bytes there. Different recordings differ, even two of one process: before and after a reload, an exec or a fork.
 std::string identity_in(const std::string& path) {
-    std::string begin(offsetof(record::format::Header, texts), '\0');
-    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
-    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) return {};
-    const ssize_t size = pread(descriptor, begin.data(), begin.size(), 0);
-    close(descriptor);
-    std::uint64_t magic = 0;
-    std::memcpy(&magic, begin.data(), sizeof magic);
-    const bool is_recording = size == static_cast<ssize_t>(begin.size()) && magic == record::format::magic;
-    return is_recording ? begin : std::string();
+    const auto header = read_header(path);
+    if (header == nullptr) return {};
+    return {reinterpret_cast<const char*>(header.get()), record::format::identity_size};
 }
 
 /// Returns a tuple that compares greater for the copy that holds more of a recording, since copies may be old or
@@ -182,43 +175,16 @@ std::vector<ReadingProblem> visit_recordings(
 
 namespace {
 
-/// Opens a file that is known to be a recording. The destructor closes it.
-class OpenedCopy {
-  public:
-    explicit OpenedCopy(const std::string& path)
-        : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-        is_file_ = descriptor_ >= 0 && fstat(descriptor_, &status_) == 0 && S_ISREG(status_.st_mode);
-    }
-    ~OpenedCopy() {
-        if (descriptor_ >= 0) close(descriptor_);
-    }
-    OpenedCopy(const OpenedCopy&) = delete;
-    OpenedCopy& operator=(const OpenedCopy&) = delete;
-
-    bool is_file() const { return is_file_; }
-    uid_t owner() const { return status_.st_uid; }
-    off_t size() const { return status_.st_size; }
-    /// Reads `size` bytes at an offset. Returns false if the file ends before or cannot be read.
-    bool read(char* bytes, std::size_t size, off_t offset) const {
-        return pread(descriptor_, bytes, size, offset) == static_cast<ssize_t>(size);
-    }
-
-  private:
-    int descriptor_;
-    struct stat status_ {};
-    bool is_file_ = false;
-};
-
-/// Returns true if the shorter file is the beginning of the longer one.
-bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
-    constexpr std::size_t most = std::size_t{1} << 20;
-    std::string bytes_a(most, '\0'), bytes_b(most, '\0');
-    const off_t end = std::min(a.size(), b.size());
-    for (off_t offset = 0; offset < end;) {
-        const std::size_t size = std::min(most, static_cast<std::size_t>(end - offset));
-        if (!a.read(bytes_a.data(), size, offset) || !b.read(bytes_b.data(), size, offset)) return false;
-        if (std::memcmp(bytes_a.data(), bytes_b.data(), size) != 0) return false;
-        offset += static_cast<off_t>(size);
+/// Returns true if two files have the same first `size` bytes.
+bool begin_alike(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
+    std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
+    std::string bytes_a(std::size_t{1} << 20, '\0'), bytes_b(bytes_a);
+    while (size > 0) {
+        const std::size_t part = std::min<std::uintmax_t>(size, bytes_a.size());
+        const auto count = static_cast<std::streamsize>(part);
+        if (!a.read(bytes_a.data(), count) || !b.read(bytes_b.data(), count)) return false;
+        if (std::memcmp(bytes_a.data(), bytes_b.data(), part) != 0) return false;
+        size -= part;
     }
     return true;
 }
@@ -226,11 +192,16 @@ bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
 /// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
 std::string reason_to_doubt(const RecordingCopy& copy) {
     constexpr off_t most_compared = off_t{1} << 31;  // comparing more would take minutes
-    const OpenedCopy left_out(copy.path), fullest(copy.fullest);
-    if (!left_out.is_file() || !fullest.is_file()) return "can no longer be compared with";
-    if (left_out.owner() != fullest.owner()) return "has a different owner from";
-    if (std::min(left_out.size(), fullest.size()) > most_compared) return "is too large to be compared with";
-    return is_beginning(left_out, fullest) ? "" : "differs from";
+    struct stat left_out {
+    }, fullest{};
+    const auto is_file = [](const std::string& path, struct stat& status) {
+        return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    };
+    if (!is_file(copy.path, left_out) || !is_file(copy.fullest, fullest)) return "can no longer be compared with";
+    if (left_out.st_uid != fullest.st_uid) return "has a different owner from";
+    const off_t shorter = std::min(left_out.st_size, fullest.st_size);
+    if (shorter > most_compared) return "is too large to be compared with";
+    return begin_alike(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
 }
 
 bool names_children_only(const std::string& path) {
@@ -263,8 +234,8 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
         if (files.never_made > 0)
             problems.push_back(
                 {files.path,
-                 fmt::format("{} of {} multiplied but could not make a recording, which a line on stderr "
-                             "told",
+                 fmt::format("{} of {} multiplied but could not make a recording, as a line on stderr "
+                             "says",
                              files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
                              names_children_only(files.path) ? "its run" : "its family")});
         if (files.lacks_children_file)

@@ -25,8 +25,8 @@ double probability_of_at_most(std::uint64_t found, std::uint64_t drawn, double s
     return sum;
 }
 
-}  // namespace
-
+/// Returns the upper bound, at a certainty of 95%, of the share of members with a property, if `found` of `drawn`
+/// members that were drawn at random have it (Clopper and Pearson, one-sided). 1 if none were drawn.
 double upper_share(std::uint64_t found, std::uint64_t drawn) {
     if (found >= drawn) return 1;
     double low = static_cast<double>(found) / static_cast<double>(drawn);
@@ -37,6 +37,8 @@ double upper_share(std::uint64_t found, std::uint64_t drawn) {
     }
     return high;
 }
+
+}  // namespace
 
 std::optional<double> RowAudits::estimate(double total, double early_total, std::uint64_t calls) const {
     if (compared == 0 || not_noted > 0 || (drawn() == 0 && early < calls)) return std::nullopt;

@@ -63,10 +63,6 @@ struct RowAudits {
     std::optional<double> estimate(double total, double early_total, std::uint64_t calls) const;
 };
 
-/// Returns the upper bound, at a certainty of 95%, of the share of members with a property, if `found` of `drawn`
-/// members that were drawn at random have it (Clopper and Pearson, one-sided). 1 if none were drawn.
-double upper_share(std::uint64_t found, std::uint64_t drawn);
-
 /// Returns an upper bound of a share, never rounded down: `4.9%`.
 std::string bound_text(double share);
 

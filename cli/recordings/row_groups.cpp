@@ -3,32 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
-#include <unordered_map>
 
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the key that rows of one group share. A NUL ends each of its texts, since no text contains a NUL.
-std::string key_of(const MergedRow& row, const Grouping& grouping) {
-    std::string key;
-    const auto add = [&key](std::string_view text) { (key += text) += '\0'; };
-    for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) add(text);
-    add(grouping.by_function ? std::string_view(row.function) : "");
-    add(grouping.by_where ? std::string_view(row.where) : "");
-    add(grouping.by_scope ? std::string_view(row.scope) : "");
-    add(grouping.by_caller ? std::string_view(row.caller) : "");
-    key += row.is_overflow ? '?' : '.';
-    if (grouping.by_size_class) key += std::to_string(size_class_of(row).highest);
-    return key;
+/// Returns the class of the largest of m, n and k.
+SizeClass size_class_of(const MergedRow& row) {
+    const std::int64_t largest = std::max({row.m, row.n, row.k});
+    if (row.is_overflow || largest < 0) return {};
+    if (largest == 0) return {0, 0};
+    constexpr auto most = std::int64_t{1} << 62;
+    if (largest > most) return {most + 1, std::numeric_limits<std::int64_t>::max()};
+    const auto highest = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(largest)));
+    return {highest / 2 + 1, highest};
 }
 
 RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
@@ -46,13 +41,6 @@ RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
     return group;
 }
 
-/// Adds the counters of a row to a group.
-void add_calls(RowGroup& group, const MergedRow& row, const record::RecordedCounters& counters) {
-    add_counters(group.counters, counters);
-    group.work += std::max(row.flops, 0.0) * static_cast<double>(counters.calls);
-    if (row.flops < 0) group.calls_without_work += counters.calls;
-}
-
 /// Adds a row to a group, without its calls.
 void add_decision(RowGroup& group, const MergedRow& row) {
     ++group.decisions;
@@ -66,44 +54,6 @@ void add_decision(RowGroup& group, const MergedRow& row) {
     if (sizes == 0) return;
     group.sum_of_log_sizes += sum / sizes;
     ++group.decisions_with_sizes;
-}
-
-struct Grouped {
-    std::vector<RowGroup> groups;
-    std::vector<std::size_t> group_of;  ///< index in `groups`, by the row's index in the input
-};
-
-template <class Rows, class ToRow>
-Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_row) {
-    Grouped result;
-    result.group_of.reserve(rows.size());
-    std::unordered_map<std::string, std::size_t> indices;
-    for (const auto& entry : rows) {
-        const MergedRow& row = to_row(entry);
-        const auto [known, is_new] = indices.emplace(key_of(row, grouping), result.groups.size());
-        if (is_new) result.groups.push_back(group_like(row, grouping));
-        add_decision(result.groups[known->second], row);
-        add_calls(result.groups[known->second], row, row.counters);
-        result.group_of.push_back(known->second);
-    }
-    return result;
-}
-
-void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
-    std::ranges::stable_sort(groups, std::greater<>(), [order](const RowGroup& group) {
-        return weight(order, group.counters.calls, group.counters.total_ns, group.work);
-    });
-}
-
-/// Groups the calls of rows by their call sites.
-std::vector<RowGroup> grouped_by_call_site(const MergedCalls& calls, const CallPaths& paths,
-                                           const Grouping& grouping) {
-    PartGroups parts(grouping);
-    for (const PathCalls& part : paths.calls()) {
-        const SharedText text = paths.call_site_of(part.node);
-        parts.add(text.id(), part.row, calls.rows()[part.row], part.counters).first.call_site = text;
-    }
-    return parts.groups();
 }
 
 constexpr GroupColumn own_columns[] = {
@@ -151,59 +101,68 @@ Grouping parse_grouping(const std::vector<std::string>& words) {
     return grouping;
 }
 
-std::uint32_t PartGroups::key_number_of(std::uint32_t row_index, const MergedRow& row) {
-    if (row_index >= key_number_of_row_.size()) key_number_of_row_.resize(row_index + std::size_t{1});
-    std::uint32_t& number = key_number_of_row_[row_index];
-    if (number == 0)
-        number = key_numbers_.try_emplace(key_of(row, grouping_), static_cast<std::uint32_t>(key_numbers_.size() + 1))
-                     .first->second;
-    return number;
+RowGroupKey RowGroup::key() const {
+    return {process.host.id(),
+            process.job_id.id(),
+            process.executable.id(),
+            process.policy_name.id(),
+            function.id(),
+            process.policy_revision.id(),
+            process.policy_sha256.id(),
+            where.id(),
+            scope.id(),
+            call_site.id(),
+            caller.id(),
+            sizes.highest,
+            requested.id(),
+            applied.id(),
+            actual.id(),
+            reason.id(),
+            is_overflow ? 1 : 0};
 }
 
-/// Returns true if this part has no calls of this row yet.
-bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t row_index) {
-    const std::uint64_t pair = (std::uint64_t{part} + 1) << 32 | row_index;
-    const auto hash_of = [](std::uint64_t other) { return system::Hash().add(other).value(); };
-    const auto [entry, is_new] = known_.find_or_add(
-        hash_of(pair), [pair](std::uint64_t other) { return other == pair; }, hash_of);
-    entry = pair;
-    return is_new;
+void RowGroups::start(const record::RecordingFacts& facts) {
+    process_ = {};
+    if (grouping_.by_host) process_.host = facts.process.host;
+    if (grouping_.by_job) process_.job_id = facts.process.job_id;
+    if (grouping_.by_executable) process_.executable = facts.process.executable;
+    if (!grouping_.by_policy) return;
+    process_.policy_name = facts.start.policy_name;
+    process_.policy_revision = facts.start.policy_revision;
+    process_.policy_sha256 = facts.start.policy_sha256;
 }
 
-std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t row_index, const MergedRow& row,
-                                           const record::RecordedCounters& counters) {
-    const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(row_index, row);
-    const auto [entry, is_new] = group_of_part_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
-    if (is_new) groups_.push_back(group_like(row, grouping_));
-    RowGroup& group = groups_[entry->second];
-    if (is_first_of(part, row_index)) add_decision(group, row);
-    add_calls(group, row, counters);
-    return {group, is_new};
-}
-
-void ProcessGroups::start(const record::RecordingFacts& facts) {
-    keys_ = {};
-    if (grouping_.by_host) keys_.host = facts.process.host;
-    if (grouping_.by_job) keys_.job_id = facts.process.job_id;
-    if (grouping_.by_executable) keys_.executable = facts.process.executable;
-    if (grouping_.by_policy) {
-        keys_.policy_name = facts.start.policy_name;
-        keys_.policy_revision = facts.start.policy_revision;
-        keys_.policy_sha256 = facts.start.policy_sha256;
+std::size_t RowGroups::add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,
+                           SharedText call_site) {
+    RowGroup like = group_like(row, grouping_);
+    like.process = process_;
+    like.call_site = call_site;
+    const std::uint32_t index =
+        indices_.try_emplace(like.key(), static_cast<std::uint32_t>(groups_.size())).first->second;
+    if (index == groups_.size()) groups_.push_back(like);
+    RowGroup& group = groups_[index];
+    // Without these keys, each row is added only once.
+    bool is_new = true;
+    if (grouping_.by_call_site || grouping_.has_process_keys()) {
+        const std::uint64_t pair = (std::uint64_t{index} + 1) << 32 | row_index;
+        const auto hash_of = [](std::uint64_t other) { return system::Hash().add(other).value(); };
+        const auto entry = known_.find_or_add(
+            hash_of(pair), [pair](std::uint64_t other) { return other == pair; }, hash_of);
+        entry.first = pair;
+        is_new = entry.second;
     }
-    const std::uint32_t ids[] = {keys_.host.id(),        keys_.job_id.id(),          keys_.executable.id(),
-                                 keys_.policy_name.id(), keys_.policy_revision.id(), keys_.policy_sha256.id()};
-    part_ = part_of_.try_emplace(std::to_array(ids), static_cast<std::uint32_t>(part_of_.size())).first->second;
+    if (is_new) add_decision(group, row);
+    add_counters(group.counters, counters);
+    group.work += std::max(row.flops, 0.0) * static_cast<double>(counters.calls);
+    if (row.flops < 0) group.calls_without_work += counters.calls;
+    return index;
 }
 
-void ProcessGroups::add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters) {
-    const auto [group, is_new] = parts_.add(part_, row_index, row, counters);
-    if (is_new) group.process = keys_;
-}
-
-std::vector<RowGroup> ProcessGroups::sorted(RowOrder order) const {
-    std::vector<RowGroup> groups = parts_.groups();
-    sort_groups(groups, order);
+std::vector<RowGroup> RowGroups::sorted(RowOrder order) const {
+    std::vector<RowGroup> groups = groups_;
+    std::ranges::stable_sort(groups, std::greater<>(), [order](const RowGroup& group) {
+        return weight(order, group.counters.calls, group.counters.total_ns, group.work);
+    });
     return groups;
 }
 
@@ -212,37 +171,29 @@ std::string SizeClass::text() const {
     return lowest == highest ? fmt::format("{}", highest) : fmt::format("{}-{}", lowest, highest);
 }
 
-SizeClass size_class_of(const MergedRow& row) {
-    const std::int64_t largest = std::max({row.m, row.n, row.k});
-    if (row.is_overflow || largest < 0) return {};
-    if (largest == 0) return {0, 0};
-    constexpr auto most = std::int64_t{1} << 62;
-    if (largest > most) return {most + 1, std::numeric_limits<std::int64_t>::max()};
-    const auto highest = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(largest)));
-    return {highest / 2 + 1, highest};
-}
-
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order) {
-    Grouped result = group_rows(rows, grouping, [](const MergedRow* row) -> const MergedRow& { return *row; });
-    sort_groups(result.groups, order);
-    return std::move(result.groups);
+    RowGroups groups(grouping);
+    for (const MergedRow* row : rows) groups.add(0, *row, row->counters);
+    return groups.sorted(order);
 }
 
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
                               const Grouping& grouping, RowOrder order) {
+    RowGroups groups(grouping);
     if (grouping.by_call_site) {
-        std::vector<RowGroup> groups = grouped_by_call_site(calls, paths, grouping);
-        sort_groups(groups, order);
-        return groups;
+        for (const PathCalls& part : paths.calls())
+            groups.add(part.row, calls.rows()[part.row], part.counters, paths.call_site_of(part.node));
+        return groups.sorted(order);
     }
-    Grouped result = group_rows(calls.rows(), grouping, [](const MergedRow& row) -> const MergedRow& { return row; });
-    const auto medians = durations.medians(result.group_of, result.groups.size());
+    std::vector<std::size_t> group_of;  // by the index of a row
+    for (const MergedRow& row : calls.rows())
+        group_of.push_back(groups.add(static_cast<std::uint32_t>(group_of.size()), row, row.counters));
+    const auto medians = durations.medians(group_of, groups.groups().size());
     for (std::size_t i = 0; i < medians.size(); ++i) {
-        RowGroup& group = result.groups[i];
+        RowGroup& group = groups.groups()[i];
         if (medians[i]) group.median_ns = clamped_median(*medians[i], group.counters);
     }
-    sort_groups(result.groups, order);
-    return std::move(result.groups);
+    return groups.sorted(order);
 }
 
 std::span<const GroupColumn> group_columns() { return columns_of_groups; }

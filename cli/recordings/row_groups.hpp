@@ -8,8 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "cli/output/field_value.hpp"
@@ -63,15 +61,15 @@ struct SizeClass {
     bool is_known() const { return highest >= 0; }
     /// Returns `65-128`; `?` if the sizes are unknown.
     std::string text() const;
-    friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
-
-SizeClass size_class_of(const MergedRow& row);
 
 /// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
 struct ProcessKeys {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
 };
+
+/// Numbers that identify a group.
+using RowGroupKey = std::array<std::int64_t, 17>;
 
 /// Sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only the
 /// counters are set, and the median if it is known.
@@ -84,31 +82,33 @@ struct RowGroup : MergedRow {
     std::uint64_t calls_without_work = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of the logarithm of the geometric mean of m, n and k
     std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
+
+    RowGroupKey key() const;
 };
 
-/// Groups calls by the keys of their rows and by a number, the part. Calls of one row with different parts are in
-/// different groups.
-class PartGroups {
+/// Groups calls by the keys of their rows, call sites and processes. A merged row does not know its processes, so
+/// calls are grouped by these while recordings are merged. With keys of processes or call sites, takes 16 bytes for
+/// each pair of a group and a row.
+class RowGroups {
   public:
-    explicit PartGroups(const Grouping& grouping) : grouping_(grouping) {}
+    explicit RowGroups(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Adds calls of the row `row`, which has the index `row_index`. Returns their group, and true if the group is
-    /// new.
-    std::pair<RowGroup&, bool> add(std::uint32_t part, std::uint32_t row_index, const MergedRow& row,
-                                   const record::RecordedCounters& counters);
-    const std::vector<RowGroup>& groups() const { return groups_; }
+    /// Begins a recording. The calls of add() that follow belong to it.
+    void start(const record::RecordingFacts& facts);
+    /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
+    /// in groups().
+    std::size_t add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,
+                    SharedText call_site = {});
+    std::vector<RowGroup>& groups() { return groups_; }
+    /// Returns the groups, largest first.
+    std::vector<RowGroup> sorted(RowOrder order) const;
 
   private:
-    std::uint32_t key_number_of(std::uint32_t row_index, const MergedRow& row);
-    bool is_first_of(std::uint32_t part, std::uint32_t row_index);
-
     Grouping grouping_;
+    ProcessKeys process_;  ///< keys of the current recording
     std::vector<RowGroup> groups_;
-    std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< numbers from 1 for the keys of rows
-    std::vector<std::uint32_t> key_number_of_row_;                    ///< key number by index of the row; 0: not yet
-                                                                      ///< known
-    std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< index in `groups_` by part and key number
-    HashTable<std::uint64_t> known_;  ///< pairs of a part and a row that has calls in it: (part + 1) << 32 | row
+    std::map<RowGroupKey, std::uint32_t> indices_;  ///< indices in groups_
+    HashTable<std::uint64_t> known_;                ///< pairs of a group and a row in it: (group + 1) << 32 | row
 };
 
 /// Groups `rows` and sorts the groups.
@@ -118,27 +118,6 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
 /// sets no medians, because recordings of single calls do not say where they came from.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
                               const Grouping& grouping, RowOrder order);
-
-/// Groups the calls of rows by keys of their processes as well. This happens while recordings are merged, because a
-/// merged row no longer knows its processes. Takes 16 bytes for each pair of a row and a combination of keys.
-class ProcessGroups {
-  public:
-    explicit ProcessGroups(const Grouping& grouping) : grouping_(grouping), parts_(grouping) {}
-
-    /// Begins a recording. The calls of add() that follow belong to it.
-    void start(const record::RecordingFacts& facts);
-    /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows().
-    void add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters);
-    /// Returns the sorted groups. They have no medians.
-    std::vector<RowGroup> sorted(RowOrder order) const;
-
-  private:
-    Grouping grouping_;
-    PartGroups parts_;
-    std::map<std::array<std::uint32_t, 6>, std::uint32_t> part_of_;  ///< part number of each combination of keys
-    std::uint32_t part_ = 0;
-    ProcessKeys keys_;
-};
 
 using GroupColumn = Column<RowGroup>;
 /// Returns the columns of a group for every format. A value is null if it is unknown or if the grouping lacks its

@@ -61,17 +61,15 @@ std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t m
     return text;
 }
 
-Json to_json(const RuleCount& rule) {
-    return {{"name", rule.name},
-            {"file", text_or_null(rule.file)},
-            {"line", rule.line},
-            {"recordings", rule.recordings},
-            {"without_use", rule.without_use}};
-}
-
-Json to_json(const std::vector<RuleCount>& rules) {
+Json rules_json(const std::vector<RuleCount>& rules) {
     Json list = Json::array();
-    for (const RuleCount& rule : rules) list.push_back(to_json(rule));
+    for (const RuleCount& rule : rules) {
+        list.push_back({{"name", rule.name},
+                        {"file", text_or_null(rule.file)},
+                        {"line", rule.line},
+                        {"recordings", rule.recordings},
+                        {"without_use", rule.without_use}});
+    }
     return list;
 }
 

@@ -51,8 +51,7 @@ bool has_unused_rule(const std::vector<RuleCount>& rules);
 /// limit.
 std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t most);
 
-Json to_json(const RuleCount& rule);
-/// Returns the rules as a JSON list.
-Json to_json(const std::vector<RuleCount>& rules);
+/// Returns the rules as a list for JSON.
+Json rules_json(const std::vector<RuleCount>& rules);
 
 }  // namespace fp32shim::cli

@@ -23,19 +23,6 @@ using record::format::Header;
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns the first part of a file's header, with zeros behind the end of the file; nullptr if it is no recording.
-std::unique_ptr<Header> read_header(const std::string& path) {
-    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
-    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) return nullptr;
-    auto header = std::make_unique<Header>();
-    const ssize_t size = pread(descriptor, header.get(), offsetof(Header, changes), 0);
-    close(descriptor);
-    const bool is_recording =
-        size >= static_cast<ssize_t>(record::format::identity_size) && header->magic == record::format::magic;
-    return is_recording ? std::move(header) : nullptr;
-}
-
 std::int64_t exit_of(const Header& header) {
     if (header.exited_at <= header.start_ticks || header.ticks_per_second == 0) return header.start_realtime_ns;
     const double seconds =
@@ -65,6 +52,18 @@ MissingFiles missing_of(const std::string& path, const RunMember& list, std::vec
 }
 
 }  // namespace
+
+std::unique_ptr<Header> read_header(const std::string& path) {
+    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) return nullptr;
+    auto header = std::make_unique<Header>();
+    const ssize_t size = pread(descriptor, header.get(), offsetof(Header, changes), 0);
+    close(descriptor);
+    const bool is_recording =
+        size >= static_cast<ssize_t>(record::format::identity_size) && header->magic == record::format::magic;
+    return is_recording ? std::move(header) : nullptr;
+}
 
 std::optional<RunMember> read_run_member(const std::string& path) {
     const auto header = read_header(path);

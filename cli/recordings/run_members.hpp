@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct RunMember {
     };
     std::vector<Listed> listed;  ///< the first recordings of the list
 };
+
+/// Returns the first part of a file's header, with zeros behind the end of the file; null if it is no recording.
+std::unique_ptr<record::format::Header> read_header(const std::string& path);
 
 /// Reads a header; nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);

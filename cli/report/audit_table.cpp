@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/output/moment.hpp"
@@ -17,16 +15,41 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::uint8_t audit_detail_rank = 1;
+constexpr std::uint8_t detail = 1;  ///< rank of columns that a narrow terminal leaves out
+constexpr Shown if_any = Shown::where_one_has_it, if_different = Shown::where_they_differ;
 
-std::string error_text(double error) { return fmt::format("{:.1e}", error); }
+/// The columns that say which product a row is about.
+const TextColumn products[] = {
+    {{"function"}, [](const MergedRow& row) { return std::string(row.function); }},
+    {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
+    {{"where", false, 16}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"ran at"}, [](const MergedRow& row) { return std::string(row.ran_at()); }, if_any},
+};
+
+// --- Audits
+
+/// A row of the table of audits.
+struct AuditedRow : MergedRow {
+    const RowAudits* audits = nullptr;
+};
+const RowAudits& audits_of(const MergedRow& row) { return *static_cast<const AuditedRow&>(row).audits; }
+
+std::string error_text(bool is_known, double error) { return is_known ? fmt::format("{:.1e}", error) : ""; }
+
+/// Returns the largest error of any audit by a metric; empty if no audit yielded one.
+template <double record::AuditErrors::*error>
+std::string worst_text(const MergedRow& row) {
+    return error_text(audits_of(row).compared > 0, audits_of(row).worst.*error);
+}
 
 /// Returns remarks about the audits that yielded no error.
-std::string remarks_of(const RowAudits& audits) {
+std::string remarks_on(const MergedRow& row) {
     std::string text;
     const auto add = [&text](std::uint64_t count, std::string_view what) {
         if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(count), what);
     };
+    const RowAudits& audits = audits_of(row);
     add(audits.bad_operands, "with NaN or infinity in the operands");
     add(audits.bad_results, "with NaN or infinity in the result only");
     add(audits.skipped, "skipped");
@@ -34,191 +57,141 @@ std::string remarks_of(const RowAudits& audits) {
     return text;
 }
 
-const std::vector<Table::Column> key_columns_of_audits = {{"function"},         {"size"},   {"where", false, 16},
-                                                          {"scope", false, 12}, {"ran at"}, {"compared"}};
-
-const std::vector<Table::Column> columns_of_audits = {{"audits", true},
-                                                      {"calls", true},
-                                                      {"beyond", true, 0, audit_detail_rank},
-                                                      {"of calls, up to", true, 0, audit_detail_rank},
-                                                      {"norm", true},
-                                                      {"row or column", true},
-                                                      {"own error", true, 0, audit_detail_rank},
-                                                      {"component", true, 0, audit_detail_rank},
-                                                      {"cancellation", true, 0, audit_detail_rank},
-                                                      {"remarks", false, 12, audit_detail_rank}};
-
-std::vector<std::string> keys_of(const MergedRow& row, const RowAudits& audits) {
-    return {
-        std::string(row.function), row.size_text(),
-        std::string(row.where),    std::string(row.scope),
-        std::string(row.ran_at()), fmt::format("{} with {}", to_string(audits.tested), to_string(audits.reference))};
-}
-
-/// A key that is shown only where rows would look alike without it.
-struct FurtherKey {
-    std::string_view title;
-    std::string (*text)(const MergedRow& row);
-};
-constexpr FurtherKey further_keys[] = {
-    {"op",
+const TextColumn audit_columns[] = {
+    {{"compared"},
      [](const MergedRow& row) {
-         return fmt::format("{}{}", row.trans_a == 0 ? ' ' : row.trans_a, row.trans_b == 0 ? ' ' : row.trans_b);
+         return fmt::format("{} with {}", to_string(audits_of(row).tested), to_string(audits_of(row).reference));
      }},
-    {"caller", [](const MergedRow& row) { return std::string(row.caller); }},
-    {"provider", [](const MergedRow& row) { return std::string(row.provider); }},
-    {"asked for", [](const MergedRow& row) { return std::string(row.requested); }},
-    {"by", [](const MergedRow& row) { return std::string(row.source); }},
-    {"rule", [](const MergedRow& row) { return std::string(row.rule); }},
-    {"reason", [](const MergedRow& row) { return std::string(row.reason); }},
+    {{"op"}, [](const MergedRow& row) { return row.transposes_text(); }, if_different},
+    {{"caller"}, [](const MergedRow& row) { return std::string(row.caller); }, if_different},
+    {{"provider"}, [](const MergedRow& row) { return std::string(row.provider); }, if_different},
+    {{"asked for"}, [](const MergedRow& row) { return row.requested_text(); }, if_different},
+    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, if_different},
+    {{"audits", true}, [](const MergedRow& row) { return count_text(audits_of(row).compared); }},
+    {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
+    {{"beyond", true, 0, detail},
+     [](const MergedRow& row) { return audits_of(row).beyond == 0 ? "" : count_text(audits_of(row).beyond); },
+     if_any},
+    {{"of calls, up to", true, 0, detail},
+     [](const MergedRow& row) {
+         const std::optional<double> most = audits_of(row).most_beyond(row.counters.calls);
+         return most ? bound_text(*most) : "";
+     },
+     if_any},
+    {{"norm", true}, worst_text<&record::AuditErrors::norm>, if_any},
+    {{"row or column", true},
+     [](const MergedRow& row) {
+         return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::Metric::row));
+     },
+     if_any},
+    {{"own error", true, 0, detail},
+     [](const MergedRow& row) {
+         return error_text(audits_of(row).checked > 0, static_cast<double>(audits_of(row).fp32_error));
+     },
+     if_any},
+    {{"component", true, 0, detail}, worst_text<&record::AuditErrors::component>, if_any},
+    {{"cancellation", true, 0, detail},
+     [](const MergedRow& row) {
+         return error_text(audits_of(row).cancellation > 0, static_cast<double>(audits_of(row).cancellation));
+     },
+     if_any},
+    {{"remarks", false, 12, detail}, remarks_on, if_any},
 };
 
-std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits) {
-    const auto error = [&](double value) { return audits.compared > 0 ? error_text(value) : std::string(); };
-    const std::optional<double> most_beyond = audits.most_beyond(row.counters.calls);
-    return {count_text(audits.compared),
-            count_text(row.counters.calls),
-            audits.beyond == 0 ? "" : count_text(audits.beyond),
-            most_beyond ? bound_text(*most_beyond) : "",
-            error(audits.worst.norm),
-            error(audits.worst.by(policy::Metric::row)),
-            audits.checked > 0 ? error_text(static_cast<double>(audits.fp32_error)) : "",
-            error(audits.worst.component),
-            audits.cancellation > 0 ? error_text(static_cast<double>(audits.cancellation)) : "",
-            remarks_of(audits)};
+// --- The first NaN or infinity
+
+/// A row of the tables of products that made or received the first NaN or infinity.
+struct NonfiniteRow : MergedRow {
+    const MergedProcess* process = nullptr;
+    const record::RecordedAudit* found = nullptr;
+};
+const NonfiniteRow& nonfinite_of(const MergedRow& row) { return static_cast<const NonfiniteRow&>(row); }
+const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).found->audit; }
+std::string found_text(const MergedRow& row) { return std::string(nonfinite_text(audit_of(row), "NaN")); }
+
+/// Returns the place of a NaN or infinity in a matrix; empty if a scalar has it.
+template <std::uint32_t record::Audit::*place>
+std::string place_text(const MergedRow& row) {
+    const bool is_received = (audit_of(row).flags & record::audit_received) != 0;
+    const bool is_scalar = is_received && record::nonfinite_operand(audit_of(row)).size() > 1;
+    return is_scalar ? "" : fmt::format("{}", audit_of(row).*place);
 }
 
-/// Adds to the keys of rows those further ones that tell apart rows that look alike. Returns their titles.
-std::vector<std::string_view> tell_apart(const std::vector<const MergedRow*>& rows,
-                                         std::vector<std::vector<std::string>>& keys) {
-    std::vector<std::string_view> titles;
-    for (const auto& [title, text] : further_keys) {
-        std::map<std::vector<std::string>, std::string> first;
-        bool differs = false;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            differs |= first.try_emplace(keys[i], text(*rows[i])).first->second != text(*rows[i]);
-        if (!differs) continue;
-        titles.push_back(title);
-        for (std::size_t i = 0; i < rows.size(); ++i) keys[i].push_back(text(*rows[i]));
-    }
-    return titles;
-}
-
-/// Makes a table, leaving out the columns that are empty in all rows.
-AuditTable without_empty_columns(const std::vector<Table::Column>& columns,
-                                 const std::vector<std::vector<std::string>>& rows, std::size_t left_out) {
-    AuditTable table{.heads = {}, .rows = std::vector<std::vector<std::string>>(rows.size()), .left_out = left_out};
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (std::ranges::all_of(rows, [i](const auto& cells) { return cells[i].empty(); })) continue;
-        table.heads.push_back(columns[i]);
-        for (std::size_t row = 0; row < rows.size(); ++row) table.rows[row].push_back(rows[row][i]);
-    }
-    return table;
-}
-
-const std::vector<Table::Column> nonfinite_columns = {{"time"},
-                                                      {"process"},
-                                                      {"function"},
-                                                      {"size"},
-                                                      {"where", false, 16},
-                                                      {"scope", false, 12},
-                                                      {"ran at"},
-                                                      {"found"},
-                                                      {"row", true},
-                                                      {"column", true},
-                                                      {"of the batch", true},
-                                                      {"|A| below", true},
-                                                      {"|B| below", true},
-                                                      {"|alpha|", true},
-                                                      {"|beta|", true}};
-
-/// Returns, as text, a power of two that exceeds all numbers with these exponents.
-std::string limit_text(const record::Exponents& exponents) {
+/// Returns, as text, a power of two that exceeds all numbers of an operand.
+template <record::Exponents record::Audit::*operand>
+std::string limit_text(const MergedRow& row) {
+    const record::Exponents& exponents = audit_of(row).*operand;
     return exponents.lowest > exponents.highest ? "" : fmt::format("2^{}", exponents.highest + 1);
 }
 
-std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
-    const MergedRow& row = calls.rows()[nonfinite.row];
-    const record::Audit& found = nonfinite.found.audit;
-    return {time_of_day(nonfinite.found.end_ns),
-            fmt::format("{}", calls.processes()[nonfinite.process].facts.process.pid),
-            std::string(row.function),
-            row.size_text(),
-            std::string(row.where),
-            std::string(row.scope),
-            std::string(row.ran_at()),
-            std::string(nonfinite_text(found, "NaN")),
-            fmt::format("{}", found.worst_row),
-            fmt::format("{}", found.worst_column),
-            row.batch == 1 ? "" : fmt::format("{}", found.product),
-            limit_text(found.a),
-            limit_text(found.b),
-            found.alpha == 1 ? "" : fmt::format("{:.4g}", found.alpha),
-            found.beta == 0 ? "" : fmt::format("{:.4g}", found.beta)};
+const TextColumn occasions[] = {
+    {{"time"}, [](const MergedRow& row) { return time_of_day(nonfinite_of(row).found->end_ns); }},
+    {{"process"},
+     [](const MergedRow& row) { return fmt::format("{}", nonfinite_of(row).process->facts.process.pid); }}};
+
+const TextColumn places[] = {
+    {{"row", true}, place_text<&record::Audit::worst_row>, if_any},
+    {{"column", true}, place_text<&record::Audit::worst_column>, if_any},
+    {{"of the batch", true},
+     [](const MergedRow& row) { return row.batch == 1 ? "" : fmt::format("{}", audit_of(row).product); },
+     if_any}};
+
+const TextColumn found_columns[] = {{{"found"}, found_text}};
+const TextColumn factors[] = {
+    {{"|A| below", true}, limit_text<&record::Audit::a>, if_any},
+    {{"|B| below", true}, limit_text<&record::Audit::b>, if_any},
+    {{"|alpha|", true},
+     [](const MergedRow& row) { return audit_of(row).alpha == 1 ? "" : fmt::format("{:.4g}", audit_of(row).alpha); },
+     if_any},
+    {{"|beta|", true},
+     [](const MergedRow& row) { return audit_of(row).beta == 0 ? "" : fmt::format("{:.4g}", audit_of(row).beta); },
+     if_any}};
+const TextColumn received_columns[] = {
+    {{"received"}, found_text},
+    {{"in"}, [](const MergedRow& row) { return std::string(record::nonfinite_operand(audit_of(row))); }}};
+
+/// Returns a table of the first `limit` rows, or of all if it is 0, with columns of several lists.
+template <class Row>
+LimitedTable limited_table(std::initializer_list<std::span<const TextColumn>> lists, const std::vector<Row>& rows,
+                           std::size_t limit) {
+    TextColumns columns;
+    for (const auto& list : lists) columns.insert(columns.end(), list.begin(), list.end());
+    std::vector<const MergedRow*> shown;
+    for (const Row& row : rows)
+        if (limit == 0 || shown.size() < limit) shown.push_back(&row);
+    return {table_of(columns, shown).with_stored_cells(), rows.size() - shown.size()};
 }
 
-const std::vector<Table::Column> received_columns = {
-    {"time"},   {"process"},  {"function"}, {"size"},      {"where", false, 16}, {"scope", false, 12},
-    {"ran at"}, {"received"}, {"in"},       {"row", true}, {"column", true},     {"of the batch", true}};
-
-std::vector<std::string> received_cells(const MergedCalls& calls, const MergedNonfinite& received) {
-    const std::vector<std::string> made = cells_of(calls, received);
-    const std::string operand(record::nonfinite_operand(received.found.audit));
-    const bool is_scalar = operand.size() > 1;
-    std::vector<std::string> cells(made.begin(), made.begin() + 8);
-    cells.push_back(operand);
-    cells.push_back(is_scalar ? "" : made[8]);
-    cells.push_back(is_scalar ? "" : made[9]);
-    cells.push_back(made[10]);
-    return cells;
+std::vector<NonfiniteRow> rows_of(const MergedCalls& calls, const std::vector<MergedNonfinite>& all) {
+    std::vector<NonfiniteRow> rows;
+    for (const MergedNonfinite& one : all)
+        rows.push_back({calls.rows()[one.row], &calls.processes()[one.process], &one.found});
+    return rows;
 }
 
-double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
-
-/// Returns the number of rows to show: at most `limit`, or all if it is 0.
-std::size_t rows_shown(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
-
-std::string text_of(const AuditTable& cells, const TableLimits& limits, int stream) {
-    if (cells.rows.empty()) return {};
-    Table table(cells.heads);
-    for (const std::vector<std::string>& row : cells.rows) table.add(row);
-    return table.text(stream) +
-           (cells.left_out > 0 ? fmt::format("{}; {}\n", counted(cells.left_out, "more row"), limits.how_to_see_more)
-                               : "");
+std::string text_of(const LimitedTable& limited, const TableLimits& limits, int stream) {
+    if (limited.table.empty()) return {};
+    const std::string more = fmt::format("{}; {}\n", counted(limited.left_out, "more row"), limits.how_to_see_more);
+    return limited.table.text(stream) + (limited.left_out > 0 ? more : "");
 }
 
 }  // namespace
 
-AuditTable received_table(const MergedCalls& calls, std::size_t limit) {
-    const std::vector<MergedNonfinite>& all = calls.received();
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < rows_shown(all.size(), limit); ++i) rows.push_back(received_cells(calls, all[i]));
-    return without_empty_columns(received_columns, rows, all.size() - rows.size());
+LimitedTable received_table(const MergedCalls& calls, std::size_t limit) {
+    return limited_table({occasions, products, received_columns, places}, rows_of(calls, calls.received()), limit);
 }
 
-AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
-    const std::vector<MergedNonfinite>& all = calls.nonfinite();
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < rows_shown(all.size(), limit); ++i) rows.push_back(cells_of(calls, all[i]));
-    return without_empty_columns(nonfinite_columns, rows, all.size() - rows.size());
+LimitedTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
+    return limited_table({occasions, products, found_columns, places, factors}, rows_of(calls, calls.nonfinite()),
+                         limit);
 }
 
-AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
-    std::vector<const RowAudits*> sorted;
-    for (const RowAudits& row : calls.audits().all()) sorted.push_back(&row);
-    std::ranges::stable_sort(sorted, std::greater<>(), order_of);
-    std::vector<const MergedRow*> products;
-    std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < rows_shown(sorted.size(), limit); ++i) {
-        products.push_back(&calls.rows()[sorted[i]->row]);
-        rows.push_back(keys_of(*products.back(), *sorted[i]));
-    }
-    std::vector<Table::Column> columns = key_columns_of_audits;
-    for (const std::string_view title : tell_apart(products, rows)) columns.push_back({std::string(title)});
-    columns.insert(columns.end(), columns_of_audits.begin(), columns_of_audits.end());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        for (std::string& cell : cells_of(*products[i], *sorted[i])) rows[i].push_back(std::move(cell));
-    return without_empty_columns(columns, rows, sorted.size() - rows.size());
+LimitedTable audit_table(const MergedCalls& calls, std::size_t limit) {
+    std::vector<AuditedRow> rows;
+    for (const RowAudits& audits : calls.audits().all()) rows.push_back({calls.rows()[audits.row], &audits});
+    std::ranges::stable_sort(rows, std::greater<>(),
+                             [](const AuditedRow& row) { return row.audits->worst.by(policy::Metric::row); });
+    return limited_table({products, audit_columns}, rows, limit);
 }
 
 std::string lost_audits_text(const MergedCalls& calls) {

@@ -1,5 +1,4 @@
-#include "cli/report/writers.hpp"
-
+// Kinds of products, in the formats of programs that measure them (`--format benchdnn`, `rocblas-bench`, `shapes`).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,9 @@
 
 #include "cli/output/field_value.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/product_kinds.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -110,12 +112,12 @@ std::string rocblas_line(const ProductKind& kind) {
     return line + "\n";
 }
 
-/// Writes a line with its comments for each kind of product. For a kind that the driver cannot express, writes only a
-/// comment.
-template <class WhyNot, class Line>
-void write_lines(const std::vector<ProductKind>& kinds, ReportOutput& output, const WhyNot& why_not,
-                 const Line& line) {
-    for (const ProductKind& kind : kinds) {
+/// Writes `head`, then a line with its comments for each kind of product. For a kind that the driver cannot express,
+/// writes only a comment.
+void write_lines(std::string head, const ReportContents& contents, const ReportView& view, ReportOutput& output,
+                 std::string (*why_not)(const ProductKind&), std::string (*line)(const ProductKind&)) {
+    output.put(head);
+    for (const ProductKind& kind : product_kinds(contents.calls, view.order)) {
         const std::string why = why_not(kind);
         if (!output.put(why.empty() ? comment_on(kind) + remarks_on(kind) + line(kind) : left_out_comment(kind, why)))
             return;
@@ -153,29 +155,20 @@ constexpr Column<ProductKind> shape_columns[] = {
 
 }  // namespace
 
-void write_benchdnn(const std::vector<ProductKind>& kinds, ReportOutput& output) {
-    output.put("# For benchdnn --matmul --mode=P --batch=FILE\n");
-    output.put(assumptions);
-    output.put("--reset\n--dt=f32\n");
-    write_lines(kinds, output, why_not_benchdnn, benchdnn_line);
+void write_benchdnn(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    write_lines(fmt::format("# For benchdnn --matmul --mode=P --batch=FILE\n{}--reset\n--dt=f32\n", assumptions),
+                contents, view, output, why_not_benchdnn, benchdnn_line);
 }
 
-void write_rocblas_bench(const std::vector<ProductKind>& kinds, ReportOutput& output) {
-    output.put("#!/bin/sh\n");
-    output.put(assumptions);
-    output.put("# rocblas-bench multiplies in the operands' type, whatever the calls ran at.\n");
-    write_lines(kinds, output, why_not_rocblas, rocblas_line);
+void write_rocblas_bench(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    write_lines(fmt::format("#!/bin/sh\n{}# rocblas-bench multiplies in the operands' type, whatever the calls ran "
+                            "at.\n",
+                            assumptions),
+                contents, view, output, why_not_rocblas, rocblas_line);
 }
 
-void write_shapes(const std::vector<ProductKind>& kinds, ReportOutput& output) {
-    const std::span<const Column<ProductKind>> columns = shape_columns;
-    if (!output.put(csv_names(columns) + "\r\n")) return;
-    std::string line;
-    for (const ProductKind& kind : kinds) {
-        line.clear();
-        append_csv(line, columns, kind);
-        if (!output.put(line += "\r\n")) return;
-    }
+void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    write_csv_rows<ProductKind>(shape_columns, product_kinds(contents.calls, view.order), output);
 }
 
 }  // namespace fp32shim::cli

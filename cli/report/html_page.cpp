@@ -22,16 +22,23 @@ extern const char fp32shim_page_report_html[], fp32shim_page_report_html_end[];
 extern const char fp32shim_page_report_script[], fp32shim_page_report_script_end[];
 extern const char fp32shim_page_diff_html[], fp32shim_page_diff_html_end[];
 extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
-extern const char fp32shim_page_results_html[], fp32shim_page_results_html_end[];
-extern const char fp32shim_page_results_script[], fp32shim_page_results_script_end[];
 }
 
 namespace fp32shim::cli {
 namespace {
 
+/// Shortens the texts of `json`, which limits the size of the page.
+void shorten_texts(Json& json) {
+    if (json.is_string())
+        json = truncated(json.get_ref<const std::string&>());
+    else if (json.is_structured())
+        for (Json& value : json) shorten_texts(value);
+}
+
 /// Writes JSON that is safe between <script> tags: pure ASCII, hence without U+2028, and without `<`. Control
 /// characters in its texts become \xNN, since the page shows the texts unchanged.
 std::string json_for_script(Json json) {
+    shorten_texts(json);
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     json = {};  // frees the memory before the text is copied
@@ -111,12 +118,9 @@ struct PageParts {
 };
 PageParts parts_of(Page page) {
     switch (page) {
-        case Page::comparison:
-            return {"fp32shim report --diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
+        case Page::diff:
+            return {"fp32shim diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
                     between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
-        case Page::results:
-            return {"fp32shim diff", between(fp32shim_page_results_html, fp32shim_page_results_html_end),
-                    between(fp32shim_page_results_script, fp32shim_page_results_script_end)};
         case Page::report:
             break;
     }

@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 /// Truncates a text longer than 400 bytes at the end of a character, and appends `…`.
 std::string truncated(std::string_view text);
 
-enum class Page : std::uint8_t { report, comparison, results };
+enum class Page : std::uint8_t { report, diff };
 
 /// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. They become JSON
 /// without `<`, and the page runs only its own scripts.

@@ -1,9 +1,13 @@
 // The file of `fp32shim report --output FILE`. It is either written completely or left unchanged.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "cli/output/field_value.hpp"
 
 namespace fp32shim::cli {
 
@@ -38,5 +42,20 @@ class ReportOutput {
     std::string held_;
     int descriptor_ = -1;
 };
+
+/// Writes CSV (RFC 4180): a line of column names, then a line for each row. `rows` has rows or pointers to them.
+template <class Row, class Rows>
+void write_csv_rows(std::span<const Column<Row>> columns, const Rows& rows, ReportOutput& output) {
+    output.put(csv_names(columns) + "\r\n");
+    std::string line;
+    for (const auto& row : rows) {
+        line.clear();
+        if constexpr (std::is_convertible_v<decltype(row), const Row&>)
+            append_csv(line, columns, row);
+        else
+            append_csv(line, columns, *row);
+        if (!output.put(line += "\r\n")) return;
+    }
+}
 
 }  // namespace fp32shim::cli

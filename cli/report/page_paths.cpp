@@ -1,68 +1,22 @@
-#include "cli/report/page_paths.hpp"
-
+// Makes the data of call paths for a report's page: a tree of limited size, as columns of numbers.
 #include <algorithm>
-#include <map>
 #include <tuple>
-#include <unordered_map>
 
 #include "cli/output/json.hpp"
-#include "cli/report/source_lines.hpp"
-#include "cli/report/timeline.hpp"
+#include "cli/report/page_parts.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 constexpr std::size_t max_sums = 150'000;  ///< limits the size of the page: a sum takes some 100 bytes with its nodes
 
-/// Sum of the calls with the same path and decision. Decisions that the page does not list are summed by format. In a
-/// comparison, each side has its own sums.
-struct Sum : ShareWithWork {
-    std::uint32_t node = 0;
-    PagePart part;
-};
-
-/// Adds up entries with the same node, row, side and format.
-void sum_up(std::vector<Sum>& sums) {
-    const auto key = [](const Sum& sum) {
-        return std::tuple(sum.node, sum.part.row, sum.part.side, sum.part.format.id());
-    };
-    std::ranges::sort(sums, {}, key);
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (kept == 0 || key(sums[kept - 1]) != key(sums[i])) {
-            sums[kept++] = sums[i];
-            continue;
-        }
-        sums[kept - 1].add(sums[i]);
-    }
-    sums.resize(kept);
-}
-
-std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
-    std::vector<Sum> sums;
-    std::size_t first = 0;  // index of the first sum of the current node
-    for (std::size_t i = 0; i < paths.calls().size(); ++i) {
-        const PathCalls& calls = paths.calls()[i];
-        const PagePart part = part_of(i);
-        if (first < sums.size() && sums[first].node != calls.node) first = sums.size();
-        const auto is_like = [&](const Sum& sum) {
-            return sum.part.row == -1 && sum.part.format == part.format && sum.part.side == part.side;
-        };
-        // Sums of unlisted decisions come first, so that the search for them is short.
-        const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
-        const bool is_listed = part.row >= 0;
-        auto sum = is_listed ? sums.end() : std::find_if(begin, sums.end(), is_like);
-        if (sum == sums.end()) sum = sums.insert(is_listed ? sums.end() : begin, Sum{{}, calls.node, part});
-        sum->add(calls.counters, part.flops);
-    }
-    return sums;
-}
-
 /// Keeps the largest sums. Adds every other sum to its nearest caller that is on the path of a kept sum. Returns the
 /// number of sums that were added to a caller.
-std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order) {
+std::size_t fold(std::vector<PathShare>& sums, const CallPaths& paths, RowOrder order) {
     if (sums.size() <= max_sums) return 0;
-    const auto is_larger = [order](const Sum& a, const Sum& b) { return a.weight(order) > b.weight(order); };
+    const auto is_larger = [order](const PathShare& a, const PathShare& b) {
+        return a.weight(order) > b.weight(order);
+    };
     std::nth_element(sums.begin(), sums.begin() + max_sums, sums.end(), is_larger);
     std::vector<bool> is_kept(paths.nodes().size());
     is_kept[0] = true;
@@ -72,49 +26,41 @@ std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order)
     }
     const std::size_t folded = sums.size() - max_sums;
     for (std::size_t i = max_sums; i < sums.size(); ++i) {
-        sums[i].part.row = -1;
+        sums[i].row = -1;
         while (!is_kept[sums[i].node]) sums[i].node = paths.nodes()[sums[i].node].parent;
     }
-    sum_up(sums);
+    const auto key = [](const PathShare& sum) { return std::tuple(sum.node, sum.row, sum.format.id()); };
+    std::ranges::sort(sums, {}, key);
+    std::size_t kept = 0;
+    for (const PathShare& sum : sums) {
+        if (kept > 0 && key(sums[kept - 1]) == key(sum))
+            sums[kept - 1].add(sum);
+        else
+            sums[kept++] = sum;
+    }
+    sums.resize(kept);
     return folded;
 }
 
-/// List of distinct texts. Columns refer to them by index.
-class ShortenedTexts {
-  public:
-    explicit ShortenedTexts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
-    std::size_t index_of(SharedText text) {
-        const auto [entry, is_new] = indices_.emplace(text.id(), texts_.size());
-        if (is_new) texts_.push_back(shorten_(text));
-        return entry->second;
-    }
-    Json release() { return std::move(texts_); }
-
-  private:
-    std::string (*shorten_)(std::string_view);
-    std::unordered_map<std::uint32_t, std::size_t> indices_;
-    Json texts_ = Json::array();
-};
-
 /// Adds the columns of the nodes that occur in the sums' paths, and gives these nodes new numbers.
-void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, ShortenedTexts& texts) {
+void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths, PageTexts& texts) {
     std::vector<std::uint32_t> new_nodes(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
-    for (const Sum& sum : sums)
+    for (const PathShare& sum : sums)
         for (std::uint32_t node = sum.node; node != 0 && !is_needed[node]; node = paths.nodes()[node].parent)
             is_needed[node] = true;
-    Json parents = Json::array({0}), names = Json::array({texts.index_of(SharedText())}), files = names,
+    Json parents = Json::array({0}), names = Json::array({texts.index_of("")}), files = names,
          lines = Json::array({0});
     for (std::size_t i = 1; i < new_nodes.size(); ++i) {
         if (!is_needed[i]) continue;
         const PathNode& node = paths.nodes()[i];
         new_nodes[i] = static_cast<std::uint32_t>(parents.size());
         parents.push_back(new_nodes[node.parent]);
-        names.push_back(texts.index_of(SharedText(node.name())));
+        names.push_back(texts.index_of(node.name()));
         files.push_back(texts.index_of(node.file));
         lines.push_back(node.line);
     }
-    for (Sum& sum : sums) sum.node = new_nodes[sum.node];
+    for (PathShare& sum : sums) sum.node = new_nodes[sum.node];
     json["parent"] = std::move(parents);
     json["name"] = std::move(names);
     json["file"] = std::move(files);
@@ -122,44 +68,54 @@ void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, Short
 }
 
 template <class Value>
-Json column(const std::vector<Sum>& sums, const Value& value) {
+Json column(const std::vector<PathShare>& sums, const Value& value) {
     Json json = Json::array();
-    for (const Sum& sum : sums) json.push_back(value(sum));
+    for (const PathShare& sum : sums) json.push_back(value(sum));
     return json;
 }
 
 }  // namespace
 
-Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
-                     std::string (*shorten)(std::string_view)) {
-    std::vector<Sum> sums = sums_of(paths, part_of);
-    sum_up(sums);  // in a comparison, many decisions of one path may belong to one group
+Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
+                     const std::vector<std::int32_t>& list_indices) {
+    std::vector<PathShare> sums = path_shares(paths, calls, list_indices);
     Json json;
     json["folded"] = fold(sums, paths, order);
-    ShortenedTexts texts(shorten);
+    PageTexts texts;
     add_nodes(json, sums, paths, texts);
-    json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
-    json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });
-    json["format"] = column(sums, [&](const Sum& sum) { return texts.index_of(sum.part.format); });
-    if (std::ranges::any_of(sums, [](const Sum& sum) { return sum.part.side != 0; }))
-        json["side"] = column(sums, [](const Sum& sum) { return sum.part.side; });
-    json["calls"] = column(sums, [](const Sum& sum) { return sum.calls; });
-    json["host_ns"] = column(sums, [](const Sum& sum) { return sum.host_ns; });
-    json["work"] = column(sums, [](const Sum& sum) { return sum.work; });
+    json["node"] = column(sums, [](const PathShare& sum) { return sum.node; });
+    json["row"] = column(sums, [](const PathShare& sum) { return sum.row; });
+    json["format"] = column(sums, [&](const PathShare& sum) { return texts.index_of(sum.format); });
+    json["calls"] = column(sums, [](const PathShare& sum) { return sum.calls; });
+    json["host_ns"] = column(sums, [](const PathShare& sum) { return sum.host_ns; });
+    json["work"] = column(sums, [](const PathShare& sum) { return sum.work; });
     json["texts"] = texts.release();
     return json;
 }
 
-std::string_view page_name(RowOrder order) {
-    constexpr std::string_view names[] = {"host_ns", "calls", "work"};
-    return names[static_cast<std::size_t>(order)];
-}
-
-Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
-    SourceLines lines;
-    for (const PathNode& node : paths.nodes())
-        if (node.line != 0 && !node.file.empty()) lines.want(node.file, node.line);
-    return lines.read(changed_after_ns);
+CallPaths scope_paths(const MergedCalls& calls) {
+    CallPaths paths;
+    for (std::size_t index = 0; index < calls.rows().size(); ++index) {
+        const MergedRow& row = calls.rows()[index];
+        std::uint32_t node = 0;
+        const auto descend = [&](std::string_view name) {
+            PathFrame frame;
+            frame.function = name;
+            node = paths.child(node, frame);
+        };
+        std::string_view rest = row.scope;
+        if (rest.empty()) descend("(no scope)");
+        while (!rest.empty()) {
+            const std::size_t size = std::min(rest.find_first_of("/."), rest.size());
+            if (size > 0) descend(rest.substr(0, size));
+            rest.remove_prefix(std::min(size + 1, rest.size()));
+        }
+        if (!row.where.empty()) descend(row.where);
+        descend(row.is_overflow ? "(found no room)" : std::string_view(row.function));
+        paths.add(node, static_cast<std::uint32_t>(index), row.counters);
+    }
+    paths.finish();
+    return paths;
 }
 
 }  // namespace fp32shim::cli

@@ -1,13 +1,11 @@
-#include "cli/report/page_rows.hpp"
-
+// Selects the decisions that a report's page lists, so that the page stays small even with a million decisions.
 #include <cmath>
 #include <cstdint>
-#include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "cli/output/json.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
+#include "cli/report/page_parts.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -23,61 +21,40 @@ bool is_listed_anyway(const MergedRow& row) {
     return row.is_refused() || (met && *met < policy::Floor::fp32);
 }
 
-/// List of distinct texts. Rows refer to them by index.
-class Texts {
-  public:
-    std::size_t index_of(const std::string& text) {
-        const auto [entry, is_new] = indices_.emplace(text, texts_.size());
-        if (is_new) texts_.push_back(text);
-        return entry->second;
-    }
-    Json json() const { return texts_; }
+bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
 
-  private:
-    std::unordered_map<std::string, std::size_t> indices_;
-    std::vector<std::string> texts_;
-};
-
-std::vector<RowColumn> page_columns() {
+Json listed_json(const std::vector<const MergedRow*>& rows) {
     std::vector<RowColumn> columns(row_columns().begin(), row_columns().end());
-    std::erase_if(columns, [](const RowColumn& column) { return column.name == "first" || column.name == "last"; });
+    std::erase_if(columns, [](const RowColumn& column) { return !is_on_page(column.name); });
     columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
     columns.push_back(
         {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
-    return columns;
-}
-
-Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorten)(std::string_view)) {
-    const std::vector<RowColumn> columns = page_columns();
-    Texts texts;
+    PageTexts texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
     for (const MergedRow* row : rows) {
         Json values = Json::array();
         values.get_ref<Json::array_t&>().reserve(columns.size());
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            const Json value = columns[i].value(*row).json();
+            Json value = columns[i].value(*row).tree();
             is_text[i] = is_text[i] || value.is_string();
             if (value.is_string())
-                values.push_back(texts.index_of(shorten(value.get_ref<const std::string&>())));
+                value = texts.index_of(value.get_ref<const std::string&>());
             else if (value.is_boolean())
-                values.push_back(value.get<bool>() ? 1 : 0);
-            else
-                values.push_back(value);
+                value = value.get<bool>() ? 1 : 0;
+            values.push_back(std::move(value));
         }
         table.push_back(std::move(values));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
-    return {{"columns", std::move(names)}, {"texts", texts.json()}, {"rows", std::move(table)}};
+    return {{"columns", std::move(names)}, {"texts", texts.release()}, {"rows", std::move(table)}};
 }
 
-Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
-    const Json all = to_json(group_columns(), group);
+Json group_json(const RowGroup& group) {
     Json json;
-    for (const auto& [name, value] : all.items()) {
-        if (name == "first" || name == "last" || value.is_null()) continue;
-        json[name] = value.is_string() ? Json(shorten(value.get_ref<const std::string&>())) : value;
-    }
+    for (const GroupColumn& column : group_columns())
+        if (Json value = column.value(group).tree(); is_on_page(column.name) && !value.is_null())
+            json[std::string(column.name)] = std::move(value);
     json["format"] = format_of(group);
     if (group.is_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
@@ -89,7 +66,7 @@ Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view))
 
 }  // namespace
 
-PageRows page_rows(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view)) {
+PageRows page_rows(const MergedCalls& calls, RowOrder order) {
     std::vector<const MergedRow*> listed, others, low;
     for (const MergedRow* row : sorted(calls.rows(), order)) {
         if (listed.size() < max_first)
@@ -102,7 +79,7 @@ PageRows page_rows(const MergedCalls& calls, RowOrder order, std::string (*short
     std::uint64_t decisions = 0, left_out_calls = 0, host_ns = 0;
     for (const RowGroup& group : grouped(others, {.by_function = true, .by_size_class = true}, order)) {
         if (groups.size() < max_groups) {
-            groups.push_back(group_json(group, shorten));
+            groups.push_back(group_json(group));
             continue;
         }
         decisions += group.decisions;
@@ -112,7 +89,7 @@ PageRows page_rows(const MergedCalls& calls, RowOrder order, std::string (*short
     std::vector<std::int32_t> list_indices(calls.rows().size(), -1);
     for (std::size_t i = 0; i < listed.size(); ++i)
         list_indices[static_cast<std::size_t>(listed[i] - calls.rows().data())] = static_cast<std::int32_t>(i);
-    return {{{"listed", listed_json(listed, shorten)},
+    return {{{"listed", listed_json(listed)},
              {"groups", std::move(groups)},
              {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}},
             std::move(list_indices)};

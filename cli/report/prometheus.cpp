@@ -1,5 +1,4 @@
-#include "cli/report/prometheus.hpp"
-
+// Prometheus's text format of `fp32shim report`.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -7,6 +6,8 @@
 
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/settings_in_force.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 #include "system/inline_text.hpp"
 #include "system/plain_text.hpp"
 
@@ -60,21 +61,22 @@ std::string labels_of(const record::RecordedRow* row) {
 
 }  // namespace
 
-void PrometheusMetrics::add(record::RecordingReader& recording, const Filter& filter) {
+void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics) {
     const std::string process = labels_of(recording);
     RowFilter rows(filter, recording);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         if (!filter.is_empty() && (row == nullptr || !rows.passes(*row))) continue;
-        by_labels_[fmt::format("{{{},{}}}", process, labels_of(row))].add(counters);
+        metrics[fmt::format("{{{},{}}}", process, labels_of(row))].add(counters);
     }
 }
 
-std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unreadable) const {
+void write_prometheus(const ReportContents& contents, const ReportView&, ReportOutput& output) {
+    const MergedCalls& calls = contents.calls;
     std::string text;
     const auto each = [&](std::string_view name, std::string_view help, const auto& value_of) {
         text += metric(name, "counter", help);
-        for (const auto& [labels, share] : by_labels_)
+        for (const auto& [labels, share] : contents.metrics)
             text += fmt::format("{}{} {}\n", name, labels, value_of(share));
     };
     each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
@@ -91,7 +93,7 @@ std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unread
     };
     single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.recording_count());
     single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or only in part.",
-           unreadable);
+           recordings_with(contents.problems));
     single("fp32shim_uncounted_calls_total", "counter",
            "Calls that are in no series of fp32shim_calls_total, because their recording was full.",
            calls.uncounted_calls());
@@ -99,7 +101,7 @@ std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unread
            calls.dropped_events());
     single("fp32shim_overwritten_events_total", "counter", "Events that were overwritten by later ones.",
            calls.overwritten_events());
-    return text;
+    output.put(text);
 }
 
 }  // namespace fp32shim::cli

@@ -18,8 +18,6 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/report/diff/comparison.hpp"
-#include "cli/report/json_lines.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
 #include "cli/report/timeline.hpp"
@@ -34,19 +32,13 @@ struct ReportOptions {
     std::string output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
-    bool diff = false;                              ///< compares two recordings, or two sets of them
     std::string since;                              ///< earlier copy of a recording; empty: all calls count
     std::map<std::string, std::string> file_names;  ///< other names of source files, by their paths
     Filter filter;
 };
 
-RowOrder order_of(const std::string& word) {
-    if (word == "calls") return RowOrder::calls;
-    return word == "flops" ? RowOrder::flops : RowOrder::time;
-}
-
 ReportView view_of(const ReportOptions& options) {
-    return {.order = order_of(options.sort),
+    return {.order = parse_row_order(options.sort),
             .grouping = parse_grouping(options.by),
             .top = static_cast<std::size_t>(options.top),
             .stream = options.output.empty() ? STDOUT_FILENO : -1,
@@ -93,16 +85,16 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     NativeLocations native_locations;
     ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
                             .paths = CallPaths(&native_locations),
-                            .groups = ProcessGroups(grouping)};
-    const bool needs_paths = options.diff || grouping.by_call_site || format.needs_paths;
+                            .groups = RowGroups(grouping)};
+    const bool needs_paths = grouping.by_call_site || format.needs_paths;
     CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
-    ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
+    RowGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         preparation.prepare(recording);
         native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
-        if (format.needs_metrics) contents.metrics.add(recording, options.filter);
-        if (options.diff || !format.needs_single_calls) return;
+        if (format.needs_metrics) add_metrics(recording, options.filter, contents.metrics);
+        if (!format.needs_single_calls) return;
         add_single_calls(recording, options.filter, contents.calls, contents.durations,
                          format.needs_timeline ? &contents.timeline : nullptr);
     });
@@ -119,10 +111,9 @@ std::string problem_with_process_keys(const ReportOptions& options) {
         return std::ranges::find(process_grouping_words, given, &GroupingWord::word) !=
                std::end(process_grouping_words);
     });
-    const std::string other = options.diff                       ? "--diff"
-                              : !options.format->knows_processes ? fmt::format("--format {}", options.format->name)
-                              : grouping.by_call_site            ? "call_site"
-                                                                 : "";
+    const std::string other = !options.format->knows_processes ? fmt::format("--format {}", options.format->name)
+                              : grouping.by_call_site          ? "call_site"
+                                                               : "";
     if (other.empty()) return {};
     return fmt::format("--by: found {} together with {}, which merges all processes; omit one of them", *word, other);
 }
@@ -134,19 +125,7 @@ std::string problem_in_options(const ReportOptions& options) {
     if (!format.why_no_groups.empty() && !options.by.empty())
         return fmt::format("--by: found together with --format {}, {}; omit one of them", format.name,
                            format.why_no_groups);
-    if (!options.diff) return {};
-    if (options.recordings.size() != 2)
-        return fmt::format(
-            "--diff: found {}; it takes two, before and after: files, folders with recordings, or globs "
-            "in quotes",
-            counted(options.recordings.size(), "recording"));
-    if (format.write_comparison != nullptr) return {};
-    std::vector<std::string_view> allowed;
-    for (const ReportFormat& other : report_formats())
-        if (other.write_comparison != nullptr) allowed.push_back(other.name);
-    return fmt::format(
-        "--diff: found together with --format {}, which has no place for a second recording; allowed: {}",
-        format.name, fmt::join(allowed, ", "));
+    return {};
 }
 
 /// Warns that `folded` calls have sizes that are rounded up.
@@ -162,93 +141,60 @@ void warn_paths_cut(std::uint64_t calls) {
                     counted(calls, "call")));
 }
 
-std::uint64_t calls_with_rounded_sizes(const MergedCalls& calls) {
-    std::uint64_t folded = 0;
-    for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
-    return folded;
+/// Finds the recordings of all arguments. Returns nullopt after printing an error.
+std::optional<std::vector<std::string>> find_files(const ReportOptions& options) {
+    RecordingPaths found = find_recordings(options.recordings);
+    // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
+    if (options.format->allows_empty && found.errors.size() == found.empty_folders) found.errors.clear();
+    if (found.errors.empty() && options.since.empty()) mention_other_files_of_runs(found);
+    if (print_errors("report", found)) return std::nullopt;
+    std::vector<std::string> files = found.paths;
+    for (const RecordingCopy& copy : found.copies) files.push_back(copy.path);
+    if (const std::string problem = output_problem(options.output, files); !problem.empty()) {
+        say("report", problem);
+        return std::nullopt;
+    }
+    return found.paths;
 }
 
-/// Finds the recordings of all arguments together or, for a comparison, of each argument. Returns nullopt after
-/// printing an error.
-std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& options) {
-    std::vector<RecordingPaths> sides;
-    if (options.diff)
-        for (const std::string& argument : options.recordings) sides.push_back(find_recordings({argument}));
-    else
-        sides.push_back(find_recordings(options.recordings));
-    bool is_wrong = false;
-    for (RecordingPaths& side : sides) {
-        // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
-        if (options.format->allows_empty && side.errors.size() == side.empty_folders) side.errors.clear();
-        if (side.errors.empty() && options.since.empty()) mention_other_files_of_runs(side);
-        is_wrong = print_errors("report", side) || is_wrong;
+/// Completes the output. Returns the exit code of a report that found `is_incomplete` recordings.
+int finish(ReportOutput& output, bool is_incomplete) {
+    if (const std::string problem = output.finish(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
     }
-    if (is_wrong) return std::nullopt;
-    for (const RecordingPaths& side : sides) {
-        std::vector<std::string> files = side.paths;
-        for (const RecordingCopy& copy : side.copies) files.push_back(copy.path);
-        if (const std::string problem = output_problem(options.output, files); !problem.empty()) {
-            say("report", problem);
-            return std::nullopt;
-        }
-    }
-    return sides;
+    return is_incomplete ? exit_code::finding : exit_code::ok;
 }
 
 /// Writes each recording as soon as it is read.
 int report_lines(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
-    NativeLocations locations;
     ReportOutput output(options.output);
-    JsonLines lines(options.filter, locations, output);
-    const auto problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        preparation.prepare(recording);
-        lines.write(path, recording);
-    });
+    const LinesWritten written = write_lines(
+        paths, options.filter, [&](record::RecordingReader& recording) { preparation.prepare(recording); }, output);
     if (const std::string problem = preparation.problem(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
-    lines.write_unread(problems);
-    warn_sizes_rounded(lines.calls_with_rounded_sizes(), options.filter);
-    print_problems("report", problems);
-    if (const std::string problem = output.finish(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
-    return problems.empty() && lines.recordings() > 0 ? exit_code::ok : exit_code::finding;
+    output.put(written.rest);
+    warn_sizes_rounded(written.calls_with_rounded_sizes, options.filter);
+    print_problems("report", written.problems);
+    return finish(output, !written.problems.empty() || written.recordings == 0);
 }
 
-int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions& options, Preparation& preparation) {
-    std::vector<ReportContents> contents;
-    std::vector<ReadingProblem> problems;
-    for (const RecordingPaths& side : sides) {
-        contents.push_back(read(side.paths, options, preparation));
-        problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
-        warn_sizes_rounded(calls_with_rounded_sizes(contents.back().calls), options.filter);
-        warn_paths_cut(contents.back().paths.calls_with_cut_paths());
-    }
+int report_merged(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
+    const ReportContents contents = read(paths, options, preparation);
+    warn_sizes_rounded(contents.calls.calls_with_rounded_sizes(), options.filter);
+    warn_paths_cut(contents.paths.calls_with_cut_paths());
     if (const std::string problem = preparation.problem(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
-    const bool is_damaged = print_problems("report", problems);
-    const auto is_empty = [](const ReportContents& side) { return side.calls.processes().empty(); };
-    if (!options.format->allows_empty && std::ranges::any_of(contents, is_empty)) return exit_code::finding;
+    const bool is_damaged = print_problems("report", contents.problems);
+    if (!options.format->allows_empty && contents.calls.processes().empty()) return exit_code::finding;
 
-    const ReportView view = view_of(options);
     ReportOutput output(options.output);
-    if (options.diff) {
-        const Comparison comparison({contents[0].calls, contents[0].paths}, {contents[1].calls, contents[1].paths},
-                                    view.grouping, view.order);
-        options.format->write_comparison(comparison, problems, view, output);
-    } else {
-        options.format->write(contents[0], view, output);
-    }
-    if (const std::string problem = output.finish(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
-    return is_damaged ? exit_code::finding : exit_code::ok;
+    options.format->write(contents, view_of(options), output);
+    return finish(output, is_damaged);
 }
 
 int report(ReportOptions& options) {
@@ -261,12 +207,12 @@ int report(ReportOptions& options) {
         say("report", problem);
         return exit_code::usage;
     }
-    const auto sides = find_sides(options);
-    if (!sides) return exit_code::usage;
-    if (options.format->is_written_as_read) return report_lines(sides->front().paths, options, preparation);
+    const auto files = find_files(options);
+    if (!files) return exit_code::usage;
+    if (options.format->write == nullptr) return report_lines(*files, options, preparation);
 
     try {
-        return report_merged(*sides, options, preparation);
+        return report_merged(*files, options, preparation);
     } catch (const std::bad_alloc&) {
         throw std::runtime_error(
             "not enough memory for all distinct decisions of these recordings, at 200 to 400 bytes each; count fewer "
@@ -301,18 +247,20 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, report_formats());
-    options->format = nullptr;  // the name of the output tells it, unless an option does
+    options->format = nullptr;  // without --format, the end of the output's name chooses the format
     add_output(app, options->output)
         ->description(
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "
             ".json chooses the format");
-    add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
+    add_choice(app, "--sort", options->sort, row_order_words,
                "Order of a table or page, and width of call paths; default: time");
     add_choices(app, "--by", options->by, all_grouping_words(true),
                 "Merge decisions that have this in common, such as those of many sizes or call sites");
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
-    app.add_flag("--diff", options->diff,
-                 "Compare the calls of two recordings, before and after (results: fp32shim diff)");
+    const auto name_other_command = [] {
+        throw CLI::ValidationError("--diff", "two recordings are compared by another command: fp32shim diff A B");
+    };
+    app.add_flag_callback("--diff", name_other_command)->group("");
     add_name(app, "--since", options->since, "FILE", "Leave out the calls that this earlier copy of a recording has");
     add_file_names(app, options->file_names);
     options->filter.declare(app);

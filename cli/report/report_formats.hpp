@@ -1,32 +1,39 @@
-// The table of formats of `fp32shim report`, with a row for each.
+// The formats of `fp32shim report`: a table with a row for each, and the functions that write them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/output/json_fwd.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_groups.hpp"
-#include "cli/report/prometheus.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
 
-class Comparison;
 class ReportOutput;
 
 /// Merged recordings. Members that the format does not need are empty.
 struct ReportContents {
     MergedCalls calls;
     CallPaths paths;
-    ProcessGroups groups;  ///< empty unless rows are grouped by keys of processes
+    RowGroups groups;  ///< empty unless rows are grouped by keys of processes
     CallDurations durations{};
     Timeline timeline{};
-    PrometheusMetrics metrics{};
+    std::map<std::string, Share> metrics{};  ///< calls by the labels that Prometheus gets
     std::vector<ReadingProblem> problems{};
+
+    /// Returns the groups requested by the user; nullopt if none were requested.
+    std::optional<std::vector<RowGroup>> grouped_by(const Grouping& grouping, RowOrder order) const;
 };
 
 /// Options of the user that affect the contents of a report.
@@ -38,6 +45,28 @@ struct ReportView {
     bool is_filtered = false;  ///< a filter left calls out
     bool is_since = false;     ///< an earlier copy left calls out
 };
+
+/// Writes a report in one format. Each is in a file of its own.
+using WriteReport = void(const ReportContents& contents, const ReportView& view, ReportOutput& output);
+
+/// Write the totals, formats and most important rows for people, JSON (docs/cli/report-json.md) and CSV (RFC 4180)
+/// with a line for each distinct decision. Groups, if the user requested any, replace the decisions.
+WriteReport write_table, write_json, write_csv;
+/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. It loads nothing else.
+WriteReport write_html;
+/// Writes Prometheus's text format. The calls are those of add_metrics().
+WriteReport write_prometheus;
+/// Write call paths. `view.order` decides if their weight is nanoseconds, calls or floating-point operations. A
+/// folded line is `outermost;…;cblas_sgemm [tf32] 1234`, which flamegraph.pl reads. Speedscope's file format
+/// (https://www.speedscope.app/file-format-schema.json) has three profiles, of which that one is shown first.
+WriteReport write_folded, write_speedscope;
+/// Writes SARIF 2.1.0 (OASIS) with a result for each line of the program whose calls ran below FP32, or were allowed
+/// to, and for each format of these. Calls without a source line have their place in compiled code. Calls of unknown
+/// format have no result.
+WriteReport write_sarif;
+/// Write kinds of products: a batch file of oneDNN's benchdnn (`benchdnn --matmul --mode=P --batch=FILE`), a shell
+/// script that runs rocblas-bench, and CSV. Comments name products that a driver cannot express.
+WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
 struct ReportFormat {
     std::string_view name;
@@ -54,15 +83,50 @@ struct ReportFormat {
                                        ///< if it has groups
     bool knows_processes = true;       ///< groups may use keys of processes
     bool allows_empty = false;         ///< is written even if no recording exists or can be read
-    bool is_written_as_read = false;   ///< recordings are written one by one while they are read (json_lines.hpp)
-    /// Writes a report; null if is_written_as_read is true.
-    void (*write)(const ReportContents& contents, const ReportView& view, ReportOutput& output) = nullptr;
-    /// Writes a comparison; null if the format cannot show two sides.
-    void (*write_comparison)(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
-                             const ReportView& view, ReportOutput& output) = nullptr;
+    WriteReport* write = nullptr;      ///< null for JSON lines, which write_lines() writes while it reads
 };
 
 /// Returns all formats. The first is the default.
 std::span<const ReportFormat> report_formats();
+
+class Filter;
+
+/// What write_lines() read.
+struct LinesWritten {
+    std::vector<ReadingProblem> problems;
+    std::size_t recordings = 0;                  ///< number of recordings that could be read
+    std::uint64_t calls_with_rounded_sizes = 0;  ///< number of calls that passed the filter
+    std::string rest;                            ///< end of the text, which the caller must write
+};
+/// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.
+/// Recordings are not merged, so memory depends on the largest one and not on their number. With a filter, a
+/// recording gets no line if none of its calls pass. `prepare` gets each recording before it is read.
+LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& filter,
+                         const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output);
+
+/// Adds the calls of a recording that pass the filter, by host, job, executable, policy, function, device, dtype,
+/// requested, applied and reason.
+void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics);
+
+// --- Parts of several formats
+
+/// Returns the members of the JSON that stand before its groups.
+Json head_json(const MergedCalls& calls);
+
+/// Returns what faster products could gain, as lines of a report and as the member `worth` of its JSON.
+std::string worth_text(const MergedCalls& calls);
+Json worth_json(const MergedCalls& calls);
+
+/// Calls of one path that ran at one format.
+struct PathShare : Share {
+    std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
+    SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision
+    std::int32_t row = -1;   ///< index in a page's list of decisions; -1: not listed
+};
+
+/// Returns the calls by path and format, sorted by node. `listed` has the index of each row in a page's list of
+/// decisions, or -1; the calls of listed rows stay apart. Without `listed`, no row is.
+std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls,
+                                   const std::vector<std::int32_t>& listed = {});
 
 }  // namespace fp32shim::cli

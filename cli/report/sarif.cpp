@@ -1,5 +1,4 @@
-#include "cli/report/sarif.hpp"
-
+// SARIF, the format in which tools tell reviewers about lines of source.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +16,8 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/report/json_document.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -148,25 +148,20 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
 
 }  // namespace
 
-void write_sarif(const CallPaths& paths, const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                 ReportOutput& output) {
-    const std::map<LowPlace, LowCalls> places = low_places(paths, calls);
-    Json notes = Json::array();
-    for (const ReadingProblem& problem : problems)
+void write_sarif(const ReportContents& contents, const ReportView&, ReportOutput& output) {
+    const std::map<LowPlace, LowCalls> places = low_places(contents.paths, contents.calls);
+    Json notes = Json::array(), results = Json::array();
+    for (const ReadingProblem& problem : contents.problems)
         notes.push_back({{"level", "error"}, {"message", {{"text", problem.path + ": " + problem.text}}}});
-    JsonDocument document(output);
-    JsonText& json = document.json();
-    json.member("$schema", std::string_view("https://json.schemastore.org/sarif-2.1.0.json"));
-    json.member("version", std::string_view("2.1.0"));
-    json.key("runs").open('[').open('{');
-    json.key("tool").json(
-        {{"driver", {{"name", "fp32shim"}, {"semanticVersion", FP32SHIM_VERSION}, {"rules", rules_of(places)}}}});
-    json.key("invocations")
-        .json(Json::array({{{"executionSuccessful", problems.empty()}, {"toolExecutionNotifications", notes}}}));
-    document.add_array("results", places,
-                       [](JsonText& text, const auto& entry) { text.json(result_of(entry.first, entry.second)); });
-    json.close('}').close(']');
-    document.finish();
+    for (const auto& [place, low] : places) results.push_back(result_of(place, low));
+    const Json driver = {{"name", "fp32shim"}, {"semanticVersion", FP32SHIM_VERSION}, {"rules", rules_of(places)}};
+    const Json invocation = {{"executionSuccessful", contents.problems.empty()},
+                             {"toolExecutionNotifications", std::move(notes)}};
+    output.put(json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                          {"version", "2.1.0"},
+                          {"runs", Json::array({{{"tool", {{"driver", driver}}},
+                                                 {"invocations", Json::array({invocation})},
+                                                 {"results", std::move(results)}}})}}));
 }
 
 }  // namespace fp32shim::cli

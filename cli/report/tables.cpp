@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <set>
 #include <span>
-#include <type_traits>
 
 #include "cli/output/moment.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/recordings/fixed_order.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 #include "cli/report/tables.hpp"
 #include "policy/words.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -67,9 +67,27 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + open_text(calls);
 }
 
+/// Counts the processes that have each line.
+using LineCounts = std::map<std::string, std::uint64_t>;
+
+/// Returns the first lines, each with its number of recordings if there are several. `has_number` is false for a line
+/// that all recordings have.
+std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [line, count] : lines) {
+        if (shown++ == most) break;
+        text +=
+            fmt::format("{}{}{}\n", begin, line, has_number ? fmt::format(" ({})", counted(count, "recording")) : "");
+    }
+    if (lines.size() > most)
+        text += fmt::format("{}; --format json has all\n", counted(lines.size() - most, "more line"));
+    return text;
+}
+
 /// Returns the settings at the start of the recordings, one line for each distinct set.
 std::string all_settings_text(const MergedCalls& calls) {
-    std::map<std::string, std::uint64_t> settings;
+    LineCounts settings;
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
         const record::StartEvent& start = process.facts.start;
@@ -82,13 +100,17 @@ std::string all_settings_text(const MergedCalls& calls) {
         }
         ++settings[printable(line)];
     }
-    const std::string when = calls.recording_count() == 1 ? "At its start" : "At their start";
-    std::string text;
-    for (const auto& [line, count] : settings) {
-        text += fmt::format("{}: {}", when, line);
-        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
-    }
-    return text;
+    return lines_text(settings,
+                      calls.recording_count() == 1 ? "At its start: " : "At their start: ", settings.size() > 1,
+                      settings.size());
+}
+
+/// Returns the distinct environments of the processes; empty if none is recorded.
+std::string environments_text(const MergedCalls& calls) {
+    LineCounts lines;
+    for (const MergedProcess& process : calls.processes())
+        for (const std::string& line : process.environment.lines()) ++lines[printable(line)];
+    return lines_text(lines, "", calls.recording_count() > 1, 20);
 }
 
 std::string format_text(const MergedCalls& calls, int stream) {
@@ -156,17 +178,44 @@ std::string missing_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
-enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+std::string why_without_order(const MergedRow& row) {
+    if (row.is_overflow) return "only their number is known";
+    if (row.is_float64()) return "the mode is for float32";
+    if (row.device != "cpu") return "the mode is for products of a CPU";
+    const FunctionIndex index = find_function(std::string(row.function).c_str());
+    if (index < 0 || functions[index].family->treatment != Treatment::governed)
+        return "the mode does not cover the function";
+    if (row.reason == "as_requested" || row.reason == "cpu_mode_off" || row.how == "round_operands")
+        return "the mode was not on";
+    return fmt::format("reason {}", static_cast<std::string_view>(row.reason));
+}
 
-/// A column of a table: its title, and a function that returns the text of a row or a group of rows.
-template <class Row>
-struct TextColumn {
-    Table::Column head;
-    std::string (*text)(const Row&);
-    Shown shown = Shown::always;
-    bool is_set_apart = false;  ///< left out of the table if all rows have the same text, which common_text() tells
-};
+/// Returns a line about the products that ran in a fixed order (CPU mode `reproducible`), and those that did not;
+/// empty if nobody wanted it.
+std::string fixed_order_text(const MergedCalls& calls) {
+    bool is_wanted = std::ranges::any_of(calls.processes(), [](const MergedProcess& process) {
+        return process.facts.start.cpu_mode == policy::CpuMode::reproducible;
+    });
+    std::uint64_t all = 0, in_order = 0;
+    constexpr std::size_t most = 3;
+    std::size_t others = 0;
+    std::string text;
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
+        const std::uint64_t count = row->counters.calls;
+        all += count;
+        if (row->how == "fixed_order") {
+            in_order += count;
+            is_wanted = true;
+        } else if (count > 0 && others++ < most) {
+            const std::string_view name = row->is_overflow ? "unknown functions" : std::string_view(row->function);
+            text +=
+                fmt::format("; not {} of {}: {}", counted(count, "call"), printable(name), why_without_order(*row));
+        }
+    }
+    if (!is_wanted || all == 0) return {};
+    return fmt::format("In a fixed order: {} of {}{}{}\n", in_order, counted(all, "call"), text,
+                       others > most ? "; and others" : "");
+}
 
 /// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
 /// precisions are never left out.
@@ -174,43 +223,45 @@ constexpr std::uint8_t spread_rank = Table::one_line_rank, route_rank = 2, detai
 
 /// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
 /// timed.
-template <class Row>
-std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
+std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }
 
-/// Returns the columns with which all tables begin, followed by `more`.
-template <class Row>
-std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColumn<Row>> more) {
-    std::vector<TextColumn<Row>> columns = {
-        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
-        {{"host time", true},
-         [](const Row& row) {
-             if (row.counters.timed_calls == 0) return std::string("not timed");
-             return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
-         }},
-        {{"mean", true, 0, detail_rank},
-         [](const Row& row) {
-             const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
-             if (row.counters.timed_calls == 0) return std::string();
-             return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
-         }},
-        {{"min", true, 0, spread_rank},
-         [](const Row& row) { return spread_text(row, row.counters.shortest_ns); },
-         Shown::where_one_has_it},
-        {{"median", true, 0, spread_rank},
-         [](const Row& row) { return spread_text(row, row.median_ns); },
-         Shown::where_one_has_it},
-        {{"max", true, 0, spread_rank},
-         [](const Row& row) { return spread_text(row, row.counters.longest_ns); },
-         Shown::where_one_has_it},
-    };
-    columns.insert(columns.end(), more.begin(), more.end());
-    return columns;
+/// The columns with which all tables begin.
+const TextColumn amounts[] = {
+    {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
+    {{"host time", true},
+     [](const MergedRow& row) {
+         if (row.counters.timed_calls == 0) return std::string("not timed");
+         return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
+     }},
+    {{"mean", true, 0, detail_rank},
+     [](const MergedRow& row) {
+         const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+         if (row.counters.timed_calls == 0) return std::string();
+         return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
+     }},
+    {{"min", true, 0, spread_rank},
+     [](const MergedRow& row) { return spread_text(row, row.counters.shortest_ns); },
+     Shown::where_one_has_it},
+    {{"median", true, 0, spread_rank},
+     [](const MergedRow& row) { return spread_text(row, row.median_ns); },
+     Shown::where_one_has_it},
+    {{"max", true, 0, spread_rank},
+     [](const MergedRow& row) { return spread_text(row, row.counters.longest_ns); },
+     Shown::where_one_has_it},
+};
+
+std::string function_or_remark(const MergedRow& row) {
+    return row.is_overflow ? "(found no room)" : row.function_text();
 }
 
-const auto call_site_columns = with_amount_columns<MergedRow>({
-    {{"function"}, [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : row.function_text(); }},
+std::string format_or_unknown(const MergedRow& row) {
+    return row.is_overflow ? "unknown" : std::string(row.ran_at());
+}
+
+const TextColumn of_call_sites[] = {
+    {{"function"}, function_or_remark},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
     {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
     {{"GPU"},
@@ -223,68 +274,67 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
      Shown::always,
      true},
     {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
-    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
+    {{"ran at"}, format_or_unknown},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
-});
+};
+
+/// Returns the group that a row of a table of groups is.
+const RowGroup& group_of(const MergedRow& row) { return static_cast<const RowGroup&>(row); }
 
 /// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
-std::string group_policy_text(const RowGroup& group) {
-    const ProcessKeys& keys = group.process;
+std::string group_policy_text(const MergedRow& row) {
+    const ProcessKeys& keys = group_of(row).process;
     if (keys.policy_name.empty() && keys.policy_sha256.empty()) return {};
     return fmt::format("{} {:.8}", policy_text(keys.policy_name, keys.policy_revision, keys.policy_sha256),
                        std::string_view(keys.policy_sha256));
 }
 
-const KeyColumn group_keys[] = {
-    {{"host", false, 12}, [](const RowGroup& group) { return std::string(group.process.host); }},
-    {{"job", false, 8}, [](const RowGroup& group) { return std::string(group.process.job_id); }},
-    {{"executable", false, 16}, [](const RowGroup& group) { return std::string(group.process.executable); }},
-    {{"policy", false, 12}, group_policy_text},
-    {{"function"},
-     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
-    {{"where"}, [](const RowGroup& group) { return std::string(group.where); }},
-    {{"scope", false, 12}, [](const RowGroup& group) { return std::string(group.scope); }},
-    {{"call site", false, 16}, [](const RowGroup& group) { return std::string(group.call_site); }},
-    {{"caller", false, 16}, [](const RowGroup& group) { return std::string(group.caller); }},
-    {{"max of m,n,k"}, [](const RowGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
+constexpr Shown if_a_key = Shown::where_one_has_it;
+const TextColumn of_groups[] = {
+    {{"host", false, 12}, [](const MergedRow& row) { return std::string(group_of(row).process.host); }, if_a_key},
+    {{"job", false, 8}, [](const MergedRow& row) { return std::string(group_of(row).process.job_id); }, if_a_key},
+    {{"executable", false, 16},
+     [](const MergedRow& row) { return std::string(group_of(row).process.executable); },
+     if_a_key},
+    {{"policy", false, 12}, group_policy_text, if_a_key},
+    {{"function"}, function_or_remark, if_a_key},
+    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, if_a_key},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_a_key},
+    {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_a_key},
+    {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_a_key},
+    {{"max of m,n,k"},
+     [](const MergedRow& row) { return group_of(row).sizes.is_known() ? group_of(row).sizes.text() : ""; },
+     if_a_key},
+    {{"decisions", true, 0, detail_rank}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
+    {{"asked for"}, [](const MergedRow& row) { return std::string(row.requested); }, Shown::always, true},
+    {{"ran at"}, format_or_unknown},
+    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
-std::vector<TextColumn<RowGroup>> columns_of_groups() {
-    std::vector<TextColumn<RowGroup>> columns = with_amount_columns<RowGroup>({});
-    for (const KeyColumn& key : group_keys) columns.push_back({key.head, key.text, Shown::where_one_has_it});
-    columns.insert(
-        columns.end(),
-        {{{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
-         {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }, Shown::always, true},
-         {{"ran at"},
-          [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
-         {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }, Shown::always, true}});
+TextColumns joined_columns(std::span<const TextColumn> first, std::span<const TextColumn> second) {
+    TextColumns columns(first.begin(), first.end());
+    columns.insert(columns.end(), second.begin(), second.end());
     return columns;
 }
-const auto group_text_columns = columns_of_groups();
 
 /// Returns the first `limit` rows; all if it is 0.
-template <class Row>
-std::span<const Row* const> first_rows(const std::vector<const Row*>& rows, std::size_t limit) {
-    const std::span<const Row* const> all = rows;
-    return limit == 0 ? all : all.first(std::min(limit, all.size()));
+TableRows first_rows(TableRows rows, std::size_t limit) {
+    return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
 /// Returns true for a column that need not be one, since all of several rows have the same text in it.
-template <class Row>
-bool is_common(const TextColumn<Row>& column, std::span<const Row* const> rows) {
+bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());
-    return !first.empty() &&
-           std::all_of(rows.begin() + 1, rows.end(), [&](const Row* row) { return column.text(*row) == first; });
+    return !first.empty() && std::all_of(rows.begin() + 1, rows.end(),
+                                         [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
 /// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
 /// if that is nothing.
-template <class Row>
-std::string common_text(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, int stream) {
+std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
-    for (const TextColumn<Row>& column : columns) {
+    for (const TextColumn& column : columns) {
         if (is_common(column, rows))
             texts.push_back(fmt::format("{}: {}", column.head.title, printable(column.text(*rows.front()))));
     }
@@ -296,34 +346,12 @@ std::string common_text(const std::vector<TextColumn<Row>>& columns, std::span<c
     return fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
 }
 
-/// Returns a table of rows, in the given order. Rows and columns must outlive the table. With `leaves_out_common`,
-/// it does not have the columns of common_text().
-template <class Row>
-Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows,
-               bool leaves_out_common) {
-    std::vector<const TextColumn<Row>*> shown;
-    std::vector<Table::Column> heads;
-    for (const TextColumn<Row>& column : columns) {
-        const std::string usual =
-            column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
-        const auto is_usual = [&](const Row* row) { return column.text(*row) == usual; };
-        if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
-        if (leaves_out_common && is_common(column, rows)) continue;
-        shown.push_back(&column);
-        heads.push_back(column.head);
-    }
-    return {std::move(heads), rows.size(), [shown = std::move(shown), rows](std::size_t row, std::size_t column) {
-                return shown[column]->text(*rows[row]);
-            }};
-}
-
 /// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
 /// `more row` or `more group`.
-template <class Row>
-void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
-                  std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {
-    const auto write = [&](const std::vector<const Row*>& some) {
-        const auto shown = first_rows(some, limits.sites);
+void write_tables(const TextColumns& columns, const std::vector<const MergedRow*>& rows, std::string_view noun,
+                  const TableLimits& limits, int stream, const TextSink& put) {
+    const auto write = [&](const std::vector<const MergedRow*>& some) {
+        const TableRows shown = first_rows(some, limits.sites);
         put("\n" + common_text(columns, shown, stream));
         table_of(columns, shown, true).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
@@ -331,31 +359,47 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
     };
     if (rows.empty()) return;
     write(rows);
-    std::vector<const Row*> refused;
-    std::ranges::copy_if(rows, std::back_inserter(refused), &Row::is_refused);
+    std::vector<const MergedRow*> refused;
+    std::ranges::copy_if(rows, std::back_inserter(refused), &MergedRow::is_refused);
     if (refused.empty()) return;
     put("\n" + coloured("Did not run as requested", Colour::bold, stream));
     if (refused.size() == rows.size()) return put(": all of these calls\n");
     write(refused);
 }
 
-}  // namespace
-
-std::string environments_text(const MergedCalls& calls) {
-    constexpr std::size_t most = 20;
-    std::map<std::string, std::uint64_t> recordings;  // by line
-    for (const MergedProcess& process : calls.processes())
-        for (const std::string& line : process.environment.lines()) ++recordings[printable(line)];
-    std::string text;
-    std::size_t shown = 0;
-    for (const auto& [line, count] : recordings) {
-        if (shown++ == most) break;
-        text += line + (calls.recording_count() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording")));
-    }
-    if (recordings.size() > most)
-        text += fmt::format("{}; --format json has all\n", counted(recordings.size() - most, "more line"));
-    return text;
+void put_section(const std::string& title, const std::string& body, int stream, const TextSink& put) {
+    if (body.empty()) return;
+    put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
 }
+
+/// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
+/// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
+/// written line by line, since it may have a million lines.
+void write_report(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
+                  const std::optional<std::vector<RowGroup>>& groups) {
+    const auto section = [&](const std::string& title, const std::string& body) {
+        put_section(title, body, stream, put);
+    };
+    put(head_text(calls) + all_settings_text(calls));
+    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
+    section("First product that received NaN or infinity", received_text(calls, limits, stream));
+    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
+    if (groups) {
+        std::vector<const MergedRow*> all;
+        for (const RowGroup& group : *groups) all.push_back(&group);
+        write_tables(joined_columns(amounts, of_groups), all, "more group", limits, stream, put);
+    } else {
+        write_tables(joined_columns(amounts, of_call_sites), sorted(calls.rows(), limits.order), "more row", limits,
+                     stream, put);
+    }
+    section("Audits: the largest errors", audits_text(calls, limits, stream));
+    section("Changed while it ran", all_changes_text(calls));
+    section("", unused_rules_text(calls.rules(), limits.sites));
+    section("Not complete", missing_text(calls));
+    if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
+}
+
+}  // namespace
 
 std::string operands_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};
@@ -369,40 +413,43 @@ std::string operands_text(const MergedCalls& calls) {
     return text + '\n';
 }
 
-std::span<const KeyColumn> key_columns() { return group_keys; }
+std::span<const TextColumn> amount_columns() { return amounts; }
+std::span<const TextColumn> group_text_columns() { return of_groups; }
 
-Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    return table_of(call_site_columns, first_rows(rows, limit), false);
+Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common) {
+    TextColumns shown;
+    std::vector<Table::Column> heads;
+    for (const TextColumn& column : columns) {
+        const std::string usual =
+            column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
+        const auto is_usual = [&](const MergedRow* row) { return column.text(*row) == usual; };
+        if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
+        if (leaves_out_common && is_common(column, rows)) continue;
+        shown.push_back(column);
+        heads.push_back(column.head);
+    }
+    return {std::move(heads), rows.size(), [shown = std::move(shown), rows](std::size_t row, std::size_t column) {
+                return shown[column].text(*rows[row]);
+            }};
 }
 
-void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
-                        const std::vector<RowGroup>* groups) {
-    put(head_text(calls) + all_settings_text(calls));
-    const auto section = [&](const std::string& title, const std::string& body) {
-        if (body.empty()) return;
-        put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
-    };
-    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
-    section("First product that received NaN or infinity", received_text(calls, limits, stream));
-    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
-    if (groups == nullptr) {
-        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
-    } else {
-        std::vector<const RowGroup*> all;
-        for (const RowGroup& group : *groups) all.push_back(&group);
-        write_tables(group_text_columns, all, "more group", limits, stream, put);
-    }
-    section("Audits: the largest errors", audits_text(calls, limits, stream));
-    section("Changed while it ran", all_changes_text(calls));
-    section("", unused_rules_text(calls.rules(), limits.sites));
-    section("Not complete", missing_text(calls));
-    if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
+Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
+    return table_of(joined_columns(amounts, of_call_sites), first_rows(rows, limit), false);
 }
 
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
     std::string text;
-    write_report_table(calls, limits, stream, [&](std::string_view piece) { text += piece; });
+    write_report(
+        calls, limits, stream, [&](std::string_view piece) { text += piece; }, std::nullopt);
     return text;
+}
+
+void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    const auto put = [&](std::string_view text) { output.put(text); };
+    write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
+                 contents.grouped_by(view.grouping, view.order));
+    put_section("What faster products could gain", worth_text(contents.calls), view.stream, put);
+    put_section("Environment", environments_text(contents.calls), view.stream, put);
 }
 
 }  // namespace fp32shim::cli

@@ -20,28 +20,22 @@ struct TableLimits {
 /// Returns a line with the numbers of calls by their operands' types; empty if no call is of float64.
 std::string operands_text(const MergedCalls& calls);
 
-/// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
-/// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
-/// written line by line, since it may have a million lines.
-void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
-                        const std::vector<RowGroup>* groups = nullptr);
-/// Returns the distinct environments of the processes; empty if none is recorded.
-std::string environments_text(const MergedCalls& calls);
+/// Returns a report for people: totals, formats, the most important call sites, refusals and omissions. `stream` is 1
+/// for stdout, 2 for stderr, -1 for a file.
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Texts of a table about audits. Columns that are empty in all rows are left out.
-struct AuditTable {
-    std::vector<Table::Column> heads;
-    std::vector<std::vector<std::string>> rows;
-    std::size_t left_out = 0;  ///< number of rows beyond the limit
+/// A table, and the number of rows beyond its limit.
+struct LimitedTable {
+    Table table;
+    std::size_t left_out = 0;
 };
 /// Returns the rows with audits, largest error first: at most `limit`, or all if it is 0.
-AuditTable audit_table(const MergedCalls& calls, std::size_t limit);
+LimitedTable audit_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the products that made the first NaN or infinity of their processes, sorted by time: at most `limit`, or
 /// all if it is 0.
-AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
+LimitedTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the first products that received NaN or infinity, by time.
-AuditTable received_table(const MergedCalls& calls, std::size_t limit);
+LimitedTable received_table(const MergedCalls& calls, std::size_t limit);
 /// Returns a line about lost audits; empty if none are lost.
 std::string lost_audits_text(const MergedCalls& calls);
 
@@ -52,12 +46,28 @@ std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, 
 /// Returns received_table() as text; empty if it has no rows.
 std::string received_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Column that shows a key in a table of groups. It is left out if it is empty in all groups.
-struct KeyColumn {
+/// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
+enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+
+/// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
+/// groups.
+struct TextColumn {
     Table::Column head;
-    std::string (*text)(const RowGroup&);
+    std::string (*text)(const MergedRow&);
+    Shown shown = Shown::always;
+    bool is_set_apart = false;  ///< left out of the table if all rows have the same text, which stands before it
 };
-std::span<const KeyColumn> key_columns();
+using TextColumns = std::vector<TextColumn>;
+using TableRows = std::span<const MergedRow* const>;
+
+/// Returns the columns with which all tables begin: calls, host time, then its mean and spread.
+std::span<const TextColumn> amount_columns();
+/// Returns the further columns of a table of groups.
+std::span<const TextColumn> group_text_columns();
+
+/// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, it does
+/// not have the columns that are set apart.
+Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
 
 /// Returns a table of the first `limit` rows, or of all if it is 0.
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);

@@ -1,14 +1,20 @@
-#include "cli/report/worth.hpp"
-
+// What faster products could gain at most (Amdahl), and what TF32 would gain on GPUs by published figures.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/report/report_formats.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
@@ -17,30 +23,54 @@ namespace {
 /// Largest share of estimated times with which a process's time counts as known.
 constexpr double most_sampled = 0.01;
 
-// Dense peaks of NVIDIA's data sheets; docs/worth.md names them.
-constexpr GpuPeaks published_peaks[] = {
+/// Published peak rates of a GPU, dense, in operations and bytes per second.
+struct GpuPeaks {
+    std::string_view name;
+    double fp32, tf32, bandwidth;
+};
+// The numbers are dense peaks from NVIDIA's data sheets, which docs/worth.md names.
+constexpr GpuPeaks gpu_peaks[] = {
     {"A100", 19.5e12, 156e12, 2.039e12}, {"H100", 67e12, 494.7e12, 3.35e12}, {"B200", 80e12, 1100e12, 8e12}};
 
-// The upper end of a range: more bytes than this are in no cache of these GPUs.
+// The upper end of a gain's range assumes that operands of up to this many bytes are in a cache of the GPU.
 constexpr double largest_cache = 128e6;
-// The lower end of a range: each call costs a launch, whatever the format, and TF32 reaches this part of its peak.
+// The lower end assumes that each call also costs the launch of a kernel, whatever its format, and that TF32 reaches
+// only this part of its peak.
 constexpr double launch_seconds = 5e-6;
 constexpr double least_of_tf32_peak = 0.5;
 
-NoShare why_no_share(const MergedProcess& process) {
-    const std::int64_t wall = process.facts.wall_ns();
-    if (wall <= 0) return NoShare::no_wall_time;
-    if (process.uncounted_calls > 0) return NoShare::incomplete;
-    if (process.has_gpu_calls) return NoShare::on_gpu;
-    const double sampled = static_cast<double>(process.sampled_ns);
-    return sampled > most_sampled * static_cast<double>(process.host_ns) ? NoShare::sampled : NoShare::none;
-}
+/// A reason why the share of products in a process's time is not known: a member of JSON, and words for people.
+struct NoShare {
+    std::string_view key, words;
+};
+constexpr NoShare reasons[] = {
+    {"wall_time", "start or end is not recorded (still running, killed, or another recording followed)"},
+    {"all_calls", "the recording lacks calls"},
+    {"all_times", "not all short calls were timed"},
+    {"run_times", "products ran on a GPU, and the host times only their launch"}};
+enum ReasonIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 
-constexpr std::pair<NoShare, std::string_view> reasons[] = {
-    {NoShare::no_wall_time, "start or end is not recorded (still running, killed, or another recording followed)"},
-    {NoShare::incomplete, "the recording lacks calls"},
-    {NoShare::sampled, "not all short calls were timed"},
-    {NoShare::on_gpu, "products ran on a GPU, and the host times only their launch"}};
+/// What faster products could gain.
+struct Worth {
+    std::uint64_t processes = 0;             ///< number of processes whose share of products is known
+    double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time
+    std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over these processes
+    std::array<std::uint64_t, std::size(reasons)> unknown = {};  ///< number of other processes by reason
+    std::uint64_t fp32_calls = 0;                                ///< number of calls that ran at FP32
+    std::uint64_t tf32_calls = 0;  ///< number of those that could be lowered and have known sizes
+    /// For each of gpu_peaks, the factor by which these products would be faster at TF32, each by itself: a range,
+    /// because it depends on how much of the peaks is reached. Empty without such products.
+    std::vector<std::pair<double, double>> gains;
+};
+
+std::optional<ReasonIndex> why_no_share(const MergedProcess& process) {
+    if (process.facts.wall_ns() <= 0) return no_wall_time;
+    if (process.uncounted_calls > 0) return incomplete;
+    if (process.has_gpu_calls) return on_gpu;
+    const bool is_sampled =
+        static_cast<double>(process.sampled_ns) > most_sampled * static_cast<double>(process.host_ns);
+    return is_sampled ? std::optional(sampled) : std::nullopt;
+}
 
 bool is_float32_at_fp32(const MergedRow& row) {
     return !row.is_overflow && !row.is_kernel() && row.is_float32() && row.ran_at() == "fp32";
@@ -74,115 +104,116 @@ std::string factor_text(double factor) { return fmt::format("{:.{}f}", factor, f
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-std::string share_text(const ProductShare& share, std::string_view products) {
-    const bool is_one = share.processes == 1;
+/// Returns the largest factor by which a process could become faster if its products took no time and nothing else
+/// changed; infinity if no bound follows.
+double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
+
+std::string share_text(const Worth& worth, std::string_view products) {
+    const bool is_one = worth.processes == 1;
     const std::string shares =
-        is_one ? percent(share.most) : fmt::format("{} to {}", percent(share.least), percent(share.most));
+        is_one ? percent(worth.most) : fmt::format("{} to {}", percent(worth.least), percent(worth.most));
     std::string text =
         fmt::format("{} took {} on the host, {} of the wall time of {}", products,
-                    duration_text(static_cast<double>(share.host_ns)), shares,
-                    is_one ? duration_text(static_cast<double>(share.wall_ns)) : processes_text(share.processes));
-    const double gain = largest_gain(share.most);
+                    duration_text(static_cast<double>(worth.host_ns)), shares,
+                    is_one ? duration_text(static_cast<double>(worth.wall_ns)) : processes_text(worth.processes));
+    const double gain = largest_gain(worth.most);
     if (!std::isfinite(gain))
         return text +
                ".\nAdded up over threads they took as long as the process, or longer: no upper bound of a gain "
                "follows.\n";
     return text + fmt::format(
-                      ".\nIf they took no time and nothing else changed, {} would be {} times as fast: no "
+                      ".\nIf they took no time and nothing else changed, {} would be {:.2f} times as fast: no "
                       "precision of these products gives a larger gain.\n",
-                      is_one ? "the process" : "the process with the largest share", fmt::format("{:.2f}", gain));
+                      is_one ? "the process" : "the process with the largest share", gain);
 }
 
-std::string tf32_text(const Tf32Worth& worth) {
+std::string tf32_text(const Worth& worth) {
     std::string text;
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
-        text += fmt::format("{}{} {} to {} times", i == 0 ? "" : ", ", gpu_peaks()[i].name,
-                            factor_text(worth.gains[i].from), factor_text(worth.gains[i].to));
+        text += fmt::format("{}{} {} to {} times", i == 0 ? "" : ", ", gpu_peaks[i].name,
+                            factor_text(worth.gains[i].first), factor_text(worth.gains[i].second));
     return fmt::format(
         "By published peaks, TF32 in place of FP32 on a GPU would make these products themselves faster: "
         "{}\n({} of {} of float32 at FP32; docs/worth.md has assumptions and sources)\n",
-        text, count_text(worth.calls), counted(worth.fp32_calls, "call"));
+        text, count_text(worth.tf32_calls), counted(worth.fp32_calls, "call"));
 }
 
-}  // namespace
-
-std::span<const GpuPeaks> gpu_peaks() { return published_peaks; }
-
-double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
-
-ProductShare product_share(const MergedCalls& calls) {
-    ProductShare share;
+void add_shares(Worth& worth, const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
-        if (const NoShare why = why_no_share(process); why != NoShare::none) {
-            ++share.unknown[static_cast<std::size_t>(why)];
+        if (const auto why = why_no_share(process)) {
+            ++worth.unknown[*why];
             continue;
         }
         const auto wall = static_cast<std::uint64_t>(process.facts.wall_ns());
         const double part = static_cast<double>(process.host_ns) / static_cast<double>(wall);
-        share.least = share.processes == 0 ? part : std::min(share.least, part);
-        share.most = std::max(share.most, part);
-        share.wall_ns += wall;
-        share.host_ns += process.host_ns;
-        ++share.processes;
+        worth.least = worth.processes == 0 ? part : std::min(worth.least, part);
+        worth.most = std::max(worth.most, part);
+        worth.wall_ns += wall;
+        worth.host_ns += process.host_ns;
+        ++worth.processes;
     }
-    return share;
 }
 
-Tf32Worth tf32_worth(const MergedCalls& calls) {
-    Tf32Worth worth;
+void add_gains(Worth& worth, const MergedCalls& calls) {
+    std::vector<const MergedRow*> lowered;
     for (const MergedRow& row : calls.rows()) {
         if (!is_float32_at_fp32(row)) continue;
         worth.fp32_calls += row.counters.calls;
-        if (can_be_lowered(row)) worth.calls += row.counters.calls;
+        if (!can_be_lowered(row)) continue;
+        worth.tf32_calls += row.counters.calls;
+        lowered.push_back(&row);
     }
-    if (worth.calls == 0) return worth;
-    for (const GpuPeaks& gpu : gpu_peaks()) {
+    if (worth.tf32_calls == 0) return;
+    for (const GpuPeaks& gpu : gpu_peaks) {
         double fp32 = 0, tf32 = 0, slow_fp32 = 0, slow_tf32 = 0;  // seconds
-        for (const MergedRow& row : calls.rows()) {
-            if (!is_float32_at_fp32(row) || !can_be_lowered(row)) continue;
-            const auto number = static_cast<double>(row.counters.calls);
-            fp32 += number * seconds(row, gpu.fp32, gpu.bandwidth, largest_cache);
-            tf32 += number * seconds(row, gpu.tf32, gpu.bandwidth, largest_cache);
-            slow_fp32 += number * (launch_seconds + seconds(row, gpu.fp32, gpu.bandwidth, 0));
-            slow_tf32 += number * (launch_seconds + seconds(row, gpu.tf32 * least_of_tf32_peak, gpu.bandwidth, 0));
+        for (const MergedRow* row : lowered) {
+            const auto number = static_cast<double>(row->counters.calls);
+            fp32 += number * seconds(*row, gpu.fp32, gpu.bandwidth, largest_cache);
+            tf32 += number * seconds(*row, gpu.tf32, gpu.bandwidth, largest_cache);
+            slow_fp32 += number * (launch_seconds + seconds(*row, gpu.fp32, gpu.bandwidth, 0));
+            slow_tf32 += number * (launch_seconds + seconds(*row, gpu.tf32 * least_of_tf32_peak, gpu.bandwidth, 0));
         }
-        worth.gains.push_back({slow_fp32 / slow_tf32, fp32 / tf32});
+        worth.gains.emplace_back(slow_fp32 / slow_tf32, fp32 / tf32);
     }
+}
+
+Worth worth_of(const MergedCalls& calls) {
+    Worth worth;
+    add_shares(worth, calls);
+    add_gains(worth, calls);
     return worth;
 }
 
+}  // namespace
+
 std::string worth_text(const MergedCalls& calls) {
-    const ProductShare share = product_share(calls);
+    const Worth worth = worth_of(calls);
     std::string text;
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
-    if (share.processes > 0) text += share_text(share, is_filtered ? "These calls" : "Products");
-    for (const auto& [why, words] : reasons)
-        if (const std::uint64_t count = share.unknown[static_cast<std::size_t>(why)]; count > 0)
-            text += fmt::format("The share of products is not known of {}: {}.\n", processes_text(count), words);
-    const Tf32Worth worth = tf32_worth(calls);
+    if (worth.processes > 0) text += share_text(worth, is_filtered ? "These calls" : "Products");
+    for (std::size_t i = 0; i < std::size(reasons); ++i)
+        if (worth.unknown[i] > 0)
+            text += fmt::format("The share of products is not known of {}: {}.\n", processes_text(worth.unknown[i]),
+                                reasons[i].words);
     return worth.gains.empty() ? text : text + tf32_text(worth);
 }
 
 Json worth_json(const MergedCalls& calls) {
-    const ProductShare share = product_share(calls);
-    const Tf32Worth worth = tf32_worth(calls);
-    const auto known = [&](double value) { return share.processes > 0 ? number_or_null(value) : Json(); };
-    const auto unknown = [&](NoShare why) { return share.unknown[static_cast<std::size_t>(why)]; };
-    Json json = {{"processes", share.processes},
-                 {"share", {{"from", known(share.least)}, {"to", known(share.most)}}},
-                 {"most_gain", {{"from", known(largest_gain(share.least))}, {"to", known(largest_gain(share.most))}}},
-                 {"without",
-                  {{"wall_time", unknown(NoShare::no_wall_time)},
-                   {"all_calls", unknown(NoShare::incomplete)},
-                   {"all_times", unknown(NoShare::sampled)},
-                   {"run_times", unknown(NoShare::on_gpu)}}},
+    const Worth worth = worth_of(calls);
+    const auto known = [&](double value) { return worth.processes > 0 ? number_or_null(value) : Json(); };
+    Json json = {{"processes", worth.processes},
+                 {"share", {{"from", known(worth.least)}, {"to", known(worth.most)}}},
+                 {"most_gain", {{"from", known(largest_gain(worth.least))}, {"to", known(largest_gain(worth.most))}}},
+                 {"without", Json::object()},
                  {"fp32_calls", worth.fp32_calls},
-                 {"tf32_calls", worth.calls},
+                 {"tf32_calls", worth.tf32_calls},
                  {"tf32", Json::array()}};
+    for (std::size_t i = 0; i < std::size(reasons); ++i)
+        json["without"][std::string(reasons[i].key)] = worth.unknown[i];
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
         json["tf32"].push_back(
-            {{"gpu", gpu_peaks()[i].name}, {"from", worth.gains[i].from}, {"to", worth.gains[i].to}});
+            {{"gpu", gpu_peaks[i].name}, {"from", worth.gains[i].first}, {"to", worth.gains[i].second}});
     return json;
 }
 

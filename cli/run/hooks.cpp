@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <system_error>
 
 #include "cli/binaries/program_file.hpp"
 #include "policy/messages.hpp"
@@ -35,23 +34,22 @@ std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment
     policy::WhereSet where = policy.log_where;
     where.bits |= static_cast<std::uint8_t>(policy::Where::torch);
     environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
-    std::error_code error;
-    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
-    for (const char* data : {"../share", FP32SHIM_INSTALL_DATADIR}) {
-        const std::filesystem::path folder = (here / data / "fp32shim/site-packages").lexically_normal();
-        if (!std::filesystem::is_regular_file(folder / "sitecustomize.py", error)) continue;
-        const std::string first = folder.string();
-        if (first.find(':') != std::string::npos)
-            return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
-        // The rest of the list stays unchanged, since an empty entry in it means the program's own folder.
-        const std::string others = environment.get("PYTHONPATH");
-        const std::string list = first + ':' + others;
-        if (others != first && !others.starts_with(first + ':'))
-            environment.set("PYTHONPATH", others.empty() ? first : list);
-        return {};
-    }
-    return "where: torch: the start-up file of Python programs is not in " +
-           policy::quoted_path((here / "../share/fp32shim/site-packages").lexically_normal().string());
+    const std::string file = find_installed(
+        {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");
+    if (file.empty())
+        return "where: torch: the start-up file of Python programs is not in " +
+               policy::quoted_path(
+                   (std::filesystem::path(own_program()).parent_path() / "../share/fp32shim/site-packages")
+                       .lexically_normal()
+                       .string());
+    const std::string first = std::filesystem::path(file).parent_path().string();
+    if (first.find(':') != std::string::npos)
+        return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
+    // The rest of the list stays unchanged, since an empty entry in it means the program's own folder.
+    const std::string others = environment.get("PYTHONPATH");
+    if (others != first && !others.starts_with(first + ':'))
+        environment.set("PYTHONPATH", others.empty() ? first : first + ':' + others);
+    return {};
 }
 
 }  // namespace fp32shim::cli

@@ -53,16 +53,27 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
+/// An option with a value, and the variable that it sets.
+struct ValueOption {
+    const char* name;
+    const char* variable;
+    std::string RunOptions::*value;
+};
+constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION", &RunOptions::precision},
+                                         {"--floor", nullptr, &RunOptions::floor},
+                                         {"--cpu", "FP32_MATMUL_CPU", &RunOptions::cpu},
+                                         {"--policy", "FP32_MATMUL_POLICY", &RunOptions::policy},
+                                         {"--log", "FP32_MATMUL_LOG", &RunOptions::log},
+                                         {"--level", "FP32_MATMUL_LOG_LEVEL", &RunOptions::level},
+                                         {"--where", "FP32_MATMUL_WHERE", &RunOptions::where}};
+
 /// Returns the options that decide and locate products, as words of a command.
 std::vector<std::string> option_words(const RunOptions& options) {
     std::vector<std::string> words;
     if (options.pin) words.emplace_back("--pin");
     if (options.reproducible) words.emplace_back("--reproducible");
-    const std::pair<const char*, const std::string&> values[] = {
-        {"--precision", options.precision}, {"--floor", options.floor}, {"--cpu", options.cpu},
-        {"--policy", options.policy},       {"--level", options.level}, {"--where", options.where}};
-    for (const auto& [name, value] : values)
-        if (!value.empty()) words.insert(words.end(), {name, value});
+    for (const auto& [name, variable, value] : value_options)
+        if (value != &RunOptions::log && !(options.*value).empty()) words.insert(words.end(), {name, options.*value});
     return words;
 }
 
@@ -155,17 +166,10 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
 
 /// Sets the variables for the options. `--pin` also sets variables of libraries that bypass the shim.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
-    const std::string log = log_variable(options.log);
-    const std::string policy = policy_variable(options.policy);
-    const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_PRECISION", options.precision},
-                                                                    {"FP32_MATMUL_CPU", options.cpu},
-                                                                    {"FP32_MATMUL_POLICY", policy},
-                                                                    {"FP32_MATMUL_LOG", log},
-                                                                    {"FP32_MATMUL_LOG_LEVEL", options.level},
-                                                                    {"FP32_MATMUL_WHERE", options.where}};
-    for (const auto& [name, value] : variables) {
-        if (!value.empty()) environment.set(name, value);
-    }
+    for (const auto& [name, variable, value] : value_options)
+        if (variable != nullptr && !(options.*value).empty()) environment.set(variable, options.*value);
+    if (!options.log.empty()) environment.set("FP32_MATMUL_LOG", log_variable(options.log));
+    if (!options.policy.empty()) environment.set("FP32_MATMUL_POLICY", policy_variable(options.policy));
     for (const char* name : {"FP32_MATMUL_ONEDNN", "FP32_MATMUL_KERNELS"})
         if ((options.pin || !options.where.empty()) && environment.get(name).empty()) environment.set(name, "1");
     if (!options.floor.empty()) raise_floor(environment, options.floor);
@@ -414,7 +418,8 @@ int run(const RunOptions& options) {
     const Unseen unseen = why_unseen(program.path);
     if (!unseen.text.empty()) {
         if (options.pin)
-            return fail(fmt::format("--pin: {} {}, so the shim cannot be loaded into it", program.path, unseen.text));
+            return fail(fmt::format("--pin: {} {}, so it cannot be preloaded into, and was not started", program.path,
+                                    unseen.text));
         print_run_message(unseen_program(program, unseen));
     } else if (!options.quiet) {
         for (const std::string& line : lines) print_run_message(line);
@@ -448,8 +453,8 @@ Action define_run(CLI::App& app) {
     app.add_flag(
            "--pin", options->pin,
            "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not control; a "
-           "policy with errors ends the program; a program that cannot be preloaded into is not started; --log "
-           "NAME.fp32rec must be new")
+           "policy with errors ends the program; the program is not started if it cannot be preloaded into, or if "
+           "--log NAME.fp32rec exists")
         ->excludes(floor);
     add_name(app, "--policy", options->policy, "FILE", "Policy file (FP32_MATMUL_POLICY)");
     auto* cpu = add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,

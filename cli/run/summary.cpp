@@ -124,7 +124,8 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
         text += '\n' + time_text(calls.total(), program_ns);
-        if (!bypasses_.empty()) text += fmt::format("Not counted, if these multiplied: {}\n", bypasses_);
+        if (!bypasses_.empty())
+            text += fmt::format("These libraries were loaded but are not covered: {}\n", bypasses_);
     }
     return text.empty() ? text : "\nfp32shim: " + text;
 }

@@ -16,6 +16,8 @@ struct RecordedObject;
 
 namespace fp32shim::cli {
 
+class AskedChild;
+
 /// A function that runs at an address. Names are bytes of a file and may not be UTF-8.
 struct SourceFrame {
     std::string function;     ///< name as its author wrote it, with template arguments and without parameters; empty:
@@ -42,11 +44,9 @@ std::string call_site_text(std::string_view path, std::uint64_t offset, const So
 /// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
 /// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used.
 ///
-/// Files may be malicious, so a child process reads them. It is forked for the first question. If a file crashes the
-/// child or keeps it busy for more than 30 seconds, only its function names are read; if that fails too, nothing.
-///
-/// Only one thread at a time may use an object. The child allocates memory and opens a library, so no other thread
-/// may be in dlopen at the first question.
+/// Files may be malicious, so an AskedChild reads their symbols and debug information, with its conditions for
+/// threads. If a file crashes the child or keeps it busy for more than 30 seconds, only its function names are read;
+/// if that fails too, nothing.
 class SourceLocations {
   public:
     SourceLocations();
@@ -65,12 +65,11 @@ class SourceLocations {
     void look_up(const record::RecordedObject& object, std::span<const std::uint64_t> offsets);
 
   private:
-    struct Worker;
     struct KnownObject;
     KnownObject& known_object(const record::RecordedObject& object);
     std::vector<SourceLocation> ask(KnownObject& object, const std::vector<std::uint64_t>& offsets);
 
-    std::unique_ptr<Worker> worker_;
+    std::unique_ptr<AskedChild> child_;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::unique_ptr<KnownObject>> objects_;
 };
 

@@ -12,11 +12,8 @@
 namespace fp32shim::cli {
 namespace {
 
-LiveGroupKey key_of(const RowGroup& group) {
-    return {group.function.id(), group.where.id(),    group.scope.id(),         group.call_site.id(),
-            group.caller.id(),   group.sizes.highest, group.requested.id(),     group.applied.id(),
-            group.actual.id(),   group.reason.id(),   group.is_overflow ? 1 : 0};
-}
+/// Returns the group that a row of a table of live groups is.
+const LiveGroup& live(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
 
 /// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
 std::string now_text(double share) {
@@ -28,13 +25,13 @@ std::string now_text(double share) {
 }  // namespace
 
 std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, double seconds) {
-    std::map<LiveGroupKey, Counts> now;
+    std::map<RowGroupKey, Counts> now;
     std::vector<LiveGroup> live;
     live.reserve(groups.size());
     for (const RowGroup& group : groups) {
         LiveGroup& entry = live.emplace_back();
         static_cast<RowGroup&>(entry) = group;
-        const LiveGroupKey key = key_of(group);
+        const RowGroupKey key = group.key();
         const auto known = before_.find(key);
         const Counts before = known == before_.end() ? Counts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
@@ -54,10 +51,10 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
 
 std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
     std::vector<LiveGroup> sums;
-    std::map<LiveGroupKey, std::size_t> indices;
+    std::map<RowGroupKey, std::size_t> indices;
     for (const std::vector<LiveGroup>* groups : processes) {
         for (const LiveGroup& group : *groups) {
-            const auto [entry, is_new] = indices.emplace(key_of(group), sums.size());
+            const auto [entry, is_new] = indices.emplace(group.key(), sums.size());
             if (is_new) {
                 sums.push_back(group);
                 continue;
@@ -75,32 +72,23 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 }
 
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
-    std::vector<const KeyColumn*> shown;
-    std::vector<Table::Column> heads = {{"now", true}, {"calls/s", true}, {"calls", true}, {"host time", true}};
-    for (const KeyColumn& key : key_columns()) {
-        if (std::ranges::all_of(groups, [&](const LiveGroup& group) { return key.text(group).empty(); })) continue;
-        shown.push_back(&key);
-        heads.push_back(key.head);
-    }
-    heads.insert(heads.end(), {{"asked for"}, {"ran at"}, {"reason"}});
-    Table table(heads);
-    for (std::size_t index = 0; index < std::min(limit, groups.size()); ++index) {
-        const LiveGroup& group = groups[index];
-        std::vector<std::string> cells = {
-            now_text(group.host_share), count_text(static_cast<std::uint64_t>(group.calls_per_second)),
-            count_text(group.counters.calls),
-            duration_text(static_cast<double>(group.counters.total_ns), group.has_estimated_time())};
-        for (const KeyColumn* key : shown) cells.push_back(key->text(group));
-        cells.insert(cells.end(),
-                     {group.requested, group.is_overflow ? "unknown" : std::string(group.ran_at()), group.reason});
-        table.add(std::move(cells));
-    }
-    if (groups.size() <= limit) return table.text();
-    return table.text() + counted(groups.size() - limit, "more group") + "\n";
+    TextColumns columns = {{{"now", true}, [](const MergedRow& row) { return now_text(live(row).host_share); }},
+                           {{"calls/s", true}, [](const MergedRow& row) {
+                                return count_text(static_cast<std::uint64_t>(live(row).calls_per_second));
+                            }}};
+    const auto amounts = amount_columns().first(2);  // calls and host time
+    columns.insert(columns.end(), amounts.begin(), amounts.end());
+    for (const TextColumn& column : group_text_columns())
+        if (column.head.title != "decisions") columns.push_back(column);
+    std::vector<const MergedRow*> rows;
+    for (const LiveGroup& group : groups) rows.push_back(&group);
+    const std::size_t shown = std::min(limit, rows.size());
+    return table_of(columns, TableRows(rows).first(shown)).text() +
+           (shown < rows.size() ? counted(rows.size() - shown, "more group") + "\n" : "");
 }
 
-Json to_json(const LiveGroup& group) {
-    Json json = to_json(group_columns(), static_cast<const RowGroup&>(group));
+Json live_group_json(const LiveGroup& group) {
+    Json json = object_of(group_columns(), static_cast<const RowGroup&>(group));
     json["calls_per_second"] = group.calls_per_second;
     json["host_share"] = group.host_share;
     return json;

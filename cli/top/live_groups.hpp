@@ -1,7 +1,6 @@
 // Groups the products of running processes and computes the time that they take now.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,9 +19,6 @@ struct LiveGroup : RowGroup {
     double host_share = 0;  ///< host time per elapsed time; 1: one thread does nothing else
 };
 
-/// Numbers that identify a group.
-using LiveGroupKey = std::array<std::int64_t, 11>;
-
 /// Computes the rates of one recording's groups from update to update.
 class GroupRates {
   public:
@@ -37,7 +33,7 @@ class GroupRates {
     struct Counts {
         std::uint64_t calls = 0, host_ns = 0;
     };
-    std::map<LiveGroupKey, Counts> before_;
+    std::map<RowGroupKey, Counts> before_;
 };
 
 /// Returns the groups of several processes, with equal groups summed up, sorted by host time per elapsed time,
@@ -48,6 +44,6 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit);
 
 /// Returns a group as JSON (docs/cli/formats.md).
-Json to_json(const LiveGroup& group);
+Json live_group_json(const LiveGroup& group);
 
 }  // namespace fp32shim::cli

@@ -15,7 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/row_groups.hpp"
@@ -218,14 +218,14 @@ std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const To
     return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
 }
 
-Json to_json(const std::vector<Seen>& all, const RuleUse& rules) {
+Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
     Json processes = Json::array();
     for (const Seen& seen : all) {
         Json rows = Json::array();
-        for (const MergedRow& row : seen.rows) rows.push_back(cli::to_json(row_columns(), row));
+        for (const MergedRow& row : seen.rows) rows.push_back(object_of(row_columns(), row));
         Json groups = seen.groups ? Json::array() : Json();
         if (seen.groups) {
-            for (const LiveGroup& group : *seen.groups) groups.push_back(cli::to_json(group));
+            for (const LiveGroup& group : *seen.groups) groups.push_back(live_group_json(group));
         }
         processes.push_back({{"pid", seen.pid},
                              {"recording", seen.recording},
@@ -246,7 +246,7 @@ Json to_json(const std::vector<Seen>& all, const RuleUse& rules) {
                              {"groups", groups}});
     }
     return {
-        {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", cli::to_json(rules.all())}};
+        {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", rules_json(rules.all())}};
 }
 
 /// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
@@ -302,7 +302,7 @@ int ps(const TopOptions& options) {
         say("ps", error);
         return exit_code::usage;
     }
-    print(options.is_json ? json_text(to_json(all, memory.rules)) : text_of(all, memory.rules, options));
+    print(options.is_json ? json_text(document_of(all, memory.rules)) : text_of(all, memory.rules, options));
     return exit_code::ok;
 }
 
@@ -319,7 +319,7 @@ int top(const TopOptions& options) {
                                                                    // since
         }
         if (options.is_json) {
-            print(json_line(to_json(all, memory.rules)));
+            print(json_line(document_of(all, memory.rules)));
         } else if (is_terminal) {
             print("\033[H\033[2J" +
                   truncated_to_terminal(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",

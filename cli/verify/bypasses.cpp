@@ -206,11 +206,11 @@ Told what_onednn_told(const record::RecordedObjects& objects, const record::Reco
     if (!objects.ask_onednn) return {};
     if (object.has(object_is_silent))
         return {false,
-                "; it may not have told all of its executions: the program chose what oneDNN prints or has "
-                "oneDNN linked in, it may use a GPU, or it prints in another way than is known"};
+                "; some of its executions may not be recorded: the program chose what oneDNN prints or has oneDNN "
+                "linked in, oneDNN may use a GPU, or it prints in a way that is not known"};
     if (object.has(object_tells)) return {true, "; the calls above include each primitive by which it multiplied"};
     if (object.has(object_asks_past))
-        return {false, "; it would not have asked the shim if it was to tell its executions"};
+        return {false, "; it would not have asked the shim whether to print its executions"};
     // One that asks is noted at once. Of a process that was killed, or still runs, other doubts tell what is not
     // known.
     return {true, objects.until_exit
@@ -240,8 +240,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
     if ((processor & record::processor_is_x86_64) == 0 || (processor & known->needs) != 0) return {};
     std::string names = record::feature_names(record::processor_is_x86_64 | known->needs);
     for (std::size_t at = 0; (at = names.find(' ', at)) != std::string::npos; at += 4) names.replace(at, 1, " or ");
-    return fmt::format("; its processor has no {}, without one of which {} has no product below float32 ({})", names,
-                       known->title, known->needs_source);
+    return fmt::format("; its processor has no {}, and without one of these {} has no product below float32 ({})",
+                       names, known->title, known->needs_source);
 }
 
 /// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and

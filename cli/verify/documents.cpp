@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -69,33 +71,6 @@ std::string who_text(const Json& process) {
     if (!process["job_id"].is_null()) text += ", job " + shown_text(process["job_id"]);
     if (!process["rank"].is_null()) text += ", rank " + shown_text(process["rank"]);
     return text;
-}
-
-Claim claim_in(const Json& result) {
-    return claim_of(result["at_least"].is_null() ? std::string() : result["at_least"].get<std::string>());
-}
-
-std::string verdict_sentence(const Json& result) {
-    const Claim claim = claim_in(result);
-    const std::string calls = counted(result["calls"].get<std::uint64_t>(), "recorded call");
-    const std::string recordings = counted(result["recordings"].get<std::uint64_t>(), "recording");
-    const std::string known = count_text(result["calls_shown"].get<std::uint64_t>());
-    const std::string word = result["verdict"].get<std::string>();
-    if (word == "violated")
-        return fmt::format("<b>Violated.</b> Some of {} in {} {}.", calls, recordings, escaped(claim.broken_many));
-    if (word == "shown")
-        return fmt::format(
-            "<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
-            about_text(result["float64_calls"].get<std::uint64_t>(), result["calls"].get<std::uint64_t>(),
-                       result["onednn_calls"].get<std::uint64_t>(), result["kernel_launches"].get<std::uint64_t>()),
-            recordings, escaped(claim.held),
-            result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
-    return fmt::format(
-        "<b>Inconclusive.</b> It is shown of {} of {} of {} in {} that they {}. What is not proven is "
-        "listed below.",
-        known, calls,
-        libraries_text(result["onednn_calls"].get<std::uint64_t>(), result["kernel_launches"].get<std::uint64_t>()),
-        recordings, escaped(claim.held));
 }
 
 /// Returns a size; `?` for one that the function does not have.
@@ -172,7 +147,7 @@ std::string basis_part(const Json& result) {
                         counted(expected["jobs"].get<std::uint64_t>(), "expected job"), shown_text(expected["file"]));
     std::vector<std::string> others;
     for (const Json& path : expected["unexpected"]) others.push_back("<code>" + shown_text(path) + "</code>");
-    return html + list_part("Recordings of no expected job", others);
+    return html + list_part("Recordings of jobs that were not expected", others);
 }
 
 }  // namespace
@@ -183,36 +158,21 @@ Claim claim_of(const std::string& at_least) {
             "ran below " + at_least + ", or were allowed to", " below " + at_least};
 }
 
-std::string_view libraries_text(std::uint64_t onednn_calls, std::uint64_t kernel_launches) {
-    if (kernel_launches == 0) return onednn_calls == 0 ? "BLAS or cuBLAS" : "BLAS, cuBLAS or oneDNN";
-    return onednn_calls == 0 ? "BLAS, cuBLAS or kernels on GPUs" : "BLAS, cuBLAS, oneDNN or kernels on GPUs";
-}
-
-std::string about_text(std::uint64_t float64_calls, std::uint64_t calls, std::uint64_t onednn_calls,
-                       std::uint64_t kernel_launches) {
-    return fmt::format("of {} on {} data", libraries_text(onednn_calls, kernel_launches),
-                       float64_calls == 0       ? "float32"
-                       : float64_calls == calls ? "float64"
-                                                : "float32 and float64");
-}
-
 std::string verdict_page(Json result, const std::string& date) {
     make_plain(result);
+    const std::string at_least = result["at_least"].is_null() ? "" : result["at_least"].get<std::string>();
+    const std::string below = claim_of(at_least).below;
     std::string html(head);
     html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
-                        result["verdict"].get<std::string>(), verdict_sentence(result));
+                        result["verdict"].get<std::string>(), shown_text(result["summary"]));
     html += basis_part(result) + violations_part(result["violations"]);
     html += list_part("What remains unproven", unproven_lines(result));
-    html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
-                      bypass_lines(result["assumed_unused"]));
     std::vector<std::string> allowed;
     for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
-    html += list_part("Kernels that are not judged, since --allow-kernel names them", allowed);
-    html += list_part("Recorded, since they told or showed what they multiplied",
-                      bypass_lines(result["recorded_bypasses"]));
-    html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
-    html += list_part("Children without the shim whose files have nothing known that multiplies",
-                      bypass_lines(result["examined_children"]));
+    html += list_part("Kernels that are not judged, because --allow-kernel names them", allowed);
+    for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first is among what remains unproven
+        html += list_part(escaped(fmt::format(fmt::runtime(list.title), below)),
+                          bypass_lines(result[std::string(list.key)]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
 }

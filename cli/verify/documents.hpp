@@ -19,14 +19,6 @@ struct Claim {
 /// Returns the words for a lowest format, or, if it is empty, for products in a fixed order.
 Claim claim_of(const std::string& at_least);
 
-/// Returns what the counted calls are of: `BLAS or cuBLAS`; oneDNN too if it told of products, and kernels if some
-/// were launched on a GPU.
-std::string_view libraries_text(std::uint64_t onednn_calls, std::uint64_t kernel_launches);
-
-/// Returns the end of a subject of `shown`: `of BLAS or cuBLAS on float32 data`. All other types would be doubts.
-std::string about_text(std::uint64_t float64_calls, std::uint64_t calls, std::uint64_t onednn_calls,
-                       std::uint64_t kernel_launches);
-
 /// Returns a page in UTF-8 that loads nothing and has no script. `result` is the JSON of verify, whose texts come
 /// from recordings and may be any text. `date` is the time of the verdict.
 std::string verdict_page(Json result, const std::string& date);

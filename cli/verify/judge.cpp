@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/glob.hpp"
@@ -96,9 +96,9 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
             {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
     } else if (row.ran_at() == "fixed") {
         verified.doubts.push_back(
-            {"",
-             fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
-                         what, static_cast<std::string_view>(row.detail))});
+            {"", fmt::format(
+                     "{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
+                     what, static_cast<std::string_view>(row.detail))});
     } else if (row.is_kernel() && !row.detail.empty()) {
         verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
     } else if (row.reason == "observed") {
@@ -106,7 +106,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
     } else if (row.is_onednn()) {
         std::string line;
         const auto execution = row.onednn_execution(line);
-        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN told: {}", what,
+        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN printed: {}", what,
                                                    execution ? execution->doubt : "its line cannot be read",
                                                    std::string_view(row.detail))});
     } else {
@@ -146,10 +146,9 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
     if (process.objects.kernels_missed)
         doubt(
-            "some kernels that it launched on a GPU may not be recorded: a reload turned that on or off, a graph "
-            "with "
-            "them was made before this recording, there was no room or memory for them, or the driver has functions "
-            "that this version does not know");
+            "some kernels that it launched on a GPU may not be recorded: a reload turned the recording of kernels on "
+            "or off, a graph with them was made before this recording, there was no room or memory for them, or the "
+            "driver has functions that this version does not know");
     if (process.dropped_events > 0)
         doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
                           process.dropped_events == 1 ? "was" : "were"));
@@ -186,39 +185,6 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     });
 }
 
-/// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
-/// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
-bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& processes,
-                      std::vector<PossibleBypass>& bypasses) {
-    if (log.file.empty()) return false;
-    std::set<std::string> paths;
-    bool is_in_mark = false;
-    for (const PossibleBypass& bypass : bypasses) {
-        if (bypass.name != onednn_name) continue;
-        paths.insert(bypass.recordings.begin(), bypass.recordings.end());
-    }
-    std::int64_t began_ns = 0;
-    for (const MergedProcess& process : processes) {
-        if (!paths.contains(process.path)) continue;
-        const auto& facts = process.facts;
-        began_ns = facts.process_start_ns != 0 ? facts.process_start_ns : facts.opened_ns;
-        is_in_mark = is_in_mark || !process.marks.empty();
-    }
-    const std::string why_not = paths.size() > 1 || is_in_mark
-                                    ? fmt::format("{} cannot tell which of several processes it is of", log.file)
-                                    : log.why_not_shown(began_ns);
-    for (PossibleBypass& bypass : bypasses) {
-        if (bypass.name != onednn_name) continue;
-        bypass.reason +=
-            why_not.empty()
-                ? fmt::format(
-                      "; {} shows {}, if it is of this process and is whole", log.file,
-                      log.products == 0 ? "no product" : counted(log.products, "product") + ", all at fp32 or above")
-                : "; " + why_not;
-    }
-    return why_not.empty();
-}
-
 }  // namespace
 
 std::string problem_with_bypass_names(const std::string& list) {
@@ -243,17 +209,15 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
 }
 
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
+                      const VerifyOptions& options, ExpectedJobs expected) {
     const policy::Floor at_least = floor_of(options);
     Verified verified;
     verified.rules = calls.rules();
     verified.kernels = kernels_of(calls);
     verified.expected = std::move(expected);
-    verified.onednn_log = std::move(log);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
-        verified.doubts.push_back(
-            {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
+        verified.doubts.push_back({"", fmt::format("job {} is expected, but has no recording here", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
@@ -265,19 +229,14 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
-    // A log of oneDNN tells formats, but nothing of an order.
-    const bool is_logged =
-        !options.reproducible && judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);
     for (PossibleBypass& bypass : bypasses) {
-        const bool is_assumed =
-            is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        (bypass.is_recorded   ? verified.recorded
-         : is_no_matter       ? verified.float32
-         : bypass.is_harmless ? verified.examined
-         : is_assumed         ? verified.assumed
-                              : verified.bypasses)
-            .push_back(std::move(bypass));
+        const Standing standing = bypass.is_recorded                              ? Standing::recorded
+                                  : is_no_matter                                  ? Standing::float32
+                                  : bypass.is_harmless                            ? Standing::examined
+                                  : is_among(options.assumed_unused, bypass.name) ? Standing::assumed
+                                                                                  : Standing::open;
+        verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;
 }

@@ -67,15 +67,15 @@ std::string kernels_text(const Kernels& kernels) {
     add(KernelKind::split, "multiplied float32 in three products of TF32, which is about as accurate as FP32", true);
     add(KernelKind::narrower, "multiplied operands narrower than float32", true);
     add(KernelKind::below, "multiplied float32 in a lower format", true);
-    add(KernelKind::unknown, "not known", true);
+    add(KernelKind::unknown, kernels.of(KernelKind::unknown).size() == 1 ? "is not known" : "are not known", true);
     const auto times = [](std::uint64_t count) { return count == 1 ? "once" : count_text(count) + " times"; };
-    return fmt::format(
-        "Launched on GPUs, beside what products of cuBLAS launched as they may: {}, {}{}. Of these: {}.",
-        counted(kernels.count(), "kernel"), times(kernels.launches),
-        kernels.replays == 0 ? ""
-                             : fmt::format("; graphs were launched {}, which does not count their kernels again",
-                                           times(kernels.replays)),
-        fmt::join(parts, "; "));
+    return fmt::format("Launched on GPUs, without the kernels that belong to products of cuBLAS: {}, {}{}. {}.",
+                       counted(kernels.count(), "kernel"), times(kernels.launches),
+                       kernels.replays == 0
+                           ? ""
+                           : fmt::format("; graphs were launched {}, which does not count their kernels again",
+                                         times(kernels.replays)),
+                       fmt::join(parts, "; "));
 }
 
 Json to_json(const Kernels& kernels) {

@@ -1,6 +1,7 @@
 // The verdict of verify: whether recordings show that nothing ran below a format, as data, as text and as JSON.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,6 @@
 #include "cli/verify/evidence.hpp"
 #include "cli/verify/expected_jobs.hpp"
 #include "cli/verify/kernels.hpp"
-#include "cli/verify/onednn_log.hpp"
 
 namespace fp32shim::cli {
 
@@ -24,7 +24,7 @@ struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;   ///< each element may have several names, separated by commas
     std::vector<std::string> allowed_kernels;  ///< globs
-    std::string at_least, expect, onednn_log, output;
+    std::string at_least, expect, output;
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
 };
@@ -45,21 +45,37 @@ inline constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok
 inline constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
 inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
+/// What a possible bypass means for the verdict.
+enum class Standing : std::uint8_t {
+    open,      ///< something may have multiplied unseen
+    assumed,   ///< --assume-unused names it
+    recorded,  ///< its products are among the recorded calls
+    float32,   ///< always multiplies at float32
+    examined,  ///< an uncovered child whose file has nothing known that multiplies
+};
+/// A list of possible bypasses: its key in JSON, and its title in which `{}` stands for ` below fp32`.
+struct BypassList {
+    std::string_view key, title;
+};
+/// The lists by Standing.
+inline constexpr BypassList bypass_lists[] = {
+    {"bypasses", "Not seen (if you know that one of these was not used{}, add --assume-unused BYPASS)"},
+    {"assumed_unused", "Assumed not to have multiplied{} (--assume-unused)"},
+    {"recorded_bypasses", "These multiply without the shim, but their products are recorded"},
+    {"always_float32", "These multiply without the shim, but always at float32"},
+    {"examined_children", "These ran without the shim, but their files contain nothing that is known to multiply"},
+};
+
 /// All results on which the verdict depends.
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<PossibleBypass> bypasses;   ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;    ///< possible bypasses that --assume-unused names, or --onednn-log shows
-    std::vector<PossibleBypass> float32;    ///< possible bypasses that always multiply at float32
-    std::vector<PossibleBypass> recorded;   ///< possible bypasses whose products are among the recorded calls
-    std::vector<PossibleBypass> examined;   ///< uncovered children whose files have nothing known that multiplies
+    std::array<std::vector<PossibleBypass>, std::size(bypass_lists)> bypasses;  ///< by Standing
     std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
     std::uint64_t allowed_launches = 0;
     Kernels kernels;
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
-    OneDnnLog onednn_log;
     std::uint64_t shown_calls = 0;
 
     /// Returns the number of calls of violations that `is_of` selects.
@@ -71,7 +87,7 @@ struct Verified {
     }
     const Verdict& verdict() const {
         if (!violations.empty()) return violated;
-        return doubts.empty() && bypasses.empty() ? shown : inconclusive;
+        return doubts.empty() && bypasses[static_cast<std::size_t>(Standing::open)].empty() ? shown : inconclusive;
     }
 };
 
@@ -83,7 +99,7 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
 
 /// Judges all calls and processes. `problems` are those of reading the recordings.
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log);
+                      const VerifyOptions& options, ExpectedJobs expected);
 
 /// Returns what is wrong with a list of --assume-unused; empty if nothing is.
 std::string problem_with_bypass_names(const std::string& list);
@@ -91,6 +107,8 @@ std::string problem_with_bypass_names(const std::string& list);
 /// Returns what a verdict about these recordings is about, and what it does not cover.
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls);
 
+/// Returns the verdict as a sentence without its title.
+std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options);
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
 /// recordings.
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,

@@ -1,4 +1,6 @@
-#include "cli/recordings/columns.hpp"
+#include <fmt/format.h>
+
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
@@ -46,6 +48,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},
+                 {"summary", fmt::format("{}: {}.", verified.verdict().title, summary_of(verified, calls, options))},
                  {"at_least", text_or_null(options.at_least)},
                  {"reproducible", options.reproducible},
                  {"allow_bf16x9", options.allow_bf16x9},
@@ -62,23 +65,15 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"bypasses", to_json(verified.bypasses)},
-                 {"assumed_unused", to_json(verified.assumed)},
-                 {"always_float32", to_json(verified.float32)},
-                 {"examined_children", to_json(verified.examined)},
-                 {"recorded_bypasses", to_json(verified.recorded)},
-                 {"rules", cli::to_json(verified.rules)},
+                 {"rules", rules_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
-                 {"onednn_log",
-                  {{"file", text_or_null(verified.onednn_log.file)},
-                   {"processes", verified.onednn_log.processes},
-                   {"products", verified.onednn_log.products},
-                   {"below", verified.onednn_log.below}}},
                  {"scope", scope_text(options, calls)}};
+    for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
+        json[std::string(bypass_lists[i].key)] = to_json(verified.bypasses[i]);
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
-        Json violation = cli::to_json(row_columns(), *row);
+        Json violation = object_of(row_columns(), *row);
         violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));
     }

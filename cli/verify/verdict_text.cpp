@@ -29,21 +29,21 @@ constexpr std::string_view scope_note =
     "A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_without_end =
-    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet), "
-    "so "
-    "there may be others: only those of children that found their parent's are asked for.";
+    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
+    "So "
+    "there may be others: only the recordings of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_onednn =
-    " Products of oneDNN are those that it told of itself. Their format follows from the types of the operands, the "
-    "fpmath mode and the name of the implementation, which say nothing of products inside recurrent layers that take "
-    "another mode from the environment. Products by its other functions (dnnl_sgemm, micro-kernels before 3.8) are "
-    "not "
-    "told. A oneDNN that was built without its verbose mode, or whose own object switches that off, tells nothing.";
+    " The products of oneDNN are those that its verbose mode prints. Their format follows from the types of the "
+    "operands, the fpmath mode and the name of the implementation. These say nothing about products inside recurrent "
+    "layers that take another mode from the environment. Products by oneDNN's other functions (dnnl_sgemm, "
+    "micro-kernels before 3.8) are not printed. A oneDNN that was built without its verbose mode, or whose own "
+    "object "
+    "switches that off, prints nothing.";
 
 constexpr std::string_view scope_note_of_kernels =
-    " These recordings have the kernels that were launched on NVIDIA GPUs, too, of those processes that were to "
-    "record "
-    "them (FP32_MATMUL_KERNELS=1). A kernel is judged by its name, if a table of names knows it, and otherwise by "
+    " These recordings also have the kernels that processes with FP32_MATMUL_KERNELS=1 launched on NVIDIA GPUs. A "
+    "kernel is judged by its name, if a table of names knows it, and otherwise by "
     "the "
     "tensor-core instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such "
     "instructions may still round its operands by itself. Kernels inside a product of cuBLAS belong to that product, "
@@ -51,9 +51,11 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
-    "products in another order; other products of float64, products with vectors (gemv, dot), sums and "
-    "element-wise functions may differ between machines.";
+    " Only float32 matrix products have a fixed order. Matrix products of float64 that were seen count as products "
+    "in "
+    "another order. Other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
+    "may "
+    "differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
@@ -107,29 +109,20 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `claim` has the words.
-std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
-                        const Claim& claim) {
-    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
-    const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
-    const std::string recordings = counted(calls.recording_count(), "recording");
-    if (!verified.violations.empty()) {
-        std::uint64_t below = 0;
-        for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{}: {} of {} in {} {}.\n\n{}{}", title, count_text(below), counted(total, "call"),
-                           recordings, below == 1 ? claim.broken_one : claim.broken_many,
-                           call_site_table(verified.violations, 0).text(),
-                           violators_text(calls, judged, verified.violations.size()));
-    }
-    if (verified.verdict().exit_code == exit_code::ok)
-        return fmt::format("{}: {} {} in {} {}.\n", title,
-                           total == 1 ? "the one call" : "all " + counted(total, "call"),
-                           about_text(calls.float64_calls(), total, calls.onednn_calls(), calls.kernel_launches()),
-                           recordings, claim.held);
-    const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{}: {} of {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
-                       counted(total, "call"), libraries_text(calls.onednn_calls(), calls.kernel_launches()),
-                       recordings, claim.held, is_rest ? "the rest is not known" : "there may have been others");
+/// Returns the tables of a violation: the calls and the processes.
+std::string violations_text(const Verified& verified, const MergedCalls& calls,
+                            const std::vector<JudgedCalls>& judged) {
+    if (verified.violations.empty()) return {};
+    return '\n' + call_site_table(verified.violations, 0).text() +
+           violators_text(calls, judged, verified.violations.size());
+}
+
+/// Returns what the counted calls are of: oneDNN too if it told of products, and kernels if some were launched on a
+/// GPU.
+std::string_view libraries_text(const MergedCalls& calls) {
+    const bool has_onednn = calls.onednn_calls() > 0;
+    if (calls.kernel_launches() == 0) return has_onednn ? "BLAS, cuBLAS or oneDNN" : "BLAS or cuBLAS";
+    return has_onednn ? "BLAS, cuBLAS, oneDNN or kernels on GPUs" : "BLAS, cuBLAS or kernels on GPUs";
 }
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
@@ -166,7 +159,52 @@ std::string unread_text(const Verified& verified) {
            doubts_text(verified.doubts);
 }
 
+/// Returns the possible bypasses of one list; empty if there are none.
+std::string bypasses_text(Standing standing, const Verified& verified, const MergedCalls& calls, const Claim& claim) {
+    const auto index = static_cast<std::size_t>(standing);
+    if (verified.bypasses[index].empty()) return {};
+    std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
+    if (standing == Standing::recorded)
+        text += fmt::format(" ({} of oneDNN, {} of kernels on GPUs)", counted(calls.onednn_calls(), "product"),
+                            launches(verified.kernels.launches));
+    text += ":\n";
+    for (const PossibleBypass& bypass : verified.bypasses[index]) {
+        text += fmt::format("- {}: {}{}", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+        const std::string pinned = pins_text(bypass.pins);
+        if (standing == Standing::open && !(pinned.empty() && bypass.remedy.empty()))
+            text += fmt::format("\n  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
+                                pins_reach_text(bypass.pins));
+        else
+            text += (standing == Standing::assumed && !pinned.empty() ? "; " + pinned : "") + "\n";
+    }
+    return text;
+}
+
 }  // namespace
+
+std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    const Claim claim = claim_of(options.at_least);
+    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
+    const std::string recordings = counted(calls.recording_count(), "recording");
+    if (!verified.violations.empty()) {
+        std::uint64_t below = 0;
+        for (const MergedRow* row : verified.violations) below += row->counters.calls;
+        return fmt::format("{} of {} in {} {}", count_text(below), counted(total, "call"), recordings,
+                           below == 1 ? claim.broken_one : claim.broken_many);
+    }
+    if (verified.verdict().exit_code == exit_code::ok)
+        return fmt::format("{} of {} on {} data in {} {}",
+                           total == 1 ? "the one call" : "all " + counted(total, "call"), libraries_text(calls),
+                           calls.float64_calls() == 0       ? "float32"
+                           : calls.float64_calls() == total ? "float64"
+                                                            : "float32 and float64",
+                           recordings, claim.held);
+    const bool is_rest = verified.shown_calls < total;
+    return fmt::format("{} of {} of {} in {} {}; {}", count_text(verified.shown_calls), counted(total, "call"),
+                       libraries_text(calls), recordings, claim.held,
+                       is_rest ? "the rest is not known" : "there may have been others");
+}
 
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(scope_note);
@@ -184,62 +222,24 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
     const Claim claim = claim_of(options.at_least);
-    std::string text = sentence_of(verified, calls, judged, claim) + types_text(verified, calls, options);
+    std::string text = fmt::format("{}: {}.\n", coloured(verified.verdict().title, verified.verdict().colour),
+                                   summary_of(verified, calls, options));
+    text += violations_text(verified, calls, judged) + types_text(verified, calls, options);
     if (const std::string kernels = kernels_text(verified.kernels); !kernels.empty())
         text += fmt::format("\n{}\n", printable(kernels));
     if (!verified.allowed_kernels.empty())
         text += fmt::format(
-            "\nNot judged, since --allow-kernel names them: {} with {}\n",
+            "\nKernels that are not judged, because --allow-kernel names them: {} with {}\n",
             printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, most_violators)),
             launches(verified.allowed_launches));
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
     if (!verified.expected.unexpected.empty())
-        text += fmt::format("\nOf no expected job: {}\n",
+        text += fmt::format("\nRecordings of jobs that were not expected: {}\n",
                             printable(listed(verified.expected.unexpected, most_violators)));
-    if (!verified.bypasses.empty()) {
-        text += fmt::format(
-            "\nNot seen (if you know that one of these was not used{}, add --assume-unused BYPASS):\n", claim.below);
-    }
-    for (const PossibleBypass& bypass : verified.bypasses) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-        const std::string pinned = pins_text(bypass.pins);
-        if (!pinned.empty() || !bypass.remedy.empty())
-            text += fmt::format("  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
-                                pins_reach_text(bypass.pins));
-    }
-    if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused{}):\n", claim.below,
-                            options.reproducible ? "" : ", --onednn-log");
-    }
-    for (const PossibleBypass& bypass : verified.assumed) {
-        const std::string pinned = pins_text(bypass.pins);
-        text += fmt::format("- {}: {}{}{}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
-                            pinned.empty() ? "" : "; ", pinned);
-    }
-    if (!verified.recorded.empty())
-        text += fmt::format(
-            "\nRecorded, since they told or showed what they multiplied ({} of oneDNN, {} of kernels "
-            "on GPUs):\n",
-            counted(calls.onednn_calls(), "product"), launches(verified.kernels.launches));
-    for (const PossibleBypass& bypass : verified.recorded) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
-    if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
-    for (const PossibleBypass& bypass : verified.float32) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
-    if (!verified.examined.empty())
-        text += "\nNot counted. These were not covered, but nothing known that multiplies is in their files:\n";
-    for (const PossibleBypass& bypass : verified.examined) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
+    for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
+        text += bypasses_text(static_cast<Standing>(i), verified, calls, claim);
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_text(options, calls));
 }

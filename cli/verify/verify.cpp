@@ -35,9 +35,8 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
         result = verdict_statement(result, date);
         if (result["subject"].empty()) {
             say("verify",
-                "an in-toto Statement needs a subject, but of no recording a checksum could be computed; --format "
-                "json "
-                "has the result");
+                "no recording had a checksum, so no in-toto Statement was written, which needs one as its subject; "
+                "--format json has the result");
             return false;
         }
     }
@@ -53,14 +52,10 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
-    OneDnnLog log;
     std::string problem = options.at_least.empty() && !options.reproducible
                               ? "--at-least or --reproducible is needed; see: fp32shim verify --help"
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
-    if (problem.empty() && !options.onednn_log.empty()) problem = read_onednn_log(options.onednn_log, log);
-    if (problem.empty() && !options.onednn_log.empty() && floor_of(options) > policy::Floor::fp32)
-        problem = "--onednn-log shows what ran at fp32 or above, so it cannot be used with --at-least fp64";
     if (!problem.empty()) {
         say("verify", problem);
         return exit_code::usage;
@@ -77,7 +72,7 @@ int verify(const VerifyOptions& options) {
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
     std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
     std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
+    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
@@ -93,10 +88,9 @@ Action define_verify(CLI::App& app) {
         ->required();
     auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
                                 "Lowest format that is allowed");
-    auto* reproducible =
-        app.add_flag("--reproducible", options->reproducible,
-                     "Instead of that: all products must have run in a fixed order (run --reproducible)")
-            ->excludes(at_least);
+    app.add_flag("--reproducible", options->reproducible,
+                 "Instead of that: all products must have run in a fixed order (run --reproducible)")
+        ->excludes(at_least);
     add_values(app, "--allow-kernel", options->allowed_kernels,
                "Kernels on a GPU that may multiply in any format; the verdict lists them")
         ->type_name("GLOB");
@@ -110,9 +104,6 @@ Action define_verify(CLI::App& app) {
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
-    add_name(app, "--onednn-log", options->onednn_log, "FILE",
-             "Output of the program with ONEDNN_VERBOSE=1, which shows how oneDNN multiplied")
-        ->excludes(reproducible);
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });
     add_output(app, options->output);

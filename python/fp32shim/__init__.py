@@ -21,7 +21,7 @@ A scope belongs to the thread that opened it, and governs the products that this
 moves to threads of its own is outside: torch's backward pass on a GPU, for example. In coroutines, keep no
 `await` inside a scope: others run on the same thread meanwhile. fp32shim/fp32shim.h says which values each argument
 may have, and which setting wins. All functions may be called from any thread. docs/python.md has examples, and
-docs/notebooks.md is about `%load_ext fp32shim`.
+describes `%load_ext fp32shim`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OK = 0
 _NOT_ACTIVE = 2
 _SCOPE_DEPTH = 4
 _NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
-# From the header of a recording: magic, process id, flags. docs/recording-format.md has their places.
+# From the header of a recording: magic, process id, flags. record/format/format.hpp has their places.
 _HEADER = struct.Struct("=8s12xi236xI")
 _FLAG_LEFT = 128
 _said: set[str] = set()
@@ -304,7 +304,7 @@ class Recording:
         self.file_names: dict[str, str] = {}  # other names of source files in all that is returned, by their paths
 
     def report(self) -> dict[str, typing.Any]:
-        """Returns all that `fp32shim report --format json` prints; docs/cli/report-json.md describes it."""
+        """Returns all that `fp32shim report --format json` prints; docs/schema.md describes it."""
         import json
 
         report: dict[str, typing.Any] = json.loads(self._report("json"))
@@ -499,7 +499,7 @@ def _decisions(rows: list[dict[str, typing.Any]], top: int) -> _Table:
         shares = ", ".join(f"{count:,} at {name}" for name, count in sorted(calls.items(), key=lambda each: -each[1]))
         heading += f", {about}{_duration(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
     if len(rows) > top:
-        heading += f". Of {len(rows):,} rows, the {top} that took longest:"
+        heading += f". The {top} of {len(rows):,} rows that took longest:"
     cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration(row["host_ns"]), *_product(row),
               f"{row['requested'] or '?'} ({row['source'] or '?'})", _ran_at(row), row["reason"] or "")
              for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
@@ -515,7 +515,7 @@ def _audits(audits: list[dict[str, typing.Any]], top: int) -> _Table:
     count = sum(audit["audits"] for audit in audited)
     heading = f"{count:,} audit{'' if count == 1 else 's'}"
     if len(audited) > top:
-        heading += f". Of {len(audited):,} rows, the {top} with the largest error:"
+        heading += f". The {top} of {len(audited):,} rows with the largest error:"
     cells = [(f"{audit['audits']:,}", f"{worst(audit):.2g}", f"{audit['beyond']:,}", *_product(audit),
               f"{audit['tested']} with {audit['reference']}") for audit in sorted(audited, key=worst, reverse=True)[:top]]
     return _Table(heading, ("audits", "largest error of a row", "beyond tolerance", "function", "size", "where", "compared"), 3, cells)
@@ -558,7 +558,7 @@ def _as_html(tables: list[_Table]) -> str:
 
 
 def load_ipython_extension(shell: typing.Any) -> None:
-    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/notebooks.md describes it."""
+    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/python.md describes it."""
     from fp32shim import notebook
 
     notebook.load(shell)

@@ -1,7 +1,7 @@
 """A kernel of Jupyter that runs under the library: `fp32shim kernel install`, or `python3 -m fp32shim.kernel install`.
 
 The kernel is ipykernel of this Python, which loads `%%fp32shim` at its start. Its recording is in a temporary folder,
-which is removed when the kernel ends, unless FP32_MATMUL_LOG names another. docs/notebooks.md is the page for users.
+which is removed when the kernel ends, unless FP32_MATMUL_LOG names another. docs/python.md is the page for users.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     %%fp32shim --preview tf32
     model(batch)
 
-Loaded by `%load_ext fp32shim`, and by the kernel that `fp32shim kernel install` adds. docs/notebooks.md is the page for
+Loaded by `%load_ext fp32shim`, and by the kernel that `fp32shim kernel install` adds. docs/python.md is the page for
 users. IPython is imported only when something is shown.
 """
 

@@ -56,8 +56,8 @@ def judge(session, products, audits):
             lines += difference(before.get(name, {}), now.get(name, {}))
     compared = session.tests(products)
     known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
-    lines.append(f"Of {len(compared):,} tests that ran, {worse:,} ran worse than in {options.fp32shim_baseline}, which has "
-                 f"{known:,} of them; the others count as tests without a product. Of its tests, {left:,} did not run.")
+    lines.append(f"{worse:,} of {len(compared):,} tests ran worse than in {options.fp32shim_baseline}. It has {known:,} of "
+                 f"them; the others count as tests without a product. {left:,} of its tests did not run.")
     outside = recorded.count(row for row in products.elsewhere)
     if outside:
         lines.append(f"Not compared: {outside:,} products on other threads, in other programs, or between tests.")

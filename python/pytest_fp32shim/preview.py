@@ -78,7 +78,7 @@ def summary(session, products, failed, only, native):
     if native:
         also = [name for name in failed if native.get(name) == "failed"]
         unknown = [name for name in failed if native.get(name) not in ("passed", "failed")]
-        lines.append(f"Of {counted(len(failed), 'failure')}, {len(only):,} passed natively, {len(also):,} failed there too"
+        lines.append(f"{len(only):,} of {counted(len(failed), 'failure')} passed natively, {len(also):,} failed there too"
                      + (f", and {len(unknown):,} did not run to an end there: {', '.join(unknown[:5])}" if unknown else "") + ".")
         better = [name for name, outcome in native.items() if outcome == "failed" and session.outcomes.get(name) == "passed"]
         if better:

@@ -19,7 +19,7 @@ inline constexpr int log_schema = 1;
 inline constexpr std::size_t line_limit = 4095;
 
 /// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
-/// line_limit bytes always suffice. Long values are truncated (docs/log-format.md, "Cut values"). Thread-safe,
+/// line_limit bytes always suffice. Long values are truncated (docs/schema.md, "Cut values"). Thread-safe,
 /// allocate nothing.
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);

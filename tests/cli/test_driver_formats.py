@@ -109,8 +109,8 @@ def test_shapes_have_all_products(recording):
 
 
 def test_the_columns_of_shapes_are_documented(recording):
-    page = (shim.ROOT / "docs/cli/formats.md").read_text()
-    described = page.split("**`report --format shapes`**")[1].split("\n\n")[0]
+    page = (shim.ROOT / "docs/schema.md").read_text()
+    described = page.split("## Shapes\n")[1].split("\n## ")[0]
     header = written(recording, "shapes").splitlines()[0].split(",")
     assert set(header) <= set(re.findall(r"`(\w+)`", described))
 

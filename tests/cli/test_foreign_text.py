@@ -147,10 +147,9 @@ def test_no_text_of_a_recording_steers_a_terminal(tmp_path, level, applied, word
 def test_two_recordings_that_are_compared_do_not_steer_either(tmp_path):
     one, other = (steering_recording(tmp_path / f"{name}.fp32rec", "calls", applied)
                   for name, applied in (("a", "fp32"), ("b", "tf32")))
-    for words in (["report", "--diff"], ["diff"]):
-        result = fp32shim(*words, one, other)
-        assert result.stdout + result.stderr != ""
-        assert steered_by(result.stdout + result.stderr) == []
+    result = fp32shim("diff", one, other)
+    assert result.stdout != "" and result.stderr != ""
+    assert steered_by(result.stdout + result.stderr) == []
 
 
 def test_a_policy_does_not_steer_who_checks_it(tmp_path):
@@ -301,7 +300,7 @@ def test_two_real_recordings_that_are_compared_do_not_steer(real_run, tmp_path):
     for shift in range(0, len(STEERING.encode()), 5):
         steering = tmp_path / f"{shift}.fp32rec"
         steering.write_bytes(with_steering_texts(source.read_bytes(), shift))
-        for words in (["report", "--diff"], ["diff"], ["diff", "--format", "json"]):
+        for words in (["diff"], ["diff", "--format", "json"]):
             result = fp32shim(*words, source, steering)
             assert 0 <= result.returncode < 4, result.stderr
             assert steered_by(result.stdout + result.stderr) == []

@@ -1,4 +1,4 @@
-"""What commands write for programs is what docs/cli/formats.md, report-json.md and log-format.md say."""
+"""What commands write for programs is what docs/schema.md says."""
 
 import csv
 import io
@@ -26,10 +26,14 @@ def section(file, title):
     return re.split(rf"^#{{2,{len(level)}}} ", text.split(f"\n{title}\n")[1], flags=re.MULTILINE)[0]
 
 
-def documented(file, title, only=""):
-    """The keys in the first column of the tables there, of the lines that end like this."""
-    return [key for line in section(file, title).splitlines() if line.startswith("| `") and line.endswith(only)
+def keys_in(text, only=""):
+    """The keys in the first column of a text's tables, of the lines that end like this."""
+    return [key for line in text.splitlines() if line.startswith("| `") and line.endswith(only)
             for key in re.findall(r"`([^`]+)`", line.split("|")[1])]
+
+
+def documented(file, title):
+    return keys_in(section(file, title))
 
 
 def keys_of(value, path="", *, whole=()):
@@ -42,10 +46,16 @@ def keys_of(value, path="", *, whole=()):
     return below | {path.removesuffix("[]")} - {""}
 
 
-DECISION = documented("log-format.md", "### `decision`")
+def listed(name, title="## JSON lines"):
+    """The keys that a line of this name has, in their order, by the list there."""
+    items = re.findall(rf"^- {name}[^:]*: (.*?)(?=^[-\n])", section("schema.md", title), re.MULTILINE | re.DOTALL)
+    return re.findall(r"`(\w+)`", items[0].partition(". ")[0])
+
+
+DECISION = documented("schema.md", "## A decision")
 DECISION = DECISION[:DECISION.index("status") + 1]
-COMMON = documented("log-format.md", "### Keys of every event")
-COUNTS = documented("log-format.md", "### `row`")
+COMMON = listed("every event")
+COUNTS = documented("schema.md", "## A row")
 ROW = [key for key in DECISION if key != "host_ns"] + COUNTS
 
 
@@ -60,11 +70,21 @@ def folder(tmp_path):
 def test_every_key_of_a_line_is_documented_in_its_order(folder):
     lines = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", folder).stdout.splitlines()]
     keys = {line["event"]: list(line) for line in lines}
-    assert keys == {"start": COMMON + documented("log-format.md", "### `start`"), "decision": COMMON + DECISION,
-                    "row": COMMON + ROW}
-    for line in lines:
-        for title in ["### Keys of every event", f"### `{line['event']}`"]:
-            assert all(line[key] is not None for key in documented("log-format.md", title, only="| never |"))
+    assert keys == {"start": COMMON + listed("`start`"), "decision": COMMON + DECISION, "row": COMMON + ROW}
+    tables = [section("schema.md", title).partition("\n### ")[0] for title in ("## JSON lines", "## A process", "## A decision", "## A row")]
+    never_null = {key for table in tables for key in keys_in(table, only="| never |")}
+    assert len(never_null & set(keys["start"])) > 10
+    assert [key for line in lines for key, value in line.items() if key in never_null and value is None] == []
+
+
+def test_every_key_of_a_process_is_documented_once(folder):
+    (process, *_) = fp32shim("report", "--format", "json", folder).json["processes"]
+    page = section("schema.md", "## The report")
+    row = next(line for line in page.splitlines() if line.startswith("| `processes` | array"))
+    assert set(re.findall(r"`(\w+)`", row.split("alone: ")[1])) == set(process)
+    described = documented("schema.md", "## A process")
+    assert len(set(described)) == len(described) and set(process) <= set(described)
+    assert set(listed("`start`")) <= set(described)
 
 
 def test_the_columns_of_the_log_are_the_keys_of_its_json_for_calls_and_decisions_alike(folder):
@@ -89,15 +109,13 @@ def test_the_columns_of_the_log_are_the_keys_of_its_json_for_calls_and_decisions
 def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
     header = fp32shim("report", "--format", "csv", folder).stdout.splitlines()[0].split(",")
     assert header == ROW == list(fp32shim("report", "--format", "json", folder).json["rows"][0])
-    page = section("cli/report-json.md", None)
-    assert all(f"`{name}`" in page for name in COUNTS)
 
 
 def test_the_fields_of_decisions_are_those_of_the_table_with_its_types():
     table = (shim.ROOT / "record/decision_fields.def").read_text()
     fields = re.findall(r"^(?:DECISION|CALL)_FIELD\((\w+), [\w.]+, (\w+)", table, flags=re.MULTILINE)
     types = {key: "integer" if kind in ("size", "integer") else "string" for key, kind in fields}
-    page = section("log-format.md", "### `decision`").split("\n`how` is one of\n")[0]
+    page = section("schema.md", "## A decision").split("\n`how` is one of\n")[0]
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     written = {key: row[2].strip() for row in rows for key in re.findall(r"`(\w+)`", row[1])}
     assert list(types) == DECISION and types == written
@@ -107,7 +125,7 @@ def test_the_codes_of_reasons_are_those_of_the_table_in_its_order():
     table = re.findall(r"^REASON\((\d+), (\w+),", (shim.ROOT / "policy/reasons.def").read_text(), flags=re.MULTILINE)
     codes = [code for _, code in table]
     assert [int(number) for number, _ in table] == list(range(len(codes)))
-    decision = section("log-format.md", "### `decision`").split("\n`reason` is one of\n")[1]
+    decision = section("schema.md", "## A decision").split("\n`reason` is one of\n")[1]
     assert re.findall(r"^\| `(\w+)` \|", decision, flags=re.MULTILINE) == codes
 
 
@@ -124,7 +142,7 @@ def test_the_number_formats_are_those_of_the_table_by_its_numbers():
                          ("- floor:", by_number("FLOOR", others=[(0, "none")])),
                          ("reference of an audit:", by_number("AUDITED"))]:
         assert codes.split(about)[1].split("`")[1].split() == words
-    decision = section("log-format.md", "### `decision`")
+    decision = section("schema.md", "## A decision")
     for key, words in (("requested", precisions), ("applied", formats)):
         row = next(line for line in decision.splitlines() if line.startswith(f"| `{key}` |"))
         assert re.findall(r"`(\w+)`", row.split("|")[3]) == words
@@ -153,6 +171,8 @@ def test_the_names_of_the_columns_come_first_also_where_nothing_follows(folder):
         assert text.split(",")[0] == ("event" if command == "log" else "function")
 
 
+# Lists of `verify` with the keys of `bypasses[]`.
+LIKE_BYPASSES = ("assumed_unused", "recorded_bypasses", "always_float32", "examined_children")
 POLICY = """
 schema = 1
 name = "one"
@@ -228,8 +248,11 @@ def printed(command, tmp_path):
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
-    described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
-    described_elsewhere = {"a.environment", "b.environment", "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
+    described = {"schema", *(key.removesuffix("[]") for key in documented("schema.md", title))}
+    described |= {key.replace("bypasses[]", f"{name}[]") for key in described for name in LIKE_BYPASSES if key.startswith("bypasses[]")
+                  and name in described}
+    described_elsewhere = {"a.environment", "b.environment", "a.applied", "b.applied", "changes[].a.applied", "changes[].b.applied",
+                           "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
                            "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
                            "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
     keys = keys_of(result.json, whole=described_elsewhere)
@@ -243,8 +266,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
 
 
 def code_of(language):
-    """The example in that language at the end of log-format.md, and what it writes of the golden log."""
-    page = section("log-format.md", "## Reading it")
+    """The example in that language in schema.md, and what it writes of the golden log."""
+    page = section("schema.md", "### Reading lines")
     example = re.search(rf"```{language}\n(.*?)```\n```\n(.*?)```", page, re.DOTALL)
     return example[1], example[2]
 

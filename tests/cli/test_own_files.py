@@ -16,7 +16,7 @@ from command import COMMAND, environment, fp32shim
 
 NOBODY = 65534
 LIBRARIES = pathlib.Path("fp32shim/libraries")
-PLANTED = {"name": "planted", "title": "planted", "device": "cpu", "message": "", "remedy": "", "pins": 0, "is_float32": False}
+PLANTED = {"name": "planted", "title": "planted", "object": "planted", "device": "cpu", "message": "", "remedy": "", "pins": 0, "is_float32": False}
 
 
 def is_safe(folder):
@@ -39,7 +39,9 @@ def recorded(tmp_path_factory):
     results = list((folder / "cache" / LIBRARIES).iterdir())
     assert results
     for file in results:
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"bypasses": [PLANTED]}))
+        result = json.loads(file.read_text())
+        result["found"]["bypasses"] = [PLANTED]
+        file.write_text(json.dumps(result))
     return log, folder / "cache"
 
 

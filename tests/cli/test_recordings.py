@@ -325,7 +325,8 @@ def test_a_time_that_is_an_estimate_is_marked_in_every_format(estimated):
     assert re.search(rf"^fp32shim_timed_calls_total\{{.*\}} {row['timed_calls']}$",
                      fp32shim("report", "--format", "prometheus", log).stdout, re.MULTILINE)
     data = re.search(r'id="data">(.*?)</script>', fp32shim("report", "--format", "html", log).stdout, re.DOTALL)
-    assert json.loads(data[1])["totals"]["estimated"] and json.loads(data[1])["formats"][0]["estimated"]
+    for sums in (json.loads(data[1])["totals"], json.loads(data[1])["by_format"]["fp32"]):
+        assert 0 < sums["timed_calls"] < sums["calls"]  # the page then writes ≈ before the time
 
 
 def test_settings_that_differ_have_a_line_each(estimated, folder):
@@ -942,7 +943,7 @@ def test_an_expected_job_without_a_recording_is_not_shown(recordings_of_jobs, tm
     assert result.json["expected"] == {"file": str(tmp_path / "list"), "jobs": 2, "missing": ["14"], "unexpected": []}
     assert "- job 14 is expected" in fp32shim(*words, recordings_of_jobs / "c.fp32rec").stdout
     both = fp32shim(*words, recordings_of_jobs)
-    assert both.returncode == 1 and "Of no expected job: " in both.stdout
+    assert both.returncode == 1 and "Recordings of jobs that were not expected: " in both.stdout
 
 
 def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_jobs, tmp_path):
@@ -954,9 +955,8 @@ def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_
     (tmp_path / "list").unlink()
     assert fp32shim(*words).returncode == 2
     (tmp_path / "list").mkdir()
-    for option in ("--expect", "--onednn-log"):
-        result = fp32shim(*words[:3], option, *words[4:])
-        assert result.returncode == 2 and f"{tmp_path / 'list'}: is a folder, not a file" in result.stderr
+    result = fp32shim(*words)
+    assert result.returncode == 2 and f"{tmp_path / 'list'}: is a folder, not a file" in result.stderr
 
 
 def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jobs):
@@ -974,7 +974,7 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
 def test_an_in_toto_statement_without_a_subject_is_not_written(tmp_path):
     (tmp_path / "a.fp32rec").write_text("no recording")
     result = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", tmp_path / "a.fp32rec", "-o", tmp_path / "s.json")
-    assert (result.returncode, result.stdout) == (2, "") and "needs a subject" in result.stderr
+    assert (result.returncode, result.stdout) == (2, "") and "subject" in result.stderr
     assert not (tmp_path / "s.json").exists()
 
 
@@ -986,6 +986,6 @@ def test_the_page_of_a_verdict_has_checksums_and_escaped_names_and_no_script(rec
     for path in recordings_of_jobs.glob("*"):
         assert f"<code class=sha256>{hashlib.sha256(path.read_bytes()).hexdigest()}</code>" in text  # on one line in print
     assert "&lt;node&amp;2&gt;" in text and "<node" not in text
-    assert "<script" not in text and "src=" not in text and "<b>Violated.</b>" in text
+    assert "<script" not in text and "src=" not in text and re.search("<div class=\"verdict violated\">Violated: [^<]* ran below fp32, or were allowed to", text)
     assert fp32shim(*words, recordings_of_jobs / "a.fp32rec").returncode == 2  # a recording is never overwritten
     assert fp32shim("verify", "--at-least", "fp32", recordings_of_jobs, "-o", page).returncode == 2  # a table needs none

@@ -67,7 +67,7 @@ def test_groups_add_up_to_the_totals(recording):
 
 def test_the_keys_of_a_group_are_documented_and_the_columns_of_its_csv(recording):
     keys = list(grouped("--by", "function", recording)["groups"][0])
-    assert keys == documented("cli/report-json.md", "## A group")
+    assert keys == documented("schema.md", "### A group")
     header, *lines = csv.reader(io.StringIO(fp32shim("report", "--by", "function", "--format", "csv", recording).stdout))
     assert header == keys and len(lines) == 3
 

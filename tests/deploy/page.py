@@ -1,4 +1,4 @@
-"""docs/deploy.md, and the files of examples/deploy that it shows."""
+"""docs/deploy.md, and the files of examples/deploy to which it leads."""
 
 import re
 

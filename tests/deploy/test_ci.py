@@ -66,10 +66,9 @@ def action(folder, inputs, **variables):
                   GITHUB_STEP_SUMMARY=folder / "summary", **given, **variables)
 
 
-@pytest.mark.parametrize("name", ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"])
-def test_the_page_shows_each_recipe_verbatim_after_its_link(name):
-    (shown,) = re.findall(rf"\(\.\./examples/ci/{name}\):\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert shown == (CI / name).read_text()
+def test_the_page_has_a_link_to_each_recipe():
+    recipes = sorted(path.name for path in CI.iterdir() if path.is_file())
+    assert len(recipes) >= 3 and [name for name in recipes if f"(../examples/ci/{name})" not in PAGE] == []
 
 
 def test_the_page_has_each_input_of_the_action():
@@ -205,8 +204,7 @@ def test_sarif_of_a_clean_run_is_empty_and_says_what_could_not_be_read(tmp_path)
     assert not run["invocations"][0]["executionSuccessful"] and "b.fp32rec" in note["message"]["text"]
 
 
-def test_sarif_has_no_groups_and_no_second_side(tmp_path):
+def test_sarif_has_no_groups(tmp_path):
     recording = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:3")
-    for words in (["--by", "where", recording], ["--diff", recording, recording]):
-        done = fp32shim("report", "--format", "sarif", *words)
-        assert done.returncode == 2 and "--format sarif" in done.stderr
+    done = fp32shim("report", "--format", "sarif", "--by", "where", recording)
+    assert done.returncode == 2 and "--format sarif" in done.stderr

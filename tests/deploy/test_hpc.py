@@ -1,4 +1,4 @@
-"""docs/hpc.md: beside libraries of the kinds that sites preload, in both orders, and the recipes of packaging/."""
+"""docs/deploy.md: beside libraries of the kinds that sites preload, in both orders, and the recipes of packaging/."""
 
 import ast
 import itertools
@@ -12,7 +12,6 @@ import shim
 from command import COMMAND, environment, fp32shim
 from test_mpi import OPEN_MPI
 
-PAGE = (shim.ROOT / "docs/hpc.md").read_text()
 KINDS = ("tracker", "io", "profiler")
 EXACT, ROUNDED = "64.03125\n", "64\n"
 
@@ -72,7 +71,7 @@ def test_the_neighbours_see_the_same_and_so_does_the_shim_in_both_orders(built, 
 def test_a_helper_that_a_tracker_starts_without_the_preload_is_examined_by_verify(built, tmp_path):
     run(built, tmp_path, ("shim", "tracker"), FP32_MATMUL_LOG=tmp_path / "run.fp32rec")
     verdict = fp32shim("verify", "--at-least", "fp32", tmp_path)
-    assert verdict.returncode == 0 and "nothing known that multiplies is in their files:\n- child:true" in verdict.stdout
+    assert verdict.returncode == 0 and "their files contain nothing that is known to multiply:\n- child:true" in verdict.stdout
 
 
 @pytest.mark.parametrize("order", orders("io"), ids="-".join)

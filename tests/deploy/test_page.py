@@ -1,4 +1,4 @@
-"""docs/deploy.md shows the files of examples/deploy as they are, and settings that exist."""
+"""docs/deploy.md has a link to each file of examples/deploy, and names settings that exist."""
 
 import re
 
@@ -12,11 +12,8 @@ FILES = sorted(path for path in page.FILES.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_the_page_shows_each_file_verbatim_after_its_link(file):
-    name = file.relative_to(shim.ROOT)
-    shown = re.findall(rf"\(\.\./{re.escape(str(name))}\)[^\n]*\n\n```\w*\n(.*?)^```$", page.PAGE.read_text(),
-                       re.MULTILINE | re.DOTALL)
-    assert shown == [file.read_text()]
+def test_the_page_has_a_link_to_each_file(file):
+    assert f"(../{file.relative_to(shim.ROOT)})" in page.PAGE.read_text()
 
 
 def test_every_variable_of_ours_that_is_named_exists():

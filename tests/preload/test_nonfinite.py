@@ -16,7 +16,7 @@ NONFINITE = {"FP32_MATMUL_AUDIT": "nonfinite"}
 
 def documented(event):
     """The keys that the page says an event has, beside those of every event and of a decision."""
-    page = (ROOT / "docs/log-format.md").read_text().split(f"### `{event}`\n")[1].split("\n### ")[0]
+    page = (ROOT / "docs/schema.md").read_text().split(f"### `{event}`\n")[1].split("\n### ")[0]
     return [key for row in page.splitlines() if row.startswith("| `") for key in re.findall(r"`(\w+)`", row.split("|")[1])]
 
 

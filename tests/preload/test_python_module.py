@@ -1,4 +1,4 @@
-"""The Python module fp32shim (docs/python.md), and its notebooks where IPython is missing (docs/notebooks.md)."""
+"""The Python module fp32shim (docs/python.md), and its notebooks where IPython is missing."""
 
 import os
 import re

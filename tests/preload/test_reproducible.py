@@ -82,6 +82,20 @@ def routines(output):
     return [line for line in output.splitlines() if "trsm" not in line.split()[0]]
 
 
+ROWS = """
+import numpy as np
+random = np.random.default_rng(4)
+a, b = random.standard_normal((200, 300), dtype=np.float32), random.standard_normal((300, 64), dtype=np.float32)
+whole = a @ b
+print(*[n for n in (2, 3, 5, 17, 64, 199) if (whole[:n] != a[:n] @ b).any()])
+"""
+
+
+def test_a_row_has_the_same_bits_in_a_batch_of_any_size():
+    need(has_module("numpy"), "the system's Python has no numpy")
+    assert run(SYSTEM_PYTHON, "-c", ROWS, log=False, **MODE).stdout == "\n"
+
+
 def test_every_standard_routine_computes_the_same_bits_under_every_library():
     results = [run("level3", blas=blas, **MODE) for blas in LP64_BLAS]
     assert len({tuple(routines(result.stdout)) for result in results}) == 1

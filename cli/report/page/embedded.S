@@ -18,8 +18,6 @@ fp32shim_page_\name\()_end:
     embed report_script, FP32SHIM_PAGE_REPORT_SCRIPT
     embed diff_html, FP32SHIM_PAGE_DIFF_HTML
     embed diff_script, FP32SHIM_PAGE_DIFF_SCRIPT
-    embed results_html, FP32SHIM_PAGE_RESULTS_HTML
-    embed results_script, FP32SHIM_PAGE_RESULTS_SCRIPT
 
     .section .note.GNU-stack, "", %progbits
 

@@ -1,4 +1,4 @@
-// Decisions that the shim logged for this process. docs/log-format.md describes them.
+// Decisions that the shim logged for this process. docs/schema.md describes them.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-"""`%%fp32shim` in the kernel of `fp32shim kernel install` (docs/notebooks.md): notebooks that nbconvert and JupyterLab execute."""
+"""`%%fp32shim` in the kernel of `fp32shim kernel install` (docs/python.md): notebooks that nbconvert and JupyterLab execute."""
 
 import os
 import pathlib

@@ -1,11 +1,10 @@
 // Draws call paths as rows of boxes, with callers above the functions that they call. The width of
-// a box is its share of the calls. In a comparison, widths are those of the chosen side, and
-// colours show increase or decrease.
+// a box is its share of the calls.
 import {$, element} from "../shared/elements.js";
 import {counted, percent, quantities} from "../shared/text.js";
 import {BoxColours} from "./box_colours.js";
 import {layOutBoxes} from "./box_layout.js";
-import {amountText, formatShares, tipOf} from "./box_tip.js";
+import {formatShares, tipOf} from "./box_tip.js";
 import {Folding} from "./folding.js";
 import {listenToKeys} from "./keys.js";
 import {PathSums} from "./path_sums.js";
@@ -16,13 +15,12 @@ import {selectionOf} from "./selection.js";
 const rowHeight = 20; // pixels
 
 export class FlameGraph {
-  // Calls `onSelect` with the selected calls when a box is chosen, and with null for all calls. In
-  // a comparison, it gets the selections of both sides.
-  constructor({columns, sources, isComparison = false, onSelect}) {
+  // Calls `onSelect` with the selected calls when a box is chosen, and with null for all calls.
+  constructor({columns, sources, onSelect}) {
     this.graph = $("paths-graph");
     this.tip = $("paths-tip");
     this.folding = new Folding(columns);
-    this.makeTree = (folded) => new PathTree(folded, sources, isComparison);
+    this.makeTree = (folded) => new PathTree(folded, sources);
     this.tree = this.makeTree(this.folding.folded());
     this.onSelect = onSelect;
     this.zoomed = 0; // the graph shows this node's callers and all nodes below it
@@ -35,8 +33,7 @@ export class FlameGraph {
 
   sumUp() {
     this.key = $("paths-width").value;
-    const side = this.tree.isComparison ? $("paths-side").value : "before";
-    this.sums = new PathSums(this.tree, this.key, {before: [0], after: [1], both: [0, 1]}[side]);
+    this.sums = new PathSums(this.tree, this.key);
   }
 
   listen() {
@@ -48,12 +45,10 @@ export class FlameGraph {
     on(this.graph, "mouseleave", () => this.hideTip());
     on(this.graph, "blur", () => this.hideTip());
     on($("paths-search"), "input", () => this.find());
-    for (const id of ["paths-width", "paths-side"]) {
-      on($(id), "change", () => {
-        this.sumUp();
-        this.find();
-      });
-    }
+    on($("paths-width"), "change", () => {
+      this.sumUp();
+      this.find();
+    });
     $("paths-fold").parentElement.hidden = !this.folding.isPossible;
     $("paths-fold").checked = true;
     on($("paths-fold"), "change", () => this.foldAll($("paths-fold").checked));
@@ -124,6 +119,7 @@ export class FlameGraph {
 
   pathBox({node, left, width, row}) {
     const words = node === 0 ? "all calls" : this.tree.label(node);
+    const amount = quantities[this.key](this.sums.all[node]);
     const share = percent(this.sums.all[node], this.sums.all[0]);
     const result = element(
       "div",
@@ -132,7 +128,7 @@ export class FlameGraph {
         id: `path-${node}`,
         role: "treeitem",
         "aria-level": String(this.tree.depth[node] + 1),
-        "aria-label": `${words}: ${amountText(this.sums, this.key, node)}, ${share}`,
+        "aria-label": `${words}: ${amount}, ${share}`,
       },
       ...this.colours.hatches(node),
       width > 24 && words,
@@ -163,11 +159,7 @@ export class FlameGraph {
   }
 
   showLegend() {
-    const shares = (side) => formatShares(this.sums, this.zoomed, side);
-    const parts = this.tree.isComparison
-      ? ["before: ", ...shares(0), "after: ", ...shares(1)]
-      : shares(0);
-    $("paths-legend").replaceChildren(...parts);
+    $("paths-legend").replaceChildren(...formatShares(this.sums, this.zoomed));
   }
 
   // --- The current box and its tip
@@ -229,8 +221,7 @@ export class FlameGraph {
     this.zoomed = this.current = node;
     this.hideTip();
     this.draw();
-    const selection = (side) => (node === 0 ? null : selectionOf(this.tree, node, side));
-    this.onSelect(selection(0), this.tree.isComparison ? selection(1) : null);
+    this.onSelect(node === 0 ? null : selectionOf(this.tree, node));
   }
 
   // Marks the boxes that match the words of the search. It searches every frame, so none is folded.

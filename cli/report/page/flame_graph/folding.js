@@ -34,7 +34,7 @@ function regionsOf({parent, file, texts}) {
 
 // Call paths of which some regions are folded.
 export class Folding {
-  // `columns` are described in cli/report/page_paths.hpp.
+  // `columns` are described in cli/report/page_parts.hpp.
   constructor(columns) {
     this.columns = columns;
     this.regions = regionsOf(columns);

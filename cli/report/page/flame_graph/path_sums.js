@@ -1,26 +1,20 @@
-// Sums of a quantity for each node of a tree with all nodes below it: in total, and by format and
-// side.
+// Sums of a quantity for each node of a tree with all nodes below it: in total, and by format.
 import {formats} from "../shared/formats.js";
-import {sum} from "../shared/text.js";
 
 export class PathSums {
-  // Adds up the quantity `key`. Totals include only the given `sides`.
-  constructor(tree, key, sides) {
+  // Adds up the quantity `key`.
+  constructor(tree, key) {
     this.tree = tree;
-    // Formats of the first side, then those of the second.
-    this.kinds = formats.length * (tree.isComparison ? 2 : 1);
     this.all = new Float64Array(tree.size);
-    this.byKind = new Float64Array(tree.size * this.kinds);
-    this.addOwnCalls(tree.columns.node, tree.columns[key], sides);
+    this.byFormat = new Float64Array(tree.size * formats.length);
+    this.addOwnCalls(tree.columns.node, tree.columns[key]);
     this.addCallees();
   }
 
-  addOwnCalls(nodes, amounts, sides) {
+  addOwnCalls(nodes, amounts) {
     for (let i = 0; i < nodes.length; ++i) {
-      const side = this.tree.side(i);
-      const kind = side * formats.length + this.tree.formatIndex[i];
-      if (sides.includes(side)) this.all[nodes[i]] += amounts[i];
-      this.byKind[nodes[i] * this.kinds + kind] += amounts[i];
+      this.all[nodes[i]] += amounts[i];
+      this.byFormat[nodes[i] * formats.length + this.tree.formatIndex[i]] += amounts[i];
     }
   }
 
@@ -28,23 +22,18 @@ export class PathSums {
     for (let node = this.tree.size - 1; node > 0; --node) {
       const parent = this.tree.parent(node);
       this.all[parent] += this.all[node];
-      for (let i = 0; i < this.kinds; ++i) {
-        this.byKind[parent * this.kinds + i] += this.byKind[node * this.kinds + i];
+      for (let i = 0; i < formats.length; ++i) {
+        this.byFormat[parent * formats.length + i] += this.byFormat[node * formats.length + i];
       }
     }
   }
 
-  // Returns the sums of one side by format, largest first.
-  parts(node, side = 0) {
-    const begin = node * this.kinds + side * formats.length;
+  // Returns the sums by format, largest first.
+  parts(node) {
     return formats
-      .map((format, i) => ({format, part: this.byKind[begin + i]}))
+      .map((format, i) => ({format, part: this.byFormat[node * formats.length + i]}))
       .filter(({part}) => part > 0)
       .sort((a, b) => b.part - a.part);
-  }
-
-  ofSide(node, side = 0) {
-    return sum(this.parts(node, side), ({part}) => part);
   }
 
   // Returns the children whose sum is at least `least`, largest first.

@@ -1,17 +1,13 @@
 // A tree of call paths. Node 0 stands for all calls. A caller has a smaller number than the nodes
 // that it calls. A node may stand for several frames of a library, which are folded.
 import {formats} from "../shared/formats.js";
-import {counted} from "../shared/text.js";
-
-const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+import {baseName, counted} from "../shared/text.js";
 
 export class PathTree {
-  // Makes the tree from `columns` of folding.js. `sources` are lines of source files. With
-  // `isComparison`, a sum has side 0 (first) or 1 (second).
-  constructor(columns, sources, isComparison) {
+  // Makes the tree from `columns` of folding.js. `sources` are lines of source files.
+  constructor(columns, sources) {
     this.columns = columns;
     this.sources = sources;
-    this.isComparison = isComparison;
     this.size = columns.parent.length;
     this.linkChildren();
     const known = columns.texts.map((text) => formats.indexOf(text));
@@ -70,10 +66,5 @@ export class PathTree {
     const path = [node];
     while (path[0] !== 0) path.unshift(this.parent(path[0]));
     return path;
-  }
-
-  // Returns the side of a sum of calls, 0 or 1.
-  side(index) {
-    return this.columns.side?.[index] ?? 0;
   }
 }

@@ -24,23 +24,20 @@ function foundOrMade(map, key, make) {
   return map.get(key);
 }
 
-// Returns the calls of one side at a node and below it. `rows` has the calls of listed decisions by
-// index, each with `ran`, their number by format. `other` has the calls of all other decisions.
-// `formats` has all calls by format.
-export function selectionOf(tree, node, side = 0) {
+// Returns the calls at a node and below it. `rows` has the calls of listed decisions by
+// index. `other` has the calls of all other decisions. `formats` has all calls by format.
+export function selectionOf(tree, node) {
   const isBelow = nodesBelow(tree, node);
   const rows = new Map();
   const other = noCalls();
   const byFormat = new Map();
   const {columns} = tree;
   for (let i = 0; i < columns.node.length; ++i) {
-    if (!isBelow[columns.node[i]] || tree.side(i) !== side) continue;
+    if (!isBelow[columns.node[i]]) continue;
     const format = formats[tree.formatIndex[i]];
     const sums = [foundOrMade(byFormat, format, () => ({format, ...noCalls()}))];
     if (columns.row[i] >= 0) {
-      const row = foundOrMade(rows, columns.row[i], () => ({...noCalls(), ran: new Map()}));
-      row.ran.set(format, (row.ran.get(format) ?? 0) + columns.calls[i]);
-      sums.push(row);
+      sums.push(foundOrMade(rows, columns.row[i], noCalls));
     } else {
       sums.push(other);
     }

@@ -48,8 +48,8 @@ export function redrawGraph() {
 // Sets up the graph. Calls `onSelect` with the calls below the chosen box, or with null for all
 // calls.
 export function setUpGraph(onSelect) {
-  $("paths-levels").hidden = data.scopes === null;
-  if (data.scopes !== null) $("paths-of").value = "scopes";
+  $("paths-levels").hidden = !data.scopes;
+  if (data.scopes) $("paths-of").value = "scopes";
   $("paths-width").value = data.sort;
   $("paths-of").addEventListener("change", () => {
     openGraph(onSelect);

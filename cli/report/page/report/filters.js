@@ -146,7 +146,7 @@ export function setUpFilters() {
   const functions = entries.map(({row}) => row.function).filter(Boolean);
   addOptions(
     "filter-applied",
-    data.formats.map(({format}) => format),
+    view.formats.map(({format}) => format),
   );
   addOptions("filter-function", [...new Set(functions)].sort());
   setUpGrouping();

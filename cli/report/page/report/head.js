@@ -1,30 +1,46 @@
 // The top of the page: program, warnings and totals.
 import {$, element, showNote} from "../shared/elements.js";
 import {data, setUpPage, showWarnings} from "../shared/page.js";
-import {count, counted, duration, flops, hostTime} from "../shared/text.js";
+import {
+  baseName,
+  count,
+  counted,
+  duration,
+  flops,
+  hostTime,
+  momentText,
+  nanoseconds,
+} from "../shared/text.js";
 import {showRefused} from "./filters.js";
+import {totals} from "./view.js";
 
 function listText({values, more}, separator = ", ") {
   const text = values.map((value) => value.text).join(separator);
   return text + (more ? ` and ${more} more` : "");
 }
 
-function titleText() {
-  const {commands, programs} = data;
-  const isOneCommand = commands.values.length === 1 && !commands.more;
-  return listText(isOneCommand ? commands : programs);
+// Returns the command, without the folder of its program. Several commands have only the names of
+// their programs in common.
+function titleText({Command: commands, Program: programs}) {
+  const named = ({values}, nameOf) => [...new Set(values.map(({text}) => nameOf(text)))];
+  const words = commands ? named(commands, (text) => text.replace(/^[^ ]*\//, "")) : [];
+  if (words.length === 1 && !commands.more) return words[0];
+  if (!programs) return "";
+  const names = named(programs, baseName).map((text) => ({text}));
+  return listText({values: names, more: programs.more});
 }
 
 function whenText(facts) {
+  const {recordings, opened, last} = data.totals;
   const parts = [];
   if (facts.Host) parts.push(`on ${listText(facts.Host)}`);
   if (facts.Process) {
-    const noun = data.totals.recordings === 1 ? "process" : "processes";
-    parts.push(`${noun} ${listText(facts.Process)}`);
+    parts.push(`${recordings === 1 ? "process" : "processes"} ${listText(facts.Process)}`);
   }
-  parts.push(`from ${data.period.opened}`);
-  if (data.period.duration_ns !== null) {
-    parts.push(`last call after ${duration(data.period.duration_ns)}`);
+  parts.push(`from ${momentText(opened)}`);
+  if (last) {
+    const length = Math.max(nanoseconds(last) - nanoseconds(opened), 0);
+    parts.push(`last call after ${duration(length)}`);
   }
   return parts.join(" · ");
 }
@@ -42,11 +58,11 @@ function settingsText(facts) {
 }
 
 export function showHead() {
-  const title = titleText();
+  const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
+  const title = titleText(facts);
   setUpPage(title);
   $("programs").title = title;
   $("programs").classList.toggle("long", title.length > 60);
-  const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
   const commands = facts.Command?.values ?? [];
   const command = commands.length === 1 ? commands[0].text : "";
   showNote("command", command !== title && command);
@@ -76,12 +92,12 @@ export function showAllWarnings() {
 }
 
 export function showTotals() {
-  const {calls, host_ns, estimated, work, calls_without_work, decisions, recordings} = data.totals;
+  const {calls, host_ns, estimated, work, calls_without_flops, decisions, recordings} = totals;
   const noun = (value, words) => (value === 1 ? words : `${words}s`);
-  const withoutWork = calls_without_work
-    ? `, without ${counted(calls_without_work, "call")} of unknown work`
+  const withoutWork = calls_without_flops
+    ? `, without ${counted(calls_without_flops, "call")} of unknown work`
     : "";
-  const totals = [
+  const shown = [
     [noun(calls, "call"), count(calls)],
     ["host time", hostTime(host_ns, estimated)],
     [`work${withoutWork}`, flops(work)],
@@ -89,7 +105,7 @@ export function showTotals() {
     [noun(recordings, "recording"), count(recordings)],
   ];
   $("totals").append(
-    ...totals.map(([name, value]) =>
+    ...shown.map(([name, value]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value)),
     ),
   );

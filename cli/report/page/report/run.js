@@ -2,7 +2,7 @@
 import {$, element, second} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
-import {count, counted} from "../shared/text.js";
+import {baseName, count, counted, momentText} from "../shared/text.js";
 
 const tableOf = (id) => document.querySelector(`#${id} table`);
 
@@ -27,8 +27,8 @@ function showProcesses() {
     fact("Host", "host"),
     fact("Process", "pid"),
     fact("Rank", "rank"),
-    fact("Program", "program"),
-    fact("Began", "opened"),
+    textColumn("Program", ({executable}) => baseName(executable ?? "–")),
+    textColumn("Began", ({opened}) => momentText(opened)),
     fact("State", "state"),
     numberColumn("Calls", ({calls}) => count(calls)),
     fact("Recording", "recording"),

@@ -4,7 +4,7 @@ import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {fillOf, formats} from "../shared/formats.js";
 import {data} from "../shared/page.js";
-import {duration, prefixed, three} from "../shared/text.js";
+import {duration, nanoseconds, prefixed, three} from "../shared/text.js";
 
 const {timeline} = data;
 const binCount = () => timeline.bins.at(-1).number + 1;
@@ -21,8 +21,9 @@ function drawLine(context, x, top, bottom) {
 
 function drawChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
   let written = -Infinity; // right end of the last text
-  for (const {change, time_ns, done} of data.changes.list) {
-    const position = (time_ns - timeline.begin_ns) / timeline.bin_ns / binCount();
+  for (const {change, time, done} of data.changes.list) {
+    const since_ns = nanoseconds(time) - nanoseconds(timeline.begin);
+    const position = since_ns / timeline.bin_ns / binCount();
     if (position < 0 || position > 1 || !done) continue;
     const x = left + position * (right - left);
     drawLine(context, x, top - 14, bottom);
@@ -53,25 +54,10 @@ const changeLines = {
 // shows no seconds.
 function timeStep(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
-  const hour = 60;
-  const day = 24 * hour;
   const isShort = total_ns < 119.5e9;
   const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
-  const minutes = [
-    1,
-    2,
-    5,
-    10,
-    30,
-    hour,
-    2 * hour,
-    6 * hour,
-    day,
-    2 * day,
-    7 * day,
-    28 * day,
-    364 * day,
-  ];
+  // Up to an hour, six hours, and 1, 2, 7, 28 and 364 days.
+  const minutes = [1, 2, 5, 10, 30, 60, 120, 360, 1440, 2880, 10080, 40320, 524160];
   const steps = isShort ? [1, 2, 5, 10] : minutes;
   return unit * (steps.find((step) => unit * step >= least) ?? steps.at(-1));
 }

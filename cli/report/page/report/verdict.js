@@ -4,8 +4,9 @@ import {$, breakable, element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {data} from "../shared/page.js";
 import {count, counted, percent} from "../shared/text.js";
+import {totals} from "./view.js";
 
-const {verdict, totals} = data;
+const {verdict} = data;
 const {below} = verdict;
 const noun = data.filtered ? "selected call" : "recorded call";
 

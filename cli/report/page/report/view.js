@@ -20,7 +20,18 @@ export const entries = [...listed, ...groups].map((row) => ({
   text: searchedText(row),
 }));
 
-const allCalls = {name: "", entries, formats: data.formats, totals: data.totals};
+// Returns sums of the document by the names that the page has for quantities. Times are estimates if
+// not all calls were timed.
+const sumsOf = ({flops_total: work, timed_calls, ...sums}) => {
+  const estimated = timed_calls > 0 && timed_calls < sums.calls;
+  return {...sums, work, estimated};
+};
+export const totals = sumsOf(data.totals);
+const allFormats = Object.entries(data.by_format).map(([format, sums]) => ({
+  format,
+  ...sumsOf(sums),
+}));
+const allCalls = {name: "", entries, formats: allFormats, totals};
 export let view = allCalls;
 
 export function forgetElements() {
@@ -39,7 +50,7 @@ function partOf(entry, {calls, host_ns}) {
 function viewOf(selection) {
   const parts = [...selection.rows].map(([index, part]) => partOf(entries[index], part));
   const formats = selection.formats.map((row) => {
-    const all = data.formats.find(({format}) => format === row.format);
+    const all = allFormats.find(({format}) => format === row.format);
     return {...row, estimated: all?.estimated};
   });
   const total = (key) => sum(formats, (row) => row[key]);

@@ -15,6 +15,15 @@ export function duration(ns) {
   if (minutes < 120) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
+
+// Returns a time of the document in nanoseconds since 1970, to some 256 of them.
+export function nanoseconds(time) {
+  const second = time.slice(0, 19);
+  return Date.parse(`${second}Z`) * 1e6 + Number(time.slice(20, 29));
+}
+// Returns a time of the document as `2026-11-21 08:42:00 UTC`.
+export const momentText = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`;
+
 export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + duration(ns);
 
 // Returns 1.5e9 as `1.5 G`.
@@ -48,3 +57,4 @@ export const quantities = {
 
 export const sum = (list, value) => list.reduce((total, one) => total + value(one), 0);
 export const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+export const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);

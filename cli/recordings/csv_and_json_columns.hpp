@@ -1,9 +1,10 @@
 // Columns of rows and processes, shared by all formats: keys in JSON, column names in CSV.
 #pragma once
 
+#include <initializer_list>
 #include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/output/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
@@ -33,6 +34,9 @@ inline constexpr Column<Row> counter_columns[] = {
 
 /// Returns the columns of a decision: the keys of docs/log-format.md without those that describe a single call.
 std::span<const RowColumn> decision_columns();
+
+/// Returns those of decision_columns() that have these names.
+std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names);
 
 /// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> row_columns();

@@ -1,24 +1,27 @@
-#include "cli/report/writers.hpp"
-
+// The document of `fp32shim report --format json`, and CSV, which has the same rows.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <span>
 #include <utility>
 
 #include "cli/output/json.hpp"
+#include "cli/output/json_writer.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/recordings/columns.hpp"
-#include "cli/report/json_document.hpp"
-#include "cli/report/path_formats.hpp"
-#include "cli/report/worth.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-Json to_json(const Share& share) {
-    return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
+Json share_json(const Share& share) {
+    return {{"calls", share.calls},
+            {"host_ns", share.host_ns},
+            {"timed_calls", share.timed_calls},
+            {"flops_total", share.work}};
 }
 
 constexpr policy::Word<record::format::ChangeOrigin> origin_words[] = {
@@ -26,7 +29,7 @@ constexpr policy::Word<record::format::ChangeOrigin> origin_words[] = {
     {"program", record::format::ChangeOrigin::program},
     {"carried_over", record::format::ChangeOrigin::carried_over},
 };
-Json to_json(const record::RecordedChange& change) {
+Json change_json(const record::RecordedChange& change) {
     using record::format::ChangeKind;
     return {{"time", timestamp(change.time_ns)},
             {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
@@ -42,9 +45,9 @@ Json to_json(const record::RecordedChange& change) {
             {"message", text_or_null(change.message)}};
 }
 
-Json to_json(const MergedProcess& process) {
-    Json json = cli::to_json(process_columns(), process);
-    json.update(cli::to_json(further_process_columns(), process));
+Json process_json(const MergedProcess& process) {
+    Json json = object_of(process_columns(), process);
+    json.update(object_of(further_process_columns(), process));
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
@@ -53,33 +56,25 @@ Json to_json(const MergedProcess& process) {
     json["environment"] = environment_json(process.environment);
     json["calls"] = process.calls;
     json["changes"] = Json::array();
-    for (const record::RecordedChange& change : process.changes) json["changes"].push_back(to_json(change));
+    for (const record::RecordedChange& change : process.changes) json["changes"].push_back(change_json(change));
     return json;
 }
 
-Json to_json(const record::Exponents& exponents) {
+Json exponents_json(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
 /// Returns the members that identify an audited product.
 Json product_json(const MergedRow& row) {
-    return {{"function", text_or_null(row.function)},
-            {"m", row.m},
-            {"n", row.n},
-            {"k", row.k},
-            {"batch", row.batch},
-            {"caller", text_or_null(row.caller)},
-            {"scope", text_or_null(row.scope)},
-            {"where", text_or_null(row.where)},
-            {"applied", text_or_null(row.applied)},
-            {"source", text_or_null(row.source)},
-            {"reason", text_or_null(row.reason)}};
+    static const auto columns = chosen_columns(
+        {"function", "m", "n", "k", "batch", "caller", "scope", "where", "applied", "source", "reason"});
+    return object_of<MergedRow>(columns, row);
 }
 
-Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
+Json first_nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
     const MergedProcess& process = calls.processes()[nonfinite.process];
     const record::Audit& found = nonfinite.found.audit;
-    Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).json()},
+    Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).tree()},
                  {"recording", process.path},
                  {"pid", process.facts.process.pid},
                  {"host", text_or_null(process.facts.process.host)}};
@@ -90,12 +85,12 @@ Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) 
                  {"product", found.product},
                  {"alpha", number_or_null(static_cast<double>(found.alpha))},
                  {"beta", number_or_null(static_cast<double>(found.beta))},
-                 {"exponents", {{"a", to_json(found.a)}, {"b", to_json(found.b)}}}});
+                 {"exponents", {{"a", exponents_json(found.a)}, {"b", exponents_json(found.b)}}}});
     return json;
 }
 
-Json received_json(const MergedCalls& calls, const MergedNonfinite& received) {
-    Json json = nonfinite_json(calls, received);
+Json first_received_json(const MergedCalls& calls, const MergedNonfinite& received) {
+    Json json = first_nonfinite_json(calls, received);
     const std::string_view operand = record::nonfinite_operand(received.found.audit);
     json["operand"] = operand == "?" ? Json() : Json(operand);
     for (const char* const key : {"alpha", "beta", "exponents"}) json.erase(key);
@@ -136,82 +131,92 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     json["noise"] = audits.noise;
     json["worst_row"] = audits.worst_row;
     json["worst_column"] = audits.worst_column;
-    json["exponents"] = {{"a", to_json(audits.a)}, {"b", to_json(audits.b)}, {"c", to_json(audits.c)}};
+    json["exponents"] = {
+        {"a", exponents_json(audits.a)}, {"b", exponents_json(audits.b)}, {"c", exponents_json(audits.c)}};
     return json;
 }
 
-/// Returns the members of the report that stand before its groups.
+constexpr Column<PathNode> frame_columns[] = {
+    {"parent", [](const PathNode& node) { return node.parent == 0 ? FieldValue() : FieldValue(node.parent - 1); }},
+    {"file", [](const PathNode& node) { return FieldValue::text_or_null(node.file); }},
+    {"function", [](const PathNode& node) { return FieldValue::text_or_null(node.function); }},
+    {"line", [](const PathNode& node) { return node.line == 0 ? FieldValue() : FieldValue(node.line); }},
+    {"offset", [](const PathNode& node) { return node.offset == 0 ? FieldValue() : FieldValue(node.offset); }},
+    {"call_site", [](const PathNode& node) { return FieldValue::text_or_null(node.call_site); }},
+};
+
+constexpr Column<PathShare> stack_columns[] = {
+    {"frame", [](const PathShare& share) { return FieldValue(share.node - 1); }},
+    {"applied", [](const PathShare& share) { return FieldValue(std::string_view(share.format)); }},
+    {"calls", [](const PathShare& share) { return FieldValue(share.calls); }},
+    {"host_ns", [](const PathShare& share) { return FieldValue(share.host_ns); }},
+    {"timed_calls", [](const PathShare& share) { return FieldValue(share.timed_calls); }},
+    {"flops_total", [](const PathShare& share) { return FieldValue(share.work); }},
+};
+
+}  // namespace
+
 Json head_json(const MergedCalls& calls) {
     Json json;
     json["schema"] = 1;
-    json["totals"] = to_json(calls.total());
+    json["totals"] = share_json(calls.total());
+    json["totals"]["calls_without_flops"] = calls.calls_without_work();
+    json["totals"]["decisions"] = calls.rows().size();
     json["totals"]["recordings"] = calls.recording_count();
     json["totals"]["hosts"] = calls.host_count();
-    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).json();
-    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).json();
+    json["totals"]["opened"] = FieldValue::time_or_null(calls.opened_ns()).tree();
+    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).tree();
+    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).tree();
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
-    json["rules"] = to_json(calls.rules());
+    json["rules"] = rules_json(calls.rules());
     json["first_nonfinite"] = Json::array();
     for (const MergedNonfinite& nonfinite : calls.nonfinite())
-        json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));
+        json["first_nonfinite"].push_back(first_nonfinite_json(calls, nonfinite));
     json["first_received"] = Json::array();
     for (const MergedNonfinite& received : calls.received())
-        json["first_received"].push_back(received_json(calls, received));
+        json["first_received"].push_back(first_received_json(calls, received));
     json["searched_calls"] = calls.searched_calls();
     json["worth"] = worth_json(calls);
     json["by_format"] = Json::object();
-    for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = to_json(share);
+    for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = share_json(share);
     return json;
 }
 
-}  // namespace
-
-void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
-                       ReportOutput& output) {
-    JsonDocument document(output);
-    document.add_members(head_json(calls));
-    const auto write_row = [](JsonText& json, const MergedRow* row) {
-        json.open('{').members(row_columns(), *row).close('}');
+void write_json(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    const MergedCalls& calls = contents.calls;
+    JsonWriter json(indented_json, [&](std::string_view text) { return output.put(text); });
+    const auto write_rows = [&](const auto& columns) {
+        return [&json, columns = std::span(columns)](const auto& row) {
+            if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(row)>>)
+                json.open('{').members(columns, *row).close('}');
+            else
+                json.open('{').members(columns, row).close('}');
+        };
     };
-    const auto write_group = [](JsonText& json, const RowGroup& group) {
-        json.open('{').members(group_columns(), group).close('}');
-    };
-    if (groups == nullptr) {
-        document.add_members({{"groups", nullptr}});
-        document.add_array("rows", sorted(calls.rows(), RowOrder::time), write_row);
-    } else {
-        document.add_array("groups", *groups, write_group);
-        document.add_members({{"rows", nullptr}});
-    }
-    const auto write_process = [](JsonText& json, const MergedProcess& process) { json.json(to_json(process)); };
-    const auto write_frame = [](JsonText& json, const PathNode& node) { json.json(frame_json(node)); };
-    const auto write_path = [](JsonText& json, const PathShare& share) { json.json(path_json(share)); };
-    const auto write_audits = [&](JsonText& json, const RowAudits& audits) { json.json(audits_json(calls, audits)); };
-    document.add_array("processes", calls.processes(), write_process);
-    document.add_array("frames", std::span(paths.nodes()).subspan(1), write_frame);
-    document.add_array("stacks", path_shares(paths, calls), write_path);
-    document.add_array("audits", calls.audits().all(), write_audits);
-    document.finish();
+    json.open('{').members(head_json(calls));
+    if (const auto groups = contents.grouped_by(view.grouping, RowOrder::time))
+        json.key("groups").array(*groups, write_rows(group_columns())).member("rows", FieldValue());
+    else
+        json.member("groups", FieldValue())
+            .key("rows")
+            .array(sorted(calls.rows(), RowOrder::time), write_rows(row_columns()));
+    json.key("processes").array(calls.processes(), [&](const auto& process) { json.tree(process_json(process)); });
+    json.key("frames").array(std::span(contents.paths.nodes()).subspan(1),
+                             write_rows(std::span<const Column<PathNode>>(frame_columns)));
+    json.key("stacks").array(path_shares(contents.paths, calls),
+                             write_rows(std::span<const Column<PathShare>>(stack_columns)));
+    json.key("audits").array(calls.audits().all(),
+                             [&](const auto& audits) { json.tree(audits_json(calls, audits)); });
+    json.finish('}').flush();
 }
 
-void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
-    std::string text;
-    const auto write = [&](const auto& columns, const auto& row) {
-        text.clear();
-        append_csv(text, columns, row);
-        return output.put(text += "\r\n");
-    };
-    if (groups != nullptr) {
-        output.put(csv_names(group_columns()) + "\r\n");
-        for (const RowGroup& group : *groups) write(group_columns(), group);
-        return;
-    }
-    output.put(csv_names(row_columns()) + "\r\n");
-    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time))
-        if (!write(row_columns(), *row)) return;
+void write_csv(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    if (const auto groups = contents.grouped_by(view.grouping, RowOrder::time))
+        return write_csv_rows(group_columns(), *groups, output);
+    write_csv_rows(row_columns(), sorted(contents.calls.rows(), RowOrder::time), output);
 }
 
 }  // namespace fp32shim::cli

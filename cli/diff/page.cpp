@@ -10,7 +10,7 @@ namespace fp32shim::cli {
 namespace {
 
 // Limits for the size of the page.
-constexpr std::size_t max_groups = 500;
+constexpr std::size_t max_groups = 500;  ///< in each table
 constexpr std::size_t max_points = 1000;
 
 /// Truncates the texts of `json`, because names in recordings may be long.
@@ -34,10 +34,11 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 
 }  // namespace
 
-std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
+std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.paired.pairs;
     Json json = diff_json(outcome, max_groups);
     json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
+    json["more_changes"] = outcome.changes.groups.size() - json["changes"].size();
     json["version"] = FP32SHIM_VERSION;
     json["plot"] = plot_json(pairs);
     json["infinite"] =
@@ -46,7 +47,7 @@ std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingPr
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
     truncate_texts(json);
-    return html_page(Page::results, std::move(json));
+    return html_page(Page::diff, std::move(json));
 }
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,6 @@
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
+
+#include <algorithm>
 
 #include "policy/words.hpp"
 
@@ -74,6 +76,11 @@ constexpr ProcessColumn further_of_processes[] = {
 }  // namespace
 
 std::span<const RowColumn> decision_columns() { return decisions; }
+std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names) {
+    std::vector<RowColumn> chosen;
+    for (const std::string_view name : names) chosen.push_back(*std::ranges::find(decisions, name, &RowColumn::name));
+    return chosen;
+}
 std::span<const RowColumn> row_columns() {
     // The columns are made on first use, because other files join them to their own before main() begins.
     static const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});

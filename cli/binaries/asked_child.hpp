@@ -1,0 +1,50 @@
+// Runs code in a child process that reads untrusted files or belongs to foreign libraries: it may crash, hang, start
+// threads or print.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace fp32shim::cli {
+
+/// A question or an answer, in JSON.
+using Message = nlohmann::json;
+
+/// Answer of a child process. Its texts may not be UTF-8.
+struct Answer {
+    Message value;
+    std::string problem;  ///< reason why there is no answer, as the end of a sentence: `was killed by signal 11`
+};
+
+/// A child process that answers questions. It is forked for the first question, and for the next one after it has
+/// ended. Its stdin, stdout and stderr are closed. Only one thread at a time may use an object. The child allocates
+/// memory and opens libraries, so no other thread may be in dlopen when it is forked.
+class AskedChild {
+  public:
+    using Answering = std::function<Message(const Message& question)>;
+
+    /// Runs `answer` in the child, which may take `seconds` for each question and has `memory` bytes for data.
+    explicit AskedChild(Answering answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
+    ~AskedChild();
+    AskedChild(const AskedChild&) = delete;
+    AskedChild& operator=(const AskedChild&) = delete;
+
+    Answer ask(const Message& question = {});
+
+  private:
+    bool start();
+    int end(int signal_number);
+    std::string how_it_ended(int status) const;
+
+    Answering answer_;
+    unsigned seconds_;
+    std::uint64_t memory_;
+    int socket_ = -1;
+    pid_t process_ = -1;
+};
+
+}  // namespace fp32shim::cli

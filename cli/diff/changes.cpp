@@ -1,0 +1,130 @@
+#include "cli/diff/changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "cli/output/terminal.hpp"
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/location_text.hpp"
+#include "cli/report/timeline.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Places from which a function makes calls, in A and in B, by the place without its line or offset.
+class Places {
+  public:
+    void add(std::size_t side, std::string_view place) { known_[without_line(place)][side].emplace(place); }
+    /// Returns the text by which calls from a place in both runs find each other.
+    std::string common_text(std::string_view place) const {
+        const auto found = known_.find(without_line(place));
+        if (found == known_.end()) return std::string(place);
+        const auto& [a, b] = found->second;
+        return a.empty() || b.empty() || a == b ? std::string(place) : found->first;
+    }
+
+  private:
+    std::map<std::string, std::array<std::set<std::string>, 2>> known_;
+};
+
+/// A key by which calls can be grouped, and its name in JSON.
+struct Key {
+    std::string_view name;
+    bool Grouping::*is_asked;
+    std::string (*text)(const RowGroup& group, const Places& places);
+};
+constexpr Key all_keys[] = {
+    {"where", &Grouping::by_where,
+     [](const RowGroup& group, const Places& places) { return places.common_text(group.where); }},
+    {"scope", &Grouping::by_scope, [](const RowGroup& group, const Places&) { return std::string(group.scope); }},
+    {"call_site", &Grouping::by_call_site,
+     [](const RowGroup& group, const Places& places) { return places.common_text(group.call_site); }},
+    {"caller", &Grouping::by_caller, [](const RowGroup& group, const Places&) { return std::string(group.caller); }},
+    {"function", &Grouping::by_function,
+     [](const RowGroup& group, const Places&) { return std::string(group.function); }},
+    {"max_dim", &Grouping::by_size_class,
+     [](const RowGroup& group, const Places&) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
+    {"ran_at", &Grouping::by_precision,
+     [](const RowGroup& group, const Places&) { return std::string(format_of(group)); }},
+};
+
+Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
+    const auto any_has = [&](SharedText MergedRow::*text) {
+        const auto has = [text](const MergedRow& row) { return !(row.*text).empty(); };
+        return std::ranges::any_of(a.calls.rows(), has) || std::ranges::any_of(b.calls.rows(), has);
+    };
+    const bool has_places = any_has(&MergedRow::where);
+    return {.by_function = true,
+            .by_where = has_places,
+            .by_scope = any_has(&MergedRow::scope),
+            .by_caller = !has_places};
+}
+
+}  // namespace
+
+ComparedCalls::ComparedCalls(const MergedCalls& calls) {
+    static_cast<Share&>(*this) = calls.total();
+    for (const auto& [format, share] : calls.by_format()) formats[format] = share.calls;
+}
+
+void ComparedCalls::add(const RowGroup& group) {
+    Share::add(group.counters);
+    work += group.work;
+    formats[std::string(format_of(group))] += group.counters.calls;
+}
+
+std::string ComparedCalls::formats_text() const {
+    if (formats.size() == 1) return formats.begin()->first;
+    std::vector<std::pair<std::string, std::uint64_t>> sorted(formats.begin(), formats.end());
+    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
+    std::string text;
+    for (const auto& [format, count] : sorted)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format, share_text(count, calls));
+    return text;
+}
+
+bool ChangedGroup::ran_otherwise() const {
+    return a.calls > 0 && b.calls > 0 && a.formats_text() != b.formats_text();
+}
+
+Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grouping, RowOrder order) {
+    if (grouping.is_empty()) grouping = usual_grouping(a, b);
+    const ResultsOfSide* const sides[] = {&a, &b};
+    std::array<std::vector<RowGroup>, 2> groups;
+    Places places;
+    for (const std::size_t side : {0U, 1U}) {
+        groups[side] = grouped(sides[side]->calls, {}, sides[side]->paths, grouping, order);
+        for (const RowGroup& group : groups[side])
+            for (const SharedText place : {group.where, group.call_site}) places.add(side, place);
+    }
+    Changes changes;
+    for (const Key& key : all_keys)
+        if (grouping.*key.is_asked) changes.keys.push_back(key.name);
+    std::map<std::vector<std::string>, std::size_t> indices;
+    for (const std::size_t side : {0U, 1U}) {
+        for (const RowGroup& group : groups[side]) {
+            std::vector<std::string> keys;
+            for (const Key& key : all_keys)
+                if (grouping.*key.is_asked) keys.push_back(key.text(group, places));
+            const auto [entry, is_new] = indices.try_emplace(keys, changes.groups.size());
+            if (is_new) changes.groups.push_back({std::move(keys), {}, {}});
+            ChangedGroup& changed = changes.groups[entry->second];
+            (side == 0 ? changed.a : changed.b).add(group);
+        }
+    }
+    changes.otherwise =
+        static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_otherwise));
+    std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ChangedGroup& group) {
+        return std::pair(group.ran_otherwise(), std::abs(group.b.weight(order) - group.a.weight(order)));
+    });
+    return changes;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,49 @@
+// What two runs did in another way: how often, how long and at which precisions groups of decisions ran. This needs
+// no fingerprints. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/diff/results.hpp"
+#include "cli/recordings/row_groups.hpp"
+
+namespace fp32shim::cli {
+
+/// Calls of one run, or of a group in it.
+struct ComparedCalls : Share {
+    std::map<std::string, std::uint64_t> formats;  ///< number of calls by the format at which they ran
+
+    ComparedCalls() = default;
+    explicit ComparedCalls(const MergedCalls& calls);
+    void add(const RowGroup& group);
+    /// Returns the formats as text, the most frequent first: `tf32`, or `tf32 90.0%, fp32 10.0%`; empty without
+    /// calls.
+    std::string formats_text() const;
+};
+
+/// Calls of both runs with the same keys.
+struct ChangedGroup {
+    std::vector<std::string> keys;  ///< for each of Changes::keys, its text; empty if it is unknown
+    ComparedCalls a, b;
+
+    /// Returns true if both runs have calls, and these ran at other formats or in other proportions.
+    bool ran_otherwise() const;
+};
+
+struct Changes {
+    std::vector<std::string_view> keys;  ///< names of the keys by which calls are grouped, as in JSON
+    std::vector<ChangedGroup> groups;    ///< first those that ran otherwise, then the others; largest change first
+    std::uint64_t otherwise = 0;         ///< number of groups that ran otherwise
+};
+
+/// Compares the calls of two runs. An empty grouping stands for place, scope and function, without the scope if no
+/// call has one, and with the calling library instead of the place if no call has a place. If a function of the
+/// program makes calls from other lines in one run than in the other, as after an edit, its lines are left out, and
+/// its calls form one group. Offsets into compiled code are treated in the same way.
+Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grouping, RowOrder order);
+
+}  // namespace fp32shim::cli

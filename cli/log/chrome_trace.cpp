@@ -1,0 +1,219 @@
+// Chrome's trace format, which Perfetto and chrome://tracing open (`log --format chrome`).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "cli/log/source.hpp"
+#include "cli/log/writers.hpp"
+#include "cli/output/json_writer.hpp"
+#include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using record::RecordedRow;
+using record::RecordingFacts;
+using record::RecordingReader;
+
+/// Call paths of the events of a trace. Numbers the frames of all recordings; equal paths share their numbers. Takes
+/// some 70 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
+class TracePaths {
+  public:
+    /// Keeps a pointer to `locations`, which must outlive this object.
+    explicit TracePaths(NativeLocations& locations) : paths_(&locations) {}
+
+    /// Returns the number of the innermost frame of a row's call path; 0 if it has no path.
+    std::uint32_t frame_of(const RecordingReader& recording, const RecordedRow& row) {
+        if (row.stack == 0 || row.is_overflow) return 0;
+        std::vector<std::uint32_t>& frames = frames_[&recording];
+        if (row.id >= frames.size()) frames.resize(row.id + 1, unread);
+        std::uint32_t& frame = frames[row.id];
+        if (frame != unread) return frame;
+        if (std::exchange(last_, &recording) != &recording) paths_.start();
+        paths_.add(recording, &row, 0, {});
+        return frame = paths_.nodes()[paths_.calls().back().node].parent;
+    }
+    /// Writes the frames of a path as an array of texts, innermost first. A deep path is cut after the innermost
+    /// frames, because each event of a trace repeats them.
+    void write_stack(JsonWriter& json, std::uint32_t frame) const {
+        constexpr int most_frames = 32;
+        json.open('[');
+        int count = 0;
+        for (; frame != 0; frame = paths_.nodes()[frame].parent, ++count)
+            if (count < most_frames) json.value(std::string_view(paths_.nodes()[frame].text()));
+        if (const int more = count - most_frames; more > 0)
+            json.value(std::string_view(fmt::format("({} frame{} further out)", more, more == 1 ? "" : "s")));
+        json.close(']');
+    }
+    /// Writes the member `stackFrames` of the trace; nothing if there are no frames.
+    void write_frames(JsonWriter& json) const {
+        std::vector<bool> is_product(paths_.nodes().size());  // true for functions that multiply, which are events
+                                                              // and not frames
+        for (const PathCalls& calls : paths_.calls()) is_product[calls.node] = true;
+        bool is_first = true;
+        for (std::size_t index = 1; index < is_product.size(); ++index) {
+            if (is_product[index]) continue;
+            if (std::exchange(is_first, false)) json.key("stackFrames").open('{');
+            const PathNode& node = paths_.nodes()[index];
+            json.key(std::to_string(index)).open('{').member("name", std::string_view(node.text()));
+            if (!node.file.empty()) json.member("category", std::string_view(node.file));
+            if (node.parent != 0) json.member("parent", node.parent);
+            json.close('}').flush();
+        }
+        if (!is_first) json.close('}');
+    }
+
+  private:
+    static constexpr std::uint32_t unread = ~std::uint32_t{0};
+
+    CallPaths paths_;
+    const RecordingReader* last_ = nullptr;  ///< recording of the last row that was added to paths_
+    std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;  ///< frame numbers by row id
+};
+
+/// Converts nanoseconds to microseconds, as the shortest JSON number with a point.
+std::string microseconds(std::int64_t nanoseconds) {
+    const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
+    std::string number(whole.data(), whole.size());
+    number.append(".").append(fraction.data() + 1, 3);
+    number.resize(number.find_last_not_of('0') + 1);
+    if (number.back() == '.') number += '0';
+    return number;
+}
+
+/// Writes the format of https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU with complete
+/// events. Times are microseconds since the start of the first recording, because a double cannot hold nanoseconds
+/// since 1970.
+class ChromeWriter : public LogWriter {
+  public:
+    explicit ChromeWriter(NativeLocations& locations) : paths_(locations) {}
+
+    void begin(std::span<const LogSource> recordings) override {
+        number_processes(recordings);
+        json_.open('{').key("traceEvents").open('[');
+        for (const LogSource& recording : recordings) {
+            const RecordingFacts& facts = recording.facts();
+            const std::int64_t number = tracks_[&facts].number;
+            zero_ns_ = std::min(zero_ns_, facts.opened_ns);
+            std::string name(system::base_name(facts.process.executable));
+            if (number != facts.process.pid) name += fmt::format(", process {}", facts.process.pid);
+            name = with_host_and_rank(name, facts.process);
+            json_.open('{').member("name", text("process_name")).member("ph", text("M")).member("pid", number);
+            json_.key("args").open('{').member("name", text(name)).close('}').close('}').flush();
+        }
+    }
+    /// Writes a call as a span. A decision without its calls becomes one span from the start of its first call to the
+    /// end of its last.
+    bool write(const LogEntry& entry) override {
+        if (entry.call != nullptr) {
+            const record::RecordedEvent& call = *entry.call;
+            const std::int64_t thread = call.thread != 0 ? std::int64_t{call.thread} : call.slot;
+            return write_span(entry, call.begin_ns(), thread,
+                              call.is_timed ? "" : "the mean of such calls, because this one was not timed");
+        }
+        if (entry.counters == nullptr) return true;
+        // A recording has only the return of the first call, so its start is estimated from the mean duration.
+        const record::RecordedCounters& counters = *entry.counters;
+        const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
+        const record::RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
+        return write_span(entry, first.begin_ns(), entry.row.id,
+                          "from the first such call to the last; single calls were not recorded");
+    }
+    void end() override {
+        json_.close(']');
+        paths_.write_frames(json_);
+        json_.finish('}').flush();
+    }
+
+  private:
+    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If another
+    /// process has the same id, on another machine or at another time, it gets a number above the highest id.
+    /// Recordings of one process share its number.
+    void number_processes(std::span<const LogSource> recordings) {
+        std::int64_t last = 0;
+        for (const LogSource& recording : recordings)
+            last = std::max<std::int64_t>(last, recording.facts().process.pid);
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by
+                                                                           // process id
+        for (const LogSource& recording : recordings) {
+            const RecordingFacts& facts = recording.facts();
+            Track& track = tracks_[&facts];
+            track.recording = &recording.recording();
+            auto& processes = of_id[facts.process.pid];
+            const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
+                return other->identity == facts.identity && other->process.host == facts.process.host;
+            });
+            if (known != processes.end()) {
+                track.number = tracks_[*known].number;
+                continue;
+            }
+            track.number = processes.empty() ? facts.process.pid : ++last;
+            processes.push_back(&facts);
+        }
+    }
+    static FieldValue text(std::string_view text) { return text; }
+
+    /// Returns the members with which the spans of a row begin.
+    std::string head_of(const RecordedRow& recorded, const RecordingReader& recording) {
+        const MergedRow row = to_merged_row(recorded);
+        const std::string name = row.function + " " + row.size_text();
+        JsonWriter json;
+        json.member("name", text(name)).member("cat", text(row.ran_at()));
+        if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
+        return json.member("ph", text("X")).take();
+    }
+    /// Returns the arguments of spans of a row.
+    std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
+        static const std::vector<RowColumn> columns = chosen_columns(
+            {"caller", "provider", "scope", "where", "requested", "source", "rule", "applied", "reason"});
+        JsonWriter json;
+        json.members<MergedRow>(columns, to_merged_row(recorded));
+        // Perfetto shows arguments but does not read `sf`, the member for stack frames.
+        paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
+        return json.take();
+    }
+    /// Writes a span in the viewer's line `thread`. `about_duration` is a remark on the duration, or empty. Returns
+    /// false if stdout cannot be written.
+    bool write_span(const LogEntry& entry, std::int64_t begin_ns, std::int64_t thread,
+                    std::string_view about_duration) {
+        const Track& track = tracks_.find(&entry.facts)->second;
+        const std::int64_t duration_ns = entry.time_ns() - begin_ns;
+        json_.open('{').raw(heads_.of(entry, [&] { return head_of(entry.row, *track.recording); }));
+        json_.key("ts").raw(microseconds(std::max(begin_ns, zero_ns_) - zero_ns_));
+        json_.key("dur").raw(microseconds(std::max<std::int64_t>(duration_ns, 1)));
+        json_.member("pid", track.number).member("tid", thread).key("args").open('{');
+        json_.raw(arguments_.of(entry, [&] { return arguments_of(entry.row, *track.recording); }));
+        if (entry.counters != nullptr)
+            json_.member("calls", entry.counters->calls)
+                .member("host_ns", entry.counters->total_ns)
+                .member("timed_calls", entry.counters->timed_calls);
+        if (duration_ns < 1) about_duration = "unknown; drawn as 1 ns to make it visible";
+        if (!about_duration.empty()) json_.member("duration", about_duration);
+        return json_.close('}').close('}').flush();
+    }
+
+    PerRow<std::string> heads_, arguments_;
+    JsonWriter json_{{.levels = 2}, print_entry};
+    struct Track {
+        std::int64_t number = 0;  ///< number of the process in the trace
+        const RecordingReader* recording = nullptr;
+    };
+    std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< tracks by recording
+    TracePaths paths_;
+    std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
+};
+
+}  // namespace
+
+std::unique_ptr<LogWriter> chrome_writer(NativeLocations& locations) {
+    return std::make_unique<ChromeWriter>(locations);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,78 @@
+// Parts of the data of a report's page that have files of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cli/output/json.hpp"
+#include "cli/report/report_formats.hpp"
+
+namespace fp32shim::cli {
+
+/// List of distinct texts, to which the page's data refers by index.
+class PageTexts {
+  public:
+    std::size_t index_of(std::string_view text) {
+        const auto [entry, is_new] = indices_.emplace(text, texts_.size());
+        if (is_new) texts_.push_back(text);
+        return entry->second;
+    }
+    Json release() { return std::move(texts_); }
+
+  private:
+    std::unordered_map<std::string, std::size_t> indices_;
+    Json texts_ = Json::array();
+};
+
+/// Decisions of the page.
+struct PageRows {
+    Json json;
+    std::vector<std::int32_t> list_indices;  ///< index in the page's list, by index in MergedCalls::rows(); -1: not
+                                             ///< listed
+};
+
+/// Returns the data for page/report/decisions.js. Its three parts together have all calls:
+/// - `listed`: the first decisions in `order`, then those that ran below FP32 or not as requested, up to a limit.
+/// Each
+///   is an array whose texts are indices into one shared list.
+/// - `groups`: the other decisions, summed by function and size class, as objects, up to a limit.
+/// - `rest`: the sum of the groups beyond that limit.
+PageRows page_rows(const MergedCalls& calls, RowOrder order);
+
+/// Returns the data for page/report/verdict.js:
+/// - `measure`: the quantity that tells best how much was multiplied: `work`, or `host_ns` if the work of some calls
+///   is unknown, or `calls` if there are no times either
+/// - `below`: sums of the calls that ran below FP32, or were allowed to; `formats`, their calls by format; `allowed`,
+///   the number of those whose library did not say at which format they ran; `previewed`, the number of those that
+///   a CPU imitated; `place`, the one with most of them by that quantity
+/// - `narrower`: number of calls whose operands are narrower than float32
+/// - `unknown`: number of other calls whose format is not known
+/// - `busiest`: the place with most host time of all calls
+///
+/// A place has its sums, `text`, and `kind`: `where`, `scope`, `caller`, or `unknown`. It is null without calls.
+Json verdict_json(const MergedCalls& calls);
+
+/// Returns the warnings of the page, each with `title`, `lines` and `refused`. With `refused`, the page offers to
+/// show the rows that did not run as requested.
+Json warnings_json(const ReportContents& contents, bool is_since);
+
+/// Returns the name of a quantity in a page's scripts.
+std::string_view page_name(RowOrder order);
+
+/// Returns the data of a tree for page/flame_graph/folding.js:
+/// - `texts`: names, to which the other columns refer by index
+/// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
+/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls
+/// - `folded`: number of sums that exceeded the limit and were added to a caller
+Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
+                     const std::vector<std::int32_t>& list_indices);
+
+/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
+/// calls, if they are known, and functions.
+CallPaths scope_paths(const MergedCalls& calls);
+
+}  // namespace fp32shim::cli
