@@ -27,8 +27,7 @@ FLOORS = {
     "cli": """command_line files output < binaries < source_locations < recordings
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff
               < report/page < report
-              < verify product_groups < run < trials < doctor bisect diff log sensitivity suggest top
-              < replay < .""",
+              < verify product_groups < run < trials < doctor bisect diff log sensitivity top < .""",
     "gpu_check": "cuda frameworks < products < sections < workers < questions checks < .",
 }
 

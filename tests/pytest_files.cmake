@@ -8,7 +8,7 @@ set(test_costs
   cublas.judges=20
   wheels.onednn=75 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
   recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
-  cli.source_locations=30 cli.explain=29 cli.replay=27 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
+  cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
   preload.limits=60 preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
   packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 wheels.ranges=13
   preload.fingerprints=13 cublas.handles=13 deploy.ci=11 cli.diff=10 recording.control=10)

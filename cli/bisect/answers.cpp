@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
-#include "policy/messages.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/trials/state.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -20,7 +22,7 @@ RunCounts counts_of(const Outcome& outcome) { return {outcome.failures, outcome.
 
 bool is_mostly_undecided(const Outcome& outcome) { return outcome.undecided > outcome.failures + outcome.passed(); }
 
-void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
+void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
     ++outcome.runs;
     outcome.last_run = number;
     if (run.verdict == Verdict::not_acceptable) ++outcome.failures;
@@ -44,14 +46,25 @@ void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
 
 }  // namespace
 
-Answers::Answers(const SearchSettings& settings, Trials& trials, SearchState& state)
-    : settings_(settings),
-      trials_(trials),
-      state_(state),
-      run_count_(state.runs()),
-      is_random_(settings.repeat > 1 || std::ranges::any_of(state.tested(), [](const TestedSet& tested) {
-                     return tested.outcome.is_flaky;
-                 })) {}
+Answers::Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups)
+    : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
+
+const TestedSet* Answers::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {
+    const auto found = indices_.find({lowered, set, calls});
+    return found == indices_.end() ? nullptr : &tested_[found->second];
+}
+
+const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+    const TestedSet* const tested = find_set(lowered, set, calls);
+    return tested == nullptr ? nullptr : &tested->outcome;
+}
+
+/// Returns the entry of a set, which is made if it is new and then has no run.
+TestedSet& Answers::entry(Lowered lowered, const Subset& set, const CallRange& calls) {
+    const auto [index, is_new] = indices_.try_emplace({lowered, set, calls}, tested_.size());
+    if (is_new) tested_.push_back({lowered, set, {}, calls});
+    return tested_[index->second];
+}
 
 bool Answers::has_no_answer(const Outcome& outcome) {
     return outcome.verdict == Verdict::unresolved && !is_mostly_undecided(outcome);
@@ -78,34 +91,17 @@ std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
     return is_estimate && outcome.runs < least_failing_runs ? std::nullopt : verdict;
 }
 
-TestedSet Answers::so_far(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = state_.find(lowered, set, calls);
-    return {lowered, set, outcome == nullptr ? Outcome() : *outcome, calls};
-}
-
-void Answers::keep(TestedSet& tested) {
-    if (!state_.add(tested)) throw SearchFailed{policy::quoted_path(state_.path()) + ": cannot be written"};
-}
-
 /// Runs the command once for each set, all at once. If runs may fail at random, more runs of these use up `jobs`.
 void Answers::run_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
-    if (settings_.max_runs != 0) {
-        if (run_count_ >= settings_.max_runs) throw OutOfRuns();
-        sets.resize(std::min<std::uint64_t>(sets.size(), settings_.max_runs - run_count_));
-    }
-    const std::vector<TrialRun> runs = trials_.run({sets.begin(), sets.end()}, takes_new_groups_);
+    const std::vector<SetRun> runs = runs_.run({sets.begin(), sets.end()}, takes_new_groups_);
+    sets.resize(runs.size());
     for (std::size_t i = 0; i < sets.size(); ++i) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
-        count_exact(sets[i]->lowered == Lowered::only && sets[i]->set.empty(), runs[i].verdict);
+        count_exact(sets[i]->is_everything_exact(), runs[i].verdict);
     }
-    std::sort(sets.begin(), sets.end());
-    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-    for (TestedSet* const tested : sets) {
-        tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
-        keep(*tested);
-    }
+    for (TestedSet* const tested : sets) tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
 }
 
 /// Counts the runs with everything exact by the run before them.
@@ -118,7 +114,7 @@ void Answers::count_exact(bool is_exact, Verdict verdict) {
 }
 
 Outcome Answers::with_everything_exact() {
-    TestedSet exact = so_far(Lowered::only, {}, {});
+    TestedSet& exact = entry(Lowered::only, {});
     Outcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
@@ -134,25 +130,23 @@ Outcome Answers::with_everything_exact() {
     outcome.verdict = is_mostly_undecided(outcome)           ? Verdict::unresolved
                       : 2 * outcome.failures >= outcome.runs ? Verdict::not_acceptable
                                                              : Verdict::acceptable;
-    if (state_.find(Lowered::only, {})->verdict != outcome.verdict) keep(exact);
-    if (outcome.runs > runs_before) trials_.note(exact);
+    if (outcome.runs > runs_before) runs_.note(exact);
     return outcome;
 }
 
 bool Answers::again(Lowered lowered, const Subset& set) {
     const Outcome before = of(lowered, set);
-    TestedSet tested = so_far(lowered, set, {});
+    TestedSet& tested = entry(lowered, set);
     run_once({&tested});
     tested.outcome.verdict = before.verdict;
-    keep(tested);
-    trials_.note(tested);
+    runs_.note(tested);
     return tested.outcome.passed() > before.passed();
 }
 
 Outcome Answers::with_everything_lowered() {
     if (is_random_) {
         const RunCounts exact = counts_of(with_everything_exact());
-        const double error = error_of_an_answer(state_.groups().line_count());
+        const double error = error_of_an_answer(groups_.line_count());
         sought_ = suspected_ = sought_rates(exact, error);
         error_ = error * std::pow(0.1, strictness_);
     }
@@ -164,37 +158,33 @@ void Answers::suspect_parts_of(const Outcome& outcome) {
 }
 
 const Outcome* Answers::known(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = state_.find(lowered, set, calls);
-    if (outcome == nullptr || decision(so_far(lowered, set, calls)) != outcome->verdict) return nullptr;
-    return outcome;
+    const TestedSet* const tested = find_set(lowered, set, calls);
+    return tested == nullptr || decision(*tested) != tested->outcome.verdict ? nullptr : &tested->outcome;
 }
 
 const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& calls) {
-    if (known(lowered, set, calls) == nullptr) find(lowered, {set}, calls);
-    return *state_.find(lowered, set, calls);
+    if (known(lowered, set, calls) == nullptr) decide(lowered, {set}, calls);
+    return *find(lowered, set, calls);
 }
 
-void Answers::find(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
-    std::vector<TestedSet> tests;
-    tests.reserve(sets.size());
-    for (const Subset& set : sets) tests.push_back(so_far(lowered, set, calls));
+void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
+    std::vector<TestedSet*> tests;
+    for (const Subset& set : sets) tests.push_back(&entry(lowered, set, calls));
     for (std::vector<TestedSet*> open;; open.clear()) {
-        for (TestedSet& one : tests)
-            if (!decision(one)) open.push_back(&one);
+        std::ranges::copy_if(tests, std::back_inserter(open), [this](TestedSet* one) { return !decision(*one); });
         if (open.empty()) break;
         run_once(open);
     }
-    for (TestedSet& one : tests) {
-        one.outcome.verdict = *decision(one);
-        if (state_.find(lowered, one.set, calls)->verdict != one.outcome.verdict) keep(one);
-        trials_.note(one);
+    for (TestedSet* const one : tests) {
+        one->outcome.verdict = *decision(*one);
+        runs_.note(*one);
     }
 }
 
 bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls) {
     const Outcome before = of(lowered, set, calls);
     if (before.is_confirmed) return true;
-    TestedSet tested = so_far(lowered, set, calls);
+    TestedSet& tested = entry(lowered, set, calls);
     Outcome& outcome = tested.outcome;
     std::optional<Verdict> verdict;
     while (!verdict) {
@@ -207,8 +197,7 @@ bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls
     }
     outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
-    keep(tested);
-    trials_.note(tested);
+    runs_.note(tested);
     return outcome.is_confirmed;
 }
 
@@ -216,10 +205,10 @@ void Answers::expect_random_failures() {
     is_random_ = true;
     const Outcome exact = with_everything_exact();
     if (exact.verdict != Verdict::acceptable)
-        throw SearchFailed{
-            fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by "
-                        "chance too often for a search",
-                        exact.runs - exact.passed(), exact.runs)};
+        throw End{fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by chance "
+                              "too often for a search",
+                              exact.runs - exact.passed(), exact.runs),
+                  exit_code::inconclusive};
     with_everything_lowered();
 }
 

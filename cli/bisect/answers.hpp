@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
-#include <string>
+#include <tuple>
 #include <vector>
 
+#include "cli/bisect/outcomes.hpp"
 #include "cli/bisect/sequential_test.hpp"
-#include "cli/bisect/trials.hpp"
 #include "cli/product_groups/policy_text.hpp"
 
 namespace fp32shim::cli {
@@ -15,28 +17,17 @@ namespace fp32shim::cli {
 struct SearchSettings {
     PolicySettings policy;
     std::uint64_t jobs = 1;
-    std::uint64_t repeat = 1;    ///< runs with everything exact; more than 1: any run may fail at random
-    std::uint64_t max_runs = 0;  ///< 0: any number
-    std::string compared_file;   ///< file of numbers that the command writes; empty: its exit status decides alone
-    double relative = 0, absolute = 0;
-    bool may_preview = false;    ///< the mode of the CPU was not chosen
-    bool narrows_calls = false;  ///< also finds the calls of a group that make the command fail
+    std::uint64_t repeat = 1;       ///< runs with everything exact; more than 1: any run may fail at random
+    bool compares_numbers = false;  ///< false: the command's exit status decides alone
+    bool narrows_calls = false;     ///< also finds the calls of a group that make the command fail
 };
 
-/// All runs that were allowed are used up.
-struct OutOfRuns {};
-/// The search cannot go on.
-struct SearchFailed {
-    std::string why;
-};
-
-/// Finds outcomes of sets, and keeps them in the state. At first one run of a set decides. If equal runs have
+/// Finds outcomes of sets, and keeps them. At first one run of a set decides. If equal runs have
 /// differed, or the settings ask for it, runs may fail at random: their rate is estimated with everything exact, and
-/// each set runs until a sequential test decides. All functions that run the command throw Interrupted, OutOfRuns and
-/// SearchFailed.
+/// each set runs until a sequential test decides. All functions that run the command throw Interrupted and End.
 class Answers {
   public:
-    Answers(const SearchSettings& settings, Trials& trials, SearchState& state);
+    Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups);
 
     /// Returns the outcome with everything exact. Its runs yield the groups, and the rate of random failures.
     Outcome with_everything_exact();
@@ -46,8 +37,8 @@ class Answers {
     const Outcome& of(Lowered lowered, const Subset& set, const CallRange& calls = {});
     /// Returns the outcome of a set if no further run is needed, else nullptr.
     const Outcome* known(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Finds the outcomes of several sets, with as many runs at once.
-    void find(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
+    /// Runs several sets, all at once, until their outcomes are known.
+    void decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
     /// Runs a set, whose verdict is known and stays, once more. Returns true if the run was acceptable.
     bool again(Lowered lowered, const Subset& set);
     /// Returns true if runs with everything exact have failed after lowered runs only, and after these always: so
@@ -72,22 +63,29 @@ class Answers {
     static bool has_no_answer(const Outcome& outcome);
 
     void take_new_groups(bool takes) { takes_new_groups_ = takes; }
-    const SearchState& state() const { return state_; }
+    /// Returns all outcomes in the order in which they were found.
+    const std::deque<TestedSet>& tested() const { return tested_; }
+    /// Returns the outcome so far of a set; nullptr: it has not run.
+    const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
+    /// Returns the number of runs that all outcomes took.
+    std::uint64_t runs() const { return run_count_; }
     /// Rates of failure that the search tells apart, if runs may fail at random; nullopt: they are taken not to.
     std::optional<FailureRates> rates() const { return is_random_ ? std::optional(sought_) : std::nullopt; }
 
   private:
     std::optional<Verdict> decision(const TestedSet& tested) const;
     std::optional<Verdict> decision_by_rates(const Outcome& outcome, const FailureRates& rates, double error) const;
-    TestedSet so_far(Lowered lowered, const Subset& set, const CallRange& calls) const;
+    const TestedSet* find_set(Lowered lowered, const Subset& set, const CallRange& calls) const;
+    TestedSet& entry(Lowered lowered, const Subset& set, const CallRange& calls = {});
     void run_once(std::vector<TestedSet*> sets);
     void count_exact(bool is_exact, Verdict verdict);
-    void keep(TestedSet& tested);
 
     const SearchSettings& settings_;
-    Trials& trials_;
-    SearchState& state_;
-    std::uint64_t run_count_;
+    SetRuns& runs_;
+    const Groups& groups_;
+    std::deque<TestedSet> tested_;                                           ///< references to its members stay valid
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
+    std::uint64_t run_count_ = 0;
     FailureRates sought_{};                  ///< to be told apart about sets that a policy lowers
     FailureRates suspected_{};               ///< to be told apart about parts of a set that fails
     double error_ = error_of_an_answer(1);   ///< probability of a wrong answer about one set

@@ -8,23 +8,15 @@
 #include <utility>
 
 #include "cli/output/json.hpp"
-#include "cli/output/moment.hpp"
-#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/product_groups/line_texts.hpp"
-#include "cli/run/process_environment.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::string work_share_text(const Subset& set, const Groups& groups) {
-    double all = 0;
-    for (const Group& group : groups.all()) all += group.work;
-    if (all == 0) return "?";
-    constexpr double whole = 1e6;
-    return share_text(static_cast<std::uint64_t>(groups.work_of(set) / all * whole),
-                      static_cast<std::uint64_t>(whole));
+std::string share_of_work(const Subset& set, const Groups& groups) {
+    return work_share_text(groups.work_of(set), groups.all_work());
 }
 
 /// Returns `sgemm_ 64x64x64`; for several products, `sgemm_, ssymm_: 5 sizes`.
@@ -48,7 +40,7 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
 
 /// Returns the outcome of a set; without runs if there is none.
 Outcome outcome_of(const SearchResult& result, Lowered lowered, const Subset& set) {
-    const Outcome* const outcome = result.state.find(lowered, set);
+    const Outcome* const outcome = result.answers.find(lowered, set);
     return outcome == nullptr ? Outcome() : *outcome;
 }
 
@@ -93,8 +85,8 @@ std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     } else if (!culprit.partners.empty()) {
         const Outcome alone = outcome_of(result, Lowered::only, culprit.groups);
         const std::string partners = listed(locations_of(culprit.partners, result.groups), 5);
-        text = with_count(fmt::format("{} together with {}", effect, partners), together) + ", alone " +
-               with_count("not", alone);
+        text = with_count(fmt::format("{} together with {}", effect, partners), together) +
+               (alone.runs == 0 ? ", not tried alone" : ", but not " + with_count("alone", alone));
     }
     if (culprit.calls.last != 0)
         text += fmt::format(", even with only {} of {}", calls_text(culprit.calls),
@@ -113,16 +105,17 @@ std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<
 /// Returns the number of groups that first occurred after the first run.
 std::uint64_t new_groups_in(const SearchResult& result) {
     std::uint64_t most = 0;
-    for (const TestedSet& tested : result.state.tested()) most = std::max(most, tested.outcome.new_groups);
+    for (const TestedSet& tested : result.answers.tested()) most = std::max(most, tested.outcome.new_groups);
     return most;
 }
 
 std::string tried_text(const SearchResult& result) {
     std::uint64_t counts[3] = {};
-    for (const TestedSet& tested : result.state.tested()) ++counts[static_cast<std::size_t>(tested.outcome.verdict)];
+    for (const TestedSet& tested : result.answers.tested())
+        ++counts[static_cast<std::size_t>(tested.outcome.verdict)];
     std::string text = fmt::format(
-        "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.state.runs(), "run"),
-        counted(result.state.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
+        "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.answers.runs(), "run"),
+        counted(result.answers.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
     if (const std::uint64_t met = new_groups_in(result); met > 0)
         text += fmt::format(
             "Not in the first run: {} that a later run met. {} exact unless everything else was lowered.\n",
@@ -166,8 +159,8 @@ std::string lowered_together_text(const SearchResult& result) {
 /// Returns the assumption under which the result holds, and the evidence for it.
 std::string certainty_text(const SearchResult& result) {
     if (!result.findings.doubt.empty()) return fmt::format("Not certain: {}.\n", result.findings.doubt);
-    if (!result.rates) {
-        const auto repeated = std::ranges::count_if(result.state.tested(),
+    if (!result.answers.rates()) {
+        const auto repeated = std::ranges::count_if(result.answers.tested(),
                                                     [](const TestedSet& tested) { return tested.outcome.runs > 1; });
         return fmt::format("Assumed: equal runs end alike{}. If the command may fail at random, use --repeat 20.\n",
                            repeated == 0 ? ""
@@ -181,7 +174,7 @@ std::string certainty_text(const SearchResult& result) {
         "{:.0f}% "
         "blame an innocent one.\nA product that fails more seldom may have been missed.\n",
         of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
-        100 * error_of_a_search, std::ceil(100 * result.rates->by_cause), 100 * error_of_a_search);
+        100 * error_of_a_search, std::ceil(100 * result.answers.rates()->by_cause), 100 * error_of_a_search);
 }
 
 /// Returns a sentence about groups that ran with everything exact, and never under the policy.
@@ -239,7 +232,7 @@ Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const J
 Json json_of_tried(const TestedSet& tested) {
     const Outcome& outcome = tested.outcome;
     return {{"run", outcome.last_run},
-            {"lowered", to_string(tested.lowered)},
+            {"lowered", tested.lowered == Lowered::only ? "only" : "all but"},
             {"groups", tested.set},
             {"calls", json_of_calls(tested.calls)},
             {"verdict", to_string(outcome.verdict)},
@@ -273,17 +266,6 @@ std::string_view outcome_word(const Findings& findings) {
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
-/// Returns the options of `fp32shim run` that keep variables of the environment from overriding the policy, as those
-/// of the trials did.
-std::string options_against_environment(const PolicySettings& policy) {
-    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
-    std::string options;
-    if (policy.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
-        options += " --precision " + policy.precision;
-    if (!policy.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) options += " --cpu " + policy.cpu;
-    return options;
-}
-
 /// Returns sentences about a floor for all runs, and about groups that did not run so in the runs under the policy.
 std::string not_lowered_text(const SearchResult& result) {
     const auto places = [&](const Subset& set) {
@@ -301,44 +283,42 @@ std::string not_lowered_text(const SearchResult& result) {
 
 std::string policy_of(const SearchResult& result) {
     const Groups& groups = result.groups;
-    const LineTexts lines(groups, now_ns());
     const auto comment_on = [&](const Subset& set) {
-        const Group& group = groups[set.front()];
-        const std::string text = lines.of(group);
-        std::vector<std::string> comment = {group.location_text() + (text.empty() ? "" : ": " + text)};
+        std::vector<std::string> comment = {comment_on_line(groups[set.front()], result.lines)};
         for (const Culprit* culprit : culprits_of(set, result.findings.culprits))
             comment.push_back(fmt::format("{}, {} of the work; {}", product_text(culprit->groups, groups),
-                                          work_share_text(culprit->groups, groups), reason_text(*culprit, result)));
+                                          share_of_work(culprit->groups, groups), reason_text(*culprit, result)));
         return comment;
     };
-    std::string text = fmt::format("# Found by fp32shim bisect {} for: {}\n# These products exact were enough: {}.\n",
-                                   FP32SHIM_VERSION, shell_words(result.command), enough_text(result));
-    if (!result.findings.doubt.empty()) text += fmt::format("# Not certain: {}.\n", printable(result.findings.doubt));
-    return text + '\n' +
-           policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
-                                   &lines);
+    return policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
+                                   &result.lines);
+}
+
+std::string policy_evidence(const SearchResult& result) {
+    const std::string& doubt = result.findings.doubt;
+    return fmt::format("# Keeping these products exact was enough: {}.\n", enough_text(result)) +
+           (doubt.empty() ? "" : fmt::format("# Not certain: {}.\n", printable(doubt)));
 }
 
 std::string text_of(const SearchResult& result) {
     const Groups& groups = result.groups;
     const std::vector<Culprit>& culprits = result.findings.culprits;
     const Subset exact = exact_groups(culprits);
+    const std::string certainty = not_lowered_text(result) + only_exact_text(result) + rounding_text(result) +
+                                  certainty_text(result) + result.findings.dependence + result.caveats +
+                                  fresh_start_text(result.left_files);
     if (exact.empty()) {
         const Outcome outcome = policy_outcome(result);
         return fmt::format("Nothing had to stay exact: with {} {} {}, {} {} acceptable.\n",
                            counted(outcome.lowered.size(), "group"), at_text(outcome),
                            result.settings.policy.precision, of_runs(outcome.passed(), outcome.runs),
                            outcome.runs == 1 ? "was" : "were") +
-               not_lowered_text(result) + only_exact_text(result) + rounding_text(result) + certainty_text(result) +
-               result.findings.dependence + result.caveats + fresh_start_text(result.left_files);
+               certainty;
     }
-    std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
-                                   counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
-                                   work_share_text(exact, groups), enough_text(result));
-    if (policy_outcome(result).verdict != Verdict::acceptable)
-        text = fmt::format("{} of {} exact may not be enough: {}.\n\n", exact.size(),
-                           counted(groups.all().size(), "group"), enough_text(result));
-    const LineTexts lines(groups, now_ns());
+    const bool is_enough = policy_outcome(result).verdict == Verdict::acceptable;
+    std::string text = fmt::format("Keeping {} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
+                                   counted(groups.all().size(), "group"), is_enough ? "was" : "may not be",
+                                   share_of_work(exact, groups), enough_text(result));
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},
                  {.title = "work", .is_number = true},
@@ -346,43 +326,36 @@ std::string text_of(const SearchResult& result) {
                  {.title = "line", .shrinks_to = 24}});
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
-        table.add({group.location_text(), product_text(culprit.groups, groups),
-                   work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
+        table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),
+                   reason_text(culprit, result), result.lines.of(group)});
     }
-    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + not_lowered_text(result) +
-            only_exact_text(result) + rounding_text(result) + certainty_text(result) + result.findings.dependence +
-            result.caveats + fresh_start_text(result.left_files) + tried_text(result);
-    if (result.policy_path.empty()) return text;
-    return text + fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(result.policy_path),
-                              shell_path(result.policy_path), options_against_environment(result.settings.policy),
-                              shell_words(result.command));
+    return text + table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty +
+           tried_text(result) + result.policy.text(result.options, result.settings.policy);
 }
 
 Json to_json(const SearchResult& result) {
     const Groups& groups = result.groups;
     const Findings& findings = result.findings;
-    const LineTexts lines(groups, now_ns());
-    double work = 0;
-    for (const Group& group : groups.all()) work += group.work;
+    const double work = groups.all_work();
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };
     Json rates;
-    if (result.rates) {
+    if (result.answers.rates()) {
         rates = run_counts(outcome_of(result, Lowered::only, {}));
-        rates["at_random"] = result.rates->at_random;
-        rates["by_cause"] = result.rates->by_cause;
+        rates["at_random"] = result.answers.rates()->at_random;
+        rates["by_cause"] = result.answers.rates()->by_cause;
     }
     Json json = {{"schema", 1},
                  {"outcome", outcome_word(findings)},
                  {"doubt", text_or_null(findings.doubt)},
-                 {"command", result.command},
+                 {"command", result.options.words},
                  {"dtype", to_string(result.settings.policy.types)},
                  {"precision", result.settings.policy.precision},
                  {"cpu", text_or_null(result.settings.policy.cpu)},
-                 {"runs", result.state.runs()},
+                 {"runs", result.answers.runs()},
                  {"verified_by", policy_outcome(result).last_run},
                  {"verified", run_counts(policy_outcome(result))},
                  {"random_failures", rates},
-                 {"policy", text_or_null(result.policy_path)},
+                 {"policy", text_or_null(result.policy.path)},
                  {"new_groups", new_groups_in(result)},
                  {"clock_left_out", result.leaves_out_clock},
                  {"lowered_together", findings.lowered_together},
@@ -390,10 +363,10 @@ Json to_json(const SearchResult& result) {
                  {"culprits", Json::array()},
                  {"tried", Json::array()}};
     for (const Group& group : groups.all())
-        json["groups"].push_back(json_of_group(group, share(group.work), lines.of(group)));
+        json["groups"].push_back(json_of_group(group, share(group.work), result.lines.of(group)));
     for (const Culprit& culprit : findings.culprits)
         json["culprits"].push_back(json_of_culprit(culprit, result, share(groups.work_of(culprit.groups))));
-    for (const TestedSet& tested : result.state.tested()) json["tried"].push_back(json_of_tried(tested));
+    for (const TestedSet& tested : result.answers.tested()) json["tried"].push_back(json_of_tried(tested));
     return json;
 }
 

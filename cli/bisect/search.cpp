@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +13,9 @@
 
 namespace fp32shim::cli {
 namespace {
+
+/// Tests sets of parts, and returns the index of the first that fails; nullopt if none fails.
+using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
 constexpr std::size_t most_sizes = 500;              ///< of a line that is narrowed down
 constexpr std::size_t most_culprit_sizes = 8;        ///< of such a line
@@ -26,6 +31,56 @@ struct Doubt {
     bool is_chance_excluded = false;  ///< equal runs agreed, and more of them would tell no more
 };
 
+/// Cuts `parts` into `count` consecutive pieces whose lengths differ by at most one.
+std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
+    std::vector<Parts> pieces;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto at = [&](std::size_t piece) {
+            return parts.begin() + static_cast<std::ptrdiff_t>(parts.size() * piece / count);
+        };
+        pieces.emplace_back(at(i), at(i + 1));
+    }
+    return pieces;
+}
+
+/// Returns, for each piece, the union of all others.
+std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
+    std::vector<Parts> result(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        for (std::size_t j = 0; j < pieces.size(); ++j)
+            if (i != j) result[i].insert(result[i].end(), pieces[j].begin(), pieces[j].end());
+    }
+    return result;
+}
+
+/// Returns a 1-minimal set: it fails, but without any one of its parts it does not. Preconditions: all `parts`
+/// together fail, and no parts at all pass. The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and
+/// isolating failure-inducing input", 2002).
+Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
+    std::size_t count = 2;
+    while (parts.size() > 1) {
+        count = std::min(count, parts.size());
+        const std::vector<Parts> pieces = split_evenly(parts, count);
+        if (const auto piece = first_failing(pieces)) {
+            parts = pieces[*piece];
+            count = 2;
+            continue;
+        }
+        // With two pieces, each is the complement of the other, so complements need no tests.
+        if (count > 2) {
+            const std::vector<Parts> rests = complements_of(pieces);
+            if (const auto rest = first_failing(rests)) {
+                parts = rests[*rest];
+                --count;
+                continue;
+            }
+        }
+        if (count == parts.size()) break;
+        count *= 2;
+    }
+    return parts;
+}
+
 Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, groups_of(culprit.partners)); }
 
 std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t index) {
@@ -33,7 +88,383 @@ std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t in
     return culprits;
 }
 
+/// One search. Its answers decide what it asks next.
+class Search {
+  public:
+    Search(const SearchSettings& settings, Answers& answers, const Groups& groups)
+        : settings_(settings), answers_(answers), groups_(groups) {}
+
+    Findings run() {
+        std::uint64_t exact_runs = exact_runs_wanted();
+        if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
+            while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
+        if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
+        Findings found = search_until_certain();
+        if (found.doubt.empty() && answers_.depend_on_the_last_run())
+            found.doubt =
+                "with everything exact, the command failed right after a lowered run, and else never: a run may read "
+                "what "
+                "the last one has left (a cache, a checkpoint); remove it before each run";
+        return found;
+    }
+
+  private:
+    bool is_failure(Verdict verdict) const {
+        return verdict == (seeks_unresolved_ ? Verdict::unresolved : Verdict::not_acceptable);
+    }
+
+    Outcome test(Lowered lowered, const Subset& set) {
+        Outcome outcome = answers_.of(lowered, set);
+        ever_lowered_ = union_of(ever_lowered_, outcome.lowered);
+        return outcome;
+    }
+
+    /// Returns true if the command is acceptable with these groups exact and all others lowered.
+    bool is_enough(const Subset& exact) {
+        const Outcome outcome = test(Lowered::all_but, exact);
+        if (Answers::has_no_answer(outcome))
+            throw Doubt{
+                fmt::format("{} of {} runs with {} of {} groups exact failed, which is neither often nor seldom",
+                            outcome.failures, outcome.runs, exact.size(), groups_.all().size())};
+        return outcome.verdict == Verdict::acceptable;
+    }
+
+    /// Returns the index of the first candidate that fails with only it and `fixed` lowered. Of candidates
+    /// that are not known, as many run at once as are allowed to.
+    std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
+        std::vector<Subset> sets;
+        sets.reserve(candidates.size());
+        for (const Parts& parts : candidates) sets.push_back(union_of(groups_of(parts), fixed));
+        for (std::size_t i = 0; i < sets.size(); ++i) {
+            std::vector<Subset> next;
+            for (std::size_t j = i; j < sets.size() && next.size() < settings_.jobs; ++j) {
+                const Outcome* known = answers_.known(Lowered::only, sets[j]);
+                if (known == nullptr) next.push_back(sets[j]);
+                if (known != nullptr && is_failure(known->verdict)) break;
+            }
+            if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.decide(Lowered::only, next);
+            if (is_failure(answers_.of(Lowered::only, sets[i]).verdict)) return i;
+        }
+        return std::nullopt;
+    }
+
+    Parts minimal(const Parts& parts, const Subset& fixed) {
+        return minimal_failing(
+            parts, [&](const std::vector<Parts>& candidates) { return first_failing(candidates, fixed); });
+    }
+
+    /// Returns all groups that belong to the same lines as the groups of `set`.
+    Subset whole_lines(const Subset& set) const {
+        std::set<std::pair<std::string, GroupLocation>> lines;
+        for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
+        Subset result;
+        for (std::size_t i = 0; i < groups_.all().size(); ++i)
+            if (lines.contains(line_key(groups_[i]))) result.push_back(i);
+        return result;
+    }
+
+    /// Returns the part with the least work as a culprit, with all others as its partners.
+    Culprit least_of(Parts parts, const std::vector<Subset>& partners) const {
+        const auto least =
+            std::ranges::min_element(parts, {}, [this](const Subset& part) { return groups_.work_of(part); });
+        Culprit culprit{*least, partners, seeks_unresolved_};
+        parts.erase(least);
+        culprit.partners.insert(culprit.partners.end(), parts.begin(), parts.end());
+        return culprit;
+    }
+
+    /// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
+    Culprit culprit_in(const Subset& suspects) {
+        const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
+        return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
+    }
+
+    /// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups
+    /// lowered that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
+    void check_suspects(const Subset& exact, const Subset& suspects) {
+        if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
+        const auto run_often = [this](Lowered lowered, const Subset& set) {
+            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.again(lowered, set);
+            return answers_.of(lowered, set);
+        };
+        const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
+        const std::string& precision = settings_.policy.precision;
+        const std::string contrast =
+            suspects.empty()
+                ? "although no product that was seen ran so, and not with everything exact"
+                : fmt::format("and not with only the {} lowered that ran so", counted(suspects.size(), "group"));
+        const bool agree = !all.is_flaky && !alone.is_flaky;
+        const std::string_view why =
+            !agree ? "it fails by chance or for another reason"
+            : all.new_groups > 0
+                ? "names, lines or sizes of products differ from run to run"
+                : "products that were not seen are the reason, or the command itself asks for a precision (by "
+                  "FP32_MATMUL_PRECISION, or a scope)";
+        throw Doubt{
+            fmt::format("with {} at {}, the command fails in {} of {} runs {} ({} of {} failed): {}",
+                        exact.empty() ? "everything" : fmt::format("all but {}", counted(exact.size(), "group")),
+                        precision, all.runs - all.passed(), all.runs, contrast, alone.runs - alone.passed(),
+                        alone.runs, why),
+            agree};
+    }
+
+    /// Finds lines with which exact the command is acceptable.
+    std::vector<Culprit> find_lines() {
+        std::vector<Culprit> culprits;
+        for (;;) {
+            for (Culprit& culprit : culprits) culprit.groups = whole_lines(culprit.groups);
+            const Subset exact = exact_groups(culprits);
+            if (is_enough(exact)) return culprits;
+            const Outcome outcome = test(Lowered::all_but, exact);
+            seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
+            const Subset suspects = without(whole_lines(outcome.lowered), exact);
+            answers_.suspect_parts_of(outcome);
+            if (suspects.empty()) check_suspects(exact, suspects);
+            culprits.push_back(culprit_in(suspects));
+            // A search among the parts takes for granted that they fail together.
+            if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
+        }
+    }
+
+    /// Finds the sizes of a line with which exact its others may be lowered. Returns nothing if the line had better
+    /// stay exact as a whole: because most of its sizes are needed, or for lack of a way to tell.
+    std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact) {
+        Subset rest;
+        std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
+        if (line.groups.size() < 2 || rest.empty() || rest.size() > most_sizes) return {};
+        const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), most_culprit_sizes);
+        const Subset partners = groups_of(line.partners);
+        seeks_unresolved_ = line.tells_nothing;
+        std::vector<Culprit> found;
+        while (found.size() < most && !rest.empty()) {
+            answers_.suspect_anything();
+            const Outcome outcome = test(Lowered::only, union_of(rest, partners));
+            if (!is_failure(outcome.verdict)) return {};
+            answers_.suspect_parts_of(outcome);
+            Parts parts;
+            for (const std::size_t size : rest) parts.push_back({size});
+            std::ranges::stable_sort(parts, std::ranges::greater(),
+                                     [this](const Subset& part) { return groups_.work_of(part); });
+            found.push_back(least_of(minimal(parts, partners), line.partners));
+            rest = without(rest, found.back().groups);
+            const Subset exact = exact_groups(found);
+            if (exact != line.groups && is_enough(union_of(other_exact, exact))) return found;
+        }
+        return {};
+    }
+
+    /// Lets a line run at the lower precision but for some of its functions and sizes, where that is acceptable.
+    void narrow_down_sizes(std::vector<Culprit>& culprits) {
+        answers_.take_new_groups(false);
+        for (std::size_t i = 0; i < culprits.size();) {
+            const Subset others = exact_groups(all_but_index(culprits, i));
+            const std::vector<Culprit> sizes = sizes_of(culprits[i], others);
+            const auto line = culprits.begin() + static_cast<std::ptrdiff_t>(i);
+            i += std::max<std::size_t>(sizes.size(), 1);
+            if (sizes.empty()) continue;
+            culprits.insert(culprits.erase(line), sizes.begin(), sizes.end());
+        }
+        answers_.take_new_groups(true);
+    }
+
+    /// Lowers the first culprit, of those with the most work, without which the others are enough. Returns false if
+    /// there is none.
+    bool lower_one(std::vector<Culprit>& culprits) {
+        for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
+            std::vector<Culprit> others = all_but_index(culprits, i);
+            if (!is_enough(exact_groups(others))) continue;
+            culprits = std::move(others);
+            return true;
+        }
+        return false;
+    }
+
+    /// Lowers the first two culprits, of those with the most work, whose effects cancel. Returns false if there are
+    /// none.
+    bool lower_two(Findings& found, std::uint64_t& tests_left) {
+        std::vector<Culprit>& culprits = found.culprits;
+        if (culprits.size() < 3) return false;  // all lowered together are known to fail
+        for (std::size_t second = 1; second < culprits.size(); ++second) {
+            for (std::size_t first = 0; first < second; ++first) {
+                if (tests_left == 0) return false;
+                --tests_left;
+                std::vector<Culprit> others = all_but_index(all_but_index(culprits, second), first);
+                if (!is_enough(exact_groups(others))) continue;
+                found.lowered_together.push_back({culprits[first].groups, culprits[second].groups});
+                culprits = std::move(others);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Lowers culprits that others have made superfluous, and pairs of them that may be lowered together. In the end,
+    /// each that is left is needed beside the others.
+    void lower_the_superfluous(Findings& found) {
+        std::ranges::stable_sort(found.culprits, std::ranges::greater(),
+                                 [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
+        std::uint64_t tests_left = most_pairs;
+        while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
+    }
+
+    /// Returns true if the command fails with `set` at the lower precision, where only these calls of the group
+    /// `calls.group` are lowered.
+    bool calls_fail(const Subset& set, const CallRange& calls) {
+        return is_failure(answers_.of(Lowered::only, set, calls).verdict);
+    }
+
+    /// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
+    /// command fail. It is assumed that a range of calls fails if a part of it fails.
+    void narrow_down_calls(Culprit& culprit) {
+        const std::uint64_t all = groups_[culprit.groups.front()].calls;
+        if (culprit.groups.size() != 1 || all < 2) return;
+        seeks_unresolved_ = culprit.tells_nothing;
+        const Subset set = with_partners(culprit);
+        CallRange found{culprit.groups.front(), 1, all};
+        if (!calls_fail(set, found)) return;  // the number or the order of calls differs between runs
+        for (std::uint64_t passes = 0; found.last - passes > 1;) {
+            const std::uint64_t middle = passes + (found.last - passes) / 2;
+            if (calls_fail(set, {found.group, 1, middle}))
+                found.last = middle;
+            else
+                passes = middle;
+        }
+        for (std::uint64_t passes = found.last + 1; passes - found.first > 1;) {
+            const std::uint64_t middle = found.first + (passes - found.first) / 2;
+            if (calls_fail(set, {found.group, middle, found.last}))
+                found.first = middle;
+            else
+                passes = middle;
+        }
+        if (answers_.confirm(Lowered::only, set, found)) culprit.calls = found;
+    }
+
+    /// Runs again what makes a group a culprit. Returns false if the answers differ.
+    bool is_confirmed(Culprit& culprit, const Subset& exact) {
+        seeks_unresolved_ = culprit.tells_nothing;
+        if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
+            culprit.partners.clear();
+        if (!is_failure(test(Lowered::only, with_partners(culprit)).verdict)) return false;
+        if (!answers_.confirm(Lowered::only, with_partners(culprit))) return false;
+        if (!answers_.expects_random_failures()) return true;
+        return (culprit.partners.empty() || answers_.confirm(Lowered::only, culprit.groups)) &&
+               answers_.confirm(Lowered::all_but, without(exact, culprit.groups));
+    }
+
+    /// Runs again what the findings rest on. Returns the reason why they are not certain; empty: there is none.
+    std::string doubt_about(Findings& found) {
+        const Subset exact = exact_groups(found.culprits);
+        answers_.suspect_anything();
+        for (Culprit& culprit : found.culprits)
+            if (!is_confirmed(culprit, exact))
+                return fmt::format("equal runs gave different answers about {}",
+                                   groups_[culprit.groups.front()].location_text());
+        if (!answers_.confirm(Lowered::all_but, exact)) return "equal runs gave different answers about the policy";
+        return {};
+    }
+
+    Findings search_once() {
+        Findings found;
+        try {
+            found.culprits = find_lines();
+            if (!found.culprits.empty()) {
+                narrow_down_sizes(found.culprits);
+                lower_the_superfluous(found);
+            }
+            // Sequential tests have judged each set by many runs. Of the others, what a conclusion rests on runs
+            // again.
+            if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
+            if (found.doubt.empty()) keep_the_untried(found);
+            if (settings_.narrows_calls && found.doubt.empty())
+                for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
+        } catch (const Doubt& doubt) {
+            answers_.take_new_groups(true);
+            found.doubt = doubt.why;
+            found.is_chance_excluded = doubt.is_chance_excluded;
+        }
+        return found;
+    }
+
+    Findings search_until_certain() {
+        for (;;) {
+            Findings found = search_once();
+            if (found.doubt.empty() || found.is_chance_excluded ||
+                std::ranges::any_of(found.culprits, &Culprit::is_untried))
+                return found;
+            if (!answers_.expects_random_failures())
+                answers_.expect_random_failures();
+            else if (!answers_.be_stricter())
+                return found;
+        }
+    }
+
+    const Outcome& exact_outcome() const { return *answers_.find(Lowered::only, {}); }
+
+    /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
+    /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
+    std::uint64_t exact_runs_wanted() const {
+        std::uint64_t wanted = settings_.repeat + 1;
+        if (settings_.compares_numbers)
+            wanted = std::max({wanted, exact_runs_of_numbers, std::uint64_t{groups_.line_count()}});
+        return wanted - std::min(wanted, exact_outcome().runs);
+    }
+
+    /// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of
+    /// the first run, and so had some run with everything exact. Runs the command again where that may tell.
+    Subset not_run_again(const Subset& policy) {
+        const auto missing = [&] {
+            const Outcome& exact = exact_outcome();
+            const Outcome& lowered = answers_.of(Lowered::all_but, policy);
+            // Calls that every exact run makes and no run under the policy are an effect of the policy.
+            const Subset always = without(exact.as_often, exact.less_often);
+            return without(without(without(exact.ran, policy), lowered.as_often), always);
+        };
+        const auto seems_missing = [&] {
+            return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
+        };
+        while (!without(seems_missing(), exact_outcome().less_often).empty() &&
+               exact_outcome().runs <= most_runs_for_coverage)
+            answers_.again(Lowered::only, {});
+        for (std::uint64_t i = 0; i < most_runs_for_coverage && !missing().empty(); ++i)
+            if (!answers_.again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+                throw Doubt{"equal runs gave different answers about the policy"};
+        return missing();
+    }
+
+    /// Keeps groups exact about which the runs say nothing.
+    void keep_the_untried(Findings& found) {
+        const Subset untried = not_run_again(exact_groups(found.culprits));
+        if (untried.empty()) return;
+        std::vector<std::string> locations;
+        for (const Subset& line : groups_.split(untried, line_key)) {
+            Culprit culprit{line, {}};
+            culprit.is_untried = true;
+            found.culprits.push_back(std::move(culprit));
+            locations.push_back(groups_[line.front()].location_text());
+        }
+        const Subset exact = exact_groups(found.culprits);
+        if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
+            throw Doubt{"equal runs gave different answers about the policy"};
+        found.doubt = untried_text(listed(locations, 3),
+                                   "the acceptable runs under the policy made fewer of these calls than a run with "
+                                   "everything exact, and so did another such run");
+    }
+
+    const SearchSettings& settings_;
+    Answers& answers_;
+    const Groups& groups_;
+    Subset ever_lowered_;            ///< groups that ran at the lower precision
+    bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
+};
+
 }  // namespace
+
+Subset groups_of(const Parts& parts) {
+    Subset result;
+    for (const Subset& part : parts) result.insert(result.end(), part.begin(), part.end());
+    std::ranges::sort(result);
+    return result;
+}
 
 std::string calls_text(const CallRange& calls) {
     if (calls.first == calls.last) return fmt::format("call {}", calls.first);
@@ -46,351 +477,8 @@ Subset exact_groups(const std::vector<Culprit>& culprits) {
     return all;
 }
 
-Outcome Search::test(Lowered lowered, const Subset& set) {
-    Outcome outcome = answers_.of(lowered, set);
-    ever_lowered_ = union_of(ever_lowered_, outcome.lowered);
-    return outcome;
-}
-
-/// Returns true if the command is acceptable with these groups exact and all others lowered.
-bool Search::is_enough(const Subset& exact) {
-    const Outcome outcome = test(Lowered::all_but, exact);
-    if (Answers::has_no_answer(outcome))
-        throw Doubt{fmt::format("{} of {} runs with {} of {} groups exact failed, which is neither often nor seldom",
-                                outcome.failures, outcome.runs, exact.size(), groups_.all().size())};
-    return outcome.verdict == Verdict::acceptable;
-}
-
-/// Returns the index of the first candidate that fails with only it and `fixed` lowered. Of candidates
-/// that are not known, as many run at once as are allowed to.
-std::optional<std::size_t> Search::first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
-    std::vector<Subset> sets;
-    sets.reserve(candidates.size());
-    for (const Parts& parts : candidates) sets.push_back(union_of(groups_of(parts), fixed));
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-        std::vector<Subset> next;
-        for (std::size_t j = i; j < sets.size() && next.size() < settings_.jobs; ++j) {
-            const Outcome* known = answers_.known(Lowered::only, sets[j]);
-            if (known == nullptr) next.push_back(sets[j]);
-            if (known != nullptr && is_failure(known->verdict)) break;
-        }
-        if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.find(Lowered::only, next);
-        if (is_failure(answers_.of(Lowered::only, sets[i]).verdict)) return i;
-    }
-    return std::nullopt;
-}
-
-Parts Search::minimal(const Parts& parts, const Subset& fixed) {
-    return minimal_failing(parts,
-                           [&](const std::vector<Parts>& candidates) { return first_failing(candidates, fixed); });
-}
-
-/// Returns all groups that belong to the same lines as the groups of `set`.
-Subset Search::whole_lines(const Subset& set) const {
-    std::set<std::pair<std::string, GroupLocation>> lines;
-    for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
-    Subset result;
-    for (std::size_t i = 0; i < groups_.all().size(); ++i)
-        if (lines.contains(line_key(groups_[i]))) result.push_back(i);
-    return result;
-}
-
-/// Returns the part with the least work as a culprit, with all others as its partners.
-Culprit Search::least_of(Parts parts, const std::vector<Subset>& partners) const {
-    const auto least =
-        std::ranges::min_element(parts, {}, [this](const Subset& part) { return groups_.work_of(part); });
-    Culprit culprit{*least, partners, seeks_unresolved_};
-    parts.erase(least);
-    culprit.partners.insert(culprit.partners.end(), parts.begin(), parts.end());
-    return culprit;
-}
-
-/// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
-Culprit Search::culprit_in(const Subset& suspects) {
-    const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
-    return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
-}
-
-/// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups
-/// lowered that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
-void Search::check_suspects(const Subset& exact, const Subset& suspects) {
-    if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
-    const auto run_often = [this](Lowered lowered, const Subset& set) {
-        while (answers_.of(lowered, set).runs < runs_against_chance) answers_.again(lowered, set);
-        return answers_.of(lowered, set);
-    };
-    const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
-    const std::string& precision = settings_.policy.precision;
-    const std::string contrast =
-        suspects.empty()
-            ? "although no product that was seen ran so, and not with everything exact"
-            : fmt::format("and not with only the {} lowered that ran so", counted(suspects.size(), "group"));
-    const bool agree = !all.is_flaky && !alone.is_flaky;
-    const std::string_view why =
-        !agree ? "it fails by chance or for another reason"
-        : all.new_groups > 0
-            ? "names, lines or sizes of products differ from run to run"
-            : "products that were not seen are the reason, or the command itself asks for a precision (by "
-              "FP32_MATMUL_PRECISION, or a scope)";
-    throw Doubt{fmt::format("with {} at {}, the command fails in {} of {} runs {} ({} of {} failed): {}",
-                            exact.empty() ? "everything" : fmt::format("all but {}", counted(exact.size(), "group")),
-                            precision, all.runs - all.passed(), all.runs, contrast, alone.runs - alone.passed(),
-                            alone.runs, why),
-                agree};
-}
-
-/// Finds lines with which exact the command is acceptable.
-std::vector<Culprit> Search::find_lines() {
-    std::vector<Culprit> culprits;
-    for (;;) {
-        for (Culprit& culprit : culprits) culprit.groups = whole_lines(culprit.groups);
-        const Subset exact = exact_groups(culprits);
-        if (is_enough(exact)) return culprits;
-        const Outcome outcome = test(Lowered::all_but, exact);
-        seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
-        const Subset suspects = without(whole_lines(outcome.lowered), exact);
-        answers_.suspect_parts_of(outcome);
-        if (suspects.empty()) check_suspects(exact, suspects);
-        culprits.push_back(culprit_in(suspects));
-        // A search among the parts takes for granted that they fail together.
-        if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
-    }
-}
-
-/// Finds the sizes of a line with which exact its others may be lowered. Returns nothing if the line had better stay
-/// exact as a whole: because most of its sizes are needed, or for lack of a way to tell.
-std::vector<Culprit> Search::sizes_of(const Culprit& line, const Subset& other_exact) {
-    Subset rest;
-    std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
-    if (line.groups.size() < 2 || rest.empty() || rest.size() > most_sizes) return {};
-    const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), most_culprit_sizes);
-    const Subset partners = groups_of(line.partners);
-    seeks_unresolved_ = line.tells_nothing;
-    std::vector<Culprit> found;
-    while (found.size() < most && !rest.empty()) {
-        answers_.suspect_anything();
-        const Outcome outcome = test(Lowered::only, union_of(rest, partners));
-        if (!is_failure(outcome.verdict)) return {};
-        answers_.suspect_parts_of(outcome);
-        Parts parts;
-        for (const std::size_t size : rest) parts.push_back({size});
-        std::ranges::stable_sort(parts, std::ranges::greater(),
-                                 [this](const Subset& part) { return groups_.work_of(part); });
-        found.push_back(least_of(minimal(parts, partners), line.partners));
-        rest = without(rest, found.back().groups);
-        const Subset exact = exact_groups(found);
-        if (exact != line.groups && is_enough(union_of(other_exact, exact))) return found;
-    }
-    return {};
-}
-
-/// Lets a line run at the lower precision but for some of its functions and sizes, where that is acceptable.
-void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
-    answers_.take_new_groups(false);
-    for (std::size_t i = 0; i < culprits.size();) {
-        const Subset others = exact_groups(all_but_index(culprits, i));
-        const std::vector<Culprit> sizes = sizes_of(culprits[i], others);
-        const auto line = culprits.begin() + static_cast<std::ptrdiff_t>(i);
-        i += std::max<std::size_t>(sizes.size(), 1);
-        if (sizes.empty()) continue;
-        culprits.insert(culprits.erase(line), sizes.begin(), sizes.end());
-    }
-    answers_.take_new_groups(true);
-}
-
-/// Lowers the first culprit, of those with the most work, without which the others are enough. Returns false if there
-/// is none.
-bool Search::lower_one(std::vector<Culprit>& culprits) {
-    for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
-        std::vector<Culprit> others = all_but_index(culprits, i);
-        if (!is_enough(exact_groups(others))) continue;
-        culprits = std::move(others);
-        return true;
-    }
-    return false;
-}
-
-/// Lowers the first two culprits, of those with the most work, whose effects cancel. Returns false if there are none.
-bool Search::lower_two(Findings& found, std::uint64_t& tests_left) {
-    std::vector<Culprit>& culprits = found.culprits;
-    if (culprits.size() < 3) return false;  // all lowered together are known to fail
-    for (std::size_t second = 1; second < culprits.size(); ++second) {
-        for (std::size_t first = 0; first < second; ++first) {
-            if (tests_left == 0) return false;
-            --tests_left;
-            std::vector<Culprit> others = all_but_index(all_but_index(culprits, second), first);
-            if (!is_enough(exact_groups(others))) continue;
-            found.lowered_together.push_back({culprits[first].groups, culprits[second].groups});
-            culprits = std::move(others);
-            return true;
-        }
-    }
-    return false;
-}
-
-/// Lowers culprits that others have made superfluous, and pairs of them that may be lowered together. In the end,
-/// each that is left is needed beside the others.
-void Search::lower_the_superfluous(Findings& found) {
-    std::ranges::stable_sort(found.culprits, std::ranges::greater(),
-                             [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
-    std::uint64_t tests_left = most_pairs;
-    while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
-}
-
-/// Returns true if the command fails with `set` at the lower precision, where only these calls of the group
-/// `calls.group` are lowered.
-bool Search::calls_fail(const Subset& set, const CallRange& calls) {
-    return is_failure(answers_.of(Lowered::only, set, calls).verdict);
-}
-
-/// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
-/// command fail. It is assumed that a range of calls fails if a part of it fails.
-void Search::narrow_down_calls(Culprit& culprit) {
-    const std::uint64_t all = groups_[culprit.groups.front()].calls;
-    if (culprit.groups.size() != 1 || all < 2) return;
-    seeks_unresolved_ = culprit.tells_nothing;
-    const Subset set = with_partners(culprit);
-    CallRange found{culprit.groups.front(), 1, all};
-    if (!calls_fail(set, found)) return;  // the number or the order of calls differs between runs
-    for (std::uint64_t passes = 0; found.last - passes > 1;) {
-        const std::uint64_t middle = passes + (found.last - passes) / 2;
-        if (calls_fail(set, {found.group, 1, middle}))
-            found.last = middle;
-        else
-            passes = middle;
-    }
-    for (std::uint64_t passes = found.last + 1; passes - found.first > 1;) {
-        const std::uint64_t middle = found.first + (passes - found.first) / 2;
-        if (calls_fail(set, {found.group, middle, found.last}))
-            found.first = middle;
-        else
-            passes = middle;
-    }
-    if (answers_.confirm(Lowered::only, set, found)) culprit.calls = found;
-}
-
-/// Runs again what makes a group a culprit. Returns false if the answers differ.
-bool Search::is_confirmed(Culprit& culprit, const Subset& exact) {
-    seeks_unresolved_ = culprit.tells_nothing;
-    if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
-        culprit.partners.clear();
-    if (!is_failure(test(Lowered::only, with_partners(culprit)).verdict)) return false;
-    if (!answers_.confirm(Lowered::only, with_partners(culprit))) return false;
-    if (!answers_.expects_random_failures()) return true;
-    return (culprit.partners.empty() || answers_.confirm(Lowered::only, culprit.groups)) &&
-           answers_.confirm(Lowered::all_but, without(exact, culprit.groups));
-}
-
-/// Runs again what the findings rest on. Returns the reason why they are not certain; empty: there is none.
-std::string Search::doubt_about(Findings& found) {
-    const Subset exact = exact_groups(found.culprits);
-    answers_.suspect_anything();
-    for (Culprit& culprit : found.culprits)
-        if (!is_confirmed(culprit, exact))
-            return fmt::format("equal runs gave different answers about {}",
-                               groups_[culprit.groups.front()].location_text());
-    if (!answers_.confirm(Lowered::all_but, exact)) return "equal runs gave different answers about the policy";
-    return {};
-}
-
-Findings Search::find_once() {
-    Findings found;
-    try {
-        found.culprits = find_lines();
-        if (!found.culprits.empty()) {
-            narrow_down_sizes(found.culprits);
-            lower_the_superfluous(found);
-        }
-        // Sequential tests have judged each set by many runs. Of the others, what a conclusion rests on runs again.
-        if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
-        if (found.doubt.empty()) keep_the_untried(found);
-        if (settings_.narrows_calls && found.doubt.empty())
-            for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
-    } catch (const Doubt& doubt) {
-        answers_.take_new_groups(true);
-        found.doubt = doubt.why;
-        found.is_chance_excluded = doubt.is_chance_excluded;
-    }
-    return found;
-}
-
-Findings Search::find_certain() {
-    for (;;) {
-        Findings found = find_once();
-        if (found.doubt.empty() || found.is_chance_excluded ||
-            std::ranges::any_of(found.culprits, &Culprit::is_untried))
-            return found;
-        if (!answers_.expects_random_failures())
-            answers_.expect_random_failures();
-        else if (!answers_.be_stricter())
-            return found;
-    }
-}
-
-const Outcome& Search::exact_outcome() const { return *answers_.state().find(Lowered::only, {}); }
-
-/// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
-/// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
-std::uint64_t Search::exact_runs_wanted() const {
-    std::uint64_t wanted = settings_.repeat + 1;
-    if (!settings_.compared_file.empty())
-        wanted = std::max({wanted, exact_runs_of_numbers, std::uint64_t{groups_.line_count()}});
-    return wanted - std::min(wanted, exact_outcome().runs);
-}
-
-/// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of the
-/// first run, and so had some run with everything exact. Runs the command again where that may tell.
-Subset Search::not_run_again(const Subset& policy) {
-    const auto missing = [&] {
-        const Outcome& exact = exact_outcome();
-        const Outcome& lowered = answers_.of(Lowered::all_but, policy);
-        // Calls that every exact run makes and no run under the policy are an effect of the policy.
-        const Subset always = without(exact.as_often, exact.less_often);
-        return without(without(without(exact.ran, policy), lowered.as_often), always);
-    };
-    const auto seems_missing = [&] {
-        return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
-    };
-    while (!without(seems_missing(), exact_outcome().less_often).empty() &&
-           exact_outcome().runs <= most_runs_for_coverage)
-        answers_.again(Lowered::only, {});
-    for (std::uint64_t i = 0; i < most_runs_for_coverage && !missing().empty(); ++i)
-        if (!answers_.again(Lowered::all_but, policy) && !answers_.expects_random_failures())
-            throw Doubt{"equal runs gave different answers about the policy"};
-    return missing();
-}
-
-/// Keeps groups exact about which the runs say nothing.
-void Search::keep_the_untried(Findings& found) {
-    const Subset untried = not_run_again(exact_groups(found.culprits));
-    if (untried.empty()) return;
-    std::vector<std::string> locations;
-    for (const Subset& line : groups_.split(untried, line_key)) {
-        Culprit culprit{line, {}};
-        culprit.is_untried = true;
-        found.culprits.push_back(std::move(culprit));
-        locations.push_back(groups_[line.front()].location_text());
-    }
-    const Subset exact = exact_groups(found.culprits);
-    if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
-        throw Doubt{"equal runs gave different answers about the policy"};
-    found.doubt = untried_text(listed(locations, 3),
-                               "the acceptable runs under the policy made fewer of these calls than a run with "
-                               "everything exact, and so did another such run");
-}
-
-Findings Search::find() {
-    std::uint64_t exact_runs = exact_runs_wanted();
-    if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
-        while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
-    if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
-    Findings found = find_certain();
-    if (found.doubt.empty() && answers_.depend_on_the_last_run())
-        found.doubt =
-            "with everything exact, the command failed right after a lowered run, and else never: a run may read "
-            "what "
-            "the last one has left (a cache, a checkpoint); remove it before each run";
-    return found;
+Findings find_culprits(const SearchSettings& settings, Answers& answers, const Groups& groups) {
+    return Search(settings, answers, groups).run();
 }
 
 }  // namespace fp32shim::cli

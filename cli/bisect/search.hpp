@@ -7,10 +7,15 @@
 #include <vector>
 
 #include "cli/bisect/answers.hpp"
-#include "cli/bisect/delta_debugging.hpp"
 #include "cli/product_groups/groups.hpp"
 
 namespace fp32shim::cli {
+
+/// Disjoint sets of groups. The groups of a part are lowered together or not at all.
+using Parts = std::vector<Subset>;
+
+/// Returns the groups of all `parts`.
+Subset groups_of(const Parts& parts);
 
 /// Groups that are kept exact for one reason: a line, or one of its sizes.
 struct Culprit {
@@ -34,51 +39,9 @@ struct Findings {
     bool is_chance_excluded = false;  ///< more runs would tell no more about the doubt
 };
 
-class Search {
-  public:
-    Search(const SearchSettings& settings, Answers& answers, const Groups& groups)
-        : settings_(settings), answers_(answers), groups_(groups) {}
-
-    /// Finds groups with which exact all others may be lowered. The outcomes with everything exact and with
-    /// everything lowered are known. Throws Interrupted, OutOfRuns and SearchFailed.
-    Findings find();
-
-  private:
-    Outcome test(Lowered lowered, const Subset& set);
-    std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed);
-    Parts minimal(const Parts& parts, const Subset& fixed);
-    Subset whole_lines(const Subset& set) const;
-    bool is_failure(Verdict verdict) const {
-        return verdict == (seeks_unresolved_ ? Verdict::unresolved : Verdict::not_acceptable);
-    }
-    bool is_enough(const Subset& exact);
-
-    const Outcome& exact_outcome() const;
-    std::uint64_t exact_runs_wanted() const;
-    Findings find_once();
-    Findings find_certain();
-    Subset not_run_again(const Subset& policy);
-    void keep_the_untried(Findings& found);
-    std::vector<Culprit> find_lines();
-    Culprit culprit_in(const Subset& suspects);
-    void check_suspects(const Subset& exact, const Subset& suspects);
-    Culprit least_of(Parts parts, const std::vector<Subset>& partners) const;
-    void narrow_down_sizes(std::vector<Culprit>& culprits);
-    std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact);
-    void lower_the_superfluous(Findings& found);
-    bool lower_one(std::vector<Culprit>& culprits);
-    bool lower_two(Findings& found, std::uint64_t& tests_left);
-    void narrow_down_calls(Culprit& culprit);
-    bool calls_fail(const Subset& set, const CallRange& calls);
-    std::string doubt_about(Findings& found);
-    bool is_confirmed(Culprit& culprit, const Subset& exact);
-
-    const SearchSettings& settings_;
-    Answers& answers_;
-    const Groups& groups_;
-    Subset ever_lowered_;            ///< groups that ran at the lower precision
-    bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
-};
+/// Finds groups to keep exact, so that all others may be lowered. The outcomes with everything exact and with
+/// everything lowered are known. Throws Interrupted and End.
+Findings find_culprits(const SearchSettings& settings, Answers& answers, const Groups& groups);
 
 /// Returns `call 37`, or `calls 12 to 37`.
 std::string calls_text(const CallRange& calls);

@@ -36,11 +36,9 @@ constexpr Command table[] = {
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "suggest",
-     .summary = "Rank products by the errors of their audits",
-     .examples =
-         R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
-  fp32shim suggest run.fp32rec            by the errors of rows and columns
-  fp32shim suggest --metric norm recordings/)",
+     .summary = "Name the commands that find products for a lower precision",
+     .examples = R"(  fp32shim suggest
+  fp32shim suggest run.fp32rec  its audits decide what is tried first)",
      .define = define_suggest},
     {.name = "bisect",
      .summary = "Find products to keep exact, by running a program",
@@ -84,12 +82,6 @@ constexpr Command table[] = {
   fp32shim report --format benchdnn -o shapes.txt run.fp32rec
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
-    {.name = "replay",
-     .summary = "Time the recorded products on this machine",
-     .examples = R"(  fp32shim replay run.fp32rec
-  fp32shim replay --library /usr/lib/libopenblas.so.0 --top 0 run.fp32rec
-  fp32shim replay --max-time 120 --format json recordings/)",
-     .define = define_replay},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
      .examples = R"(  fp32shim log run.fp32rec                              every call, or decision

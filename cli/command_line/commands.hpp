@@ -58,7 +58,6 @@ Action define_suggest(CLI::App& app);
 Action define_diff(CLI::App& app);
 Action define_check(CLI::App& app);
 Action define_report(CLI::App& app);
-Action define_replay(CLI::App& app);
 Action define_log(CLI::App& app);
 Action define_top(CLI::App& app);
 Action define_ps(CLI::App& app);

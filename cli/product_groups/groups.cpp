@@ -90,9 +90,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
     RecordedProducts products;
     std::map<GroupKey, RecordedProducts::Met> met;
     const auto read_one = [&](const std::string&, record::RecordingReader& recording) {
-        for (const record::RecordedChild& child : recording.children()) products.uncovered.push_back(child.path);
         products.calls += recording.uncounted_calls();
-        products.calls_without_group += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
             const record::RecordedRow* row = recording.row(id);
             if (row != nullptr && row->decision.call.function.starts_with(record::onednn_prefix)) continue;
@@ -105,10 +103,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
                 products.calls_on_gpu += counters.calls;
             const bool has_location = row != nullptr && !row->is_overflow &&
                                       (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
-            if (!has_location) {
-                products.calls_without_group += counters.calls;
-                continue;
-            }
+            if (!has_location) continue;
             const bool was_lowered = is_lowered(row->decision.applied, row->decision.call.dtype);
             if (!was_lowered) products.reasons[std::string(to_string(row->decision.reason))] += counters.calls;
             const double work = std::max(policy::flops_of(row->decision.call), 0.0);

@@ -92,9 +92,14 @@ class Groups {
     const std::vector<Group>& all() const { return all_; }
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
+    double all_work() const;
+    Subset everything() const;
+    /// Divides sets from now on by this rank of lines first, largest first, and then by work. Lines without one come
+    /// last.
+    void rank(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
     /// Returns the number of lines, in their scopes, that the groups belong to.
     std::size_t line_count() const;
-    /// Divides `set` into subsets with equal `key_of(group)`, sorted by their work, largest first.
+    /// Divides `set` into subsets with equal `key_of(group)`, sorted by rank and work, largest first.
     template <class KeyOf>
     std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
         std::map<decltype(key_of(all_.front())), Subset> by_key;
@@ -102,15 +107,17 @@ class Groups {
         std::vector<Subset> parts;
         parts.reserve(by_key.size());
         for (auto& [key, members] : by_key) parts.push_back(std::move(members));
-        sort_by_work(parts);
+        sort_by_rank(parts);
         return parts;
     }
 
   private:
-    void sort_by_work(std::vector<Subset>& parts) const;
+    double rank_of(const Subset& set) const;
+    void sort_by_rank(std::vector<Subset>& parts) const;
 
     std::vector<Group> all_;
     std::map<GroupKey, std::size_t> numbers_;
+    std::map<std::pair<std::string, GroupLocation>, double> ranks_;
 };
 
 /// Types of operands whose products are tried: all but float64 and complex128, or only these.
@@ -118,14 +125,6 @@ enum class TriedTypes : std::uint8_t { float32, float64 };
 
 constexpr std::string_view to_string(TriedTypes types) {
     return types == TriedTypes::float64 ? "float64" : "float32";
-}
-
-/// Returns why products of float32 cannot be lowered to a precision; empty if they can.
-inline std::string problem_in_float32_precision(std::string_view precision) {
-    if (precision == "fp32")
-        return "--precision fp32 is how float32 products are called; it lowers those of --dtype float64";
-    if (precision == "sgemm") return "--precision sgemm is for products of --dtype float64 only";
-    return {};
 }
 
 /// Returns true if products of a type are among those that are tried.
@@ -145,8 +144,6 @@ struct RecordedProducts {
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;          ///< number of calls among `calls` that ran on a GPU
     std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
-    std::uint64_t calls_without_group = 0;   ///< number of calls of which the recording has only the number
-    std::vector<std::string> uncovered;      ///< programs that were started without the shim
 };
 
 /// Reads the recordings of runs.

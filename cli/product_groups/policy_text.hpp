@@ -1,4 +1,4 @@
-// Writes policies that lower some groups of products.
+// Writes policies that lower some groups of products, and reads the source lines that their rules name.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,27 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/output/json.hpp"
 #include "cli/product_groups/groups.hpp"
 
 namespace fp32shim::cli {
 
-class LineTexts;
+/// Texts of the groups' source lines, for people and for rules that find a line again after an edit. Each file is
+/// read once.
+class LineTexts {
+  public:
+    /// Reads the lines. `recorded_ns` is the time of the calls. If a file was changed later, its lines may have
+    /// changed too.
+    LineTexts(const Groups& groups, std::int64_t recorded_ns);
+
+    /// Returns the text of a group's line; empty if it is unknown.
+    std::string of(const Group& group) const;
+    /// Returns a glob for the `text` of a rule; empty if the line's text is not known for certain.
+    std::string glob_of(const Group& group) const;
+
+  private:
+    Json files_;
+};
 
 /// Settings of a policy other than its rules, by their words in policy files.
 struct PolicySettings {
@@ -47,7 +63,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
 
 /// Returns policy_assigning() with full precision for the groups `exact`.
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on, const LineTexts* texts);
+                                    const CommentOn& comment_on = nullptr, const LineTexts* texts = nullptr);
 
 /// Returns a glob that matches only `text`. Bytes that a policy cannot contain match any byte.
 std::string glob_for(std::string_view text);

@@ -55,14 +55,28 @@ double Groups::work_of(const Subset& set) const {
                            [this](double sum, std::size_t member) { return sum + all_[member].work; });
 }
 
-std::size_t Groups::line_count() const {
+Subset Groups::everything() const {
     Subset all(all_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    return split(all, line_key).size();
+    return all;
 }
 
-void Groups::sort_by_work(std::vector<Subset>& parts) const {
-    std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
+std::size_t Groups::line_count() const { return split(everything(), line_key).size(); }
+
+double Groups::all_work() const { return work_of(everything()); }
+
+/// Returns the largest rank of a set's lines.
+double Groups::rank_of(const Subset& set) const {
+    double largest = -1;
+    for (const std::size_t member : set)
+        if (const auto rank = ranks_.find(line_key(all_[member])); rank != ranks_.end())
+            largest = std::max(largest, rank->second);
+    return largest;
+}
+
+void Groups::sort_by_rank(std::vector<Subset>& parts) const {
+    std::ranges::stable_sort(parts, std::ranges::greater(),
+                             [this](const Subset& part) { return std::pair(rank_of(part), work_of(part)); });
 }
 
 }  // namespace fp32shim::cli

@@ -40,7 +40,6 @@ ProductKind kind_of(const MergedRow& row) {
     const Function& function = functions[index];
     kind.operation = policy::name_of(operation_words, function.product().operation);
     kind.batching = function.product().batching;
-    kind.is_cublas = is_of_cublas(function.convention);
     if (function.convention == Convention::cblas) kind.layout = Layout::row_major;
     return kind;
 }
@@ -48,13 +47,9 @@ ProductKind kind_of(const MergedRow& row) {
 auto key_of(const ProductKind& kind, const MergedRow& row) {
     // An unknown function has no operation, so its name is part of the key.
     const std::uint32_t function = kind.operation.empty() ? row.function.id() : 0;
-    return std::tuple(kind.operation, function, kind.batching, kind.layout, kind.is_cublas, kind.dtype.id(),
-                      kind.device.id(), kind.ran_at.id(), kind.sizes.trans_a, kind.sizes.trans_b, kind.sizes.m,
-                      kind.sizes.n, kind.sizes.k, kind.batch, kind.is_folded, kind.is_overflow);
-}
-
-void add_name(std::vector<SharedText>& names, SharedText name) {
-    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    return std::tuple(kind.operation, function, kind.batching, kind.layout, kind.dtype.id(), kind.device.id(),
+                      kind.ran_at.id(), kind.sizes.trans_a, kind.sizes.trans_b, kind.sizes.m, kind.sizes.n,
+                      kind.sizes.k, kind.batch, kind.is_folded, kind.is_overflow);
 }
 
 }  // namespace
@@ -97,8 +92,8 @@ std::vector<ProductKind> product_kinds(const MergedCalls& calls, RowOrder order)
         const auto [found, is_new] = indices.try_emplace(key_of(kind, row), kinds.size());
         if (is_new) kinds.push_back(std::move(kind));
         ProductKind& merged = kinds[found->second];
-        add_name(merged.functions, row.function);
-        add_name(merged.providers, row.provider);
+        if (!row.function.empty() && std::ranges::find(merged.functions, row.function) == merged.functions.end())
+            merged.functions.push_back(row.function);
         merged.calls.add(row.counters, row.flops);
     }
     if (const std::uint64_t count = calls.calls_without_row(); count > 0) {

@@ -31,10 +31,8 @@ struct GemmSizes {
 struct ProductKind {
     std::string_view operation;         ///< `gemm`; empty if this version does not know the function
     std::vector<SharedText> functions;  ///< names of the functions that were called
-    std::vector<SharedText> providers;  ///< libraries that ran the calls
     Batching batching = Batching::single;
     Layout layout = Layout::column_major;
-    bool is_cublas = false;
     SharedText dtype, device, ran_at;
     GemmSizes sizes;  ///< letters are 0 where the function has none; an unknown size is -1
     std::int64_t batch = 1;

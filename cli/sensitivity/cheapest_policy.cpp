@@ -1,13 +1,9 @@
 #include "cli/sensitivity/cheapest_policy.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <set>
-
-#include "cli/output/terminal.hpp"
-#include "policy/words.hpp"
+#include <utility>
 
 namespace fp32shim::cli {
 namespace {
@@ -15,37 +11,33 @@ namespace {
 /// The search for a policy, with the levels that it tries.
 class PolicySearch {
   public:
-    PolicySearch(const Sensitivity& measured, const Groups& groups, const LineTexts& texts,
-                 const PolicySettings& settings, double tolerance, Measurements& measurements)
-        : measured_(measured),
-          groups_(groups),
-          texts_(texts),
-          settings_(settings),
-          tolerance_(tolerance),
-          measurements_(measurements) {}
+    PolicySearch(const Sensitivity& measured, double tolerance, const RunLevels& run)
+        : measured_(measured), tolerance_(tolerance), run_(run) {}
 
     CheapestPolicy find() {
-        start();
+        choose_by_errors_alone();
         for (const Levels& levels : shown_within())
             if (saving_of(levels) >= saving_of(result_.levels) && take_if_within(levels)) break;
-        while (!result_.is_found && !is_within() && step_back()) continue;
-        result_.is_found = result_.measured.was_lowered && result_.measured.error <= tolerance_ && has_lowered();
+        while (!result_.is_found && has_lowered() && !take_if_within(result_.levels)) step_back();
         for (const Levels& levels : shown_within())
             if ((!result_.is_found || saving_of(levels) > saving_of(result_.levels)) && take_if_within(levels)) break;
         while (result_.is_found && has_cheaper()) continue;
+        result_.tried = tried_.size();
         return result_;
     }
 
   private:
-    const Measured& alone(std::size_t place, std::size_t level) const {
-        return measured_.errors[place][level - 1].alone;
+    std::size_t places() const { return measured_.places.size(); }
+    const Measured& alone(std::size_t place) const {
+        return measured_.errors[place][result_.levels[place] - 1].alone;
     }
+    bool is_within(const Measured& run) const { return run.was_lowered && run.error <= tolerance_; }
 
-    void start() {
-        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+    /// Takes for each place the cheapest precision whose error alone is within the tolerance.
+    void choose_by_errors_alone() {
+        for (std::size_t place = 0; place < places(); ++place) {
             std::size_t level = measured_.precisions.size();
-            while (level > 0 && !(is_lowered_at(measured_, place, level) && alone(place, level).error <= tolerance_))
-                --level;
+            while (level > 0 && !is_within(measured_.errors[place][level - 1].alone)) --level;
             result_.levels.push_back(level);
         }
     }
@@ -53,18 +45,17 @@ class PolicySearch {
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
     /// that did not run below FP32 alone stays exact.
     std::vector<Levels> shown_within() const {
-        const std::size_t places = measured_.places.size();
         std::vector<Levels> shown;
         const auto add = [&](const Measured& run, Levels levels) {
-            if (!run.was_lowered || !(run.error <= tolerance_)) return;
-            for (std::size_t place = 0; place < places; ++place)
-                if (!is_lowered_at(measured_, place, levels[place])) levels[place] = 0;
+            if (!is_within(run)) return;
+            for (std::size_t place = 0; place < places(); ++place)
+                if (!measured_.is_lowered_at(place, levels[place])) levels[place] = 0;
             shown.push_back(std::move(levels));
         };
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-            add(measured_.all_lowered[at], Levels(places, at + 1));
-            for (std::size_t place = 0; place < places; ++place) {
-                Levels alone(places, 0), kept_exact(places, at + 1);
+            add(measured_.all_lowered[at], Levels(places(), at + 1));
+            for (std::size_t place = 0; place < places(); ++place) {
+                Levels alone(places(), 0), kept_exact(places(), at + 1);
                 alone[place] = at + 1;
                 kept_exact[place] = 0;
                 add(measured_.errors[place][at].alone, std::move(alone));
@@ -79,58 +70,35 @@ class PolicySearch {
     double saving_of(const Levels& levels) const {
         double saving = 0;
         for (std::size_t place = 0; place < levels.size(); ++place)
-            if (is_lowered_at(measured_, place, levels[place]))
+            if (measured_.is_lowered_at(place, levels[place]))
                 saving += measured_.places[place].work * static_cast<double>(levels[place]);
         return saving;
     }
 
+    bool has_lowered() const {
+        return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
+    }
+
     /// Runs a policy, and makes it the found one if its output is within the tolerance.
     bool take_if_within(const Levels& levels) {
-        const Measured measured = measure(levels);
-        if (!measured.was_lowered || !(measured.error <= tolerance_)) return false;
+        tried_.insert(levels);
+        const Measured measured = run_(levels);
+        const bool takes = is_within(measured);
+        if (takes || !result_.is_found) result_.measured = measured;
+        if (!takes) return false;
         result_.levels = levels;
-        result_.measured = measured;
         result_.is_found = true;
         return true;
     }
 
-    bool has_lowered() const {
-        for (std::size_t place = 0; place < result_.levels.size(); ++place)
-            if (is_lowered_at(measured_, place, result_.levels[place])) return true;
-        return false;
-    }
-
-    Measured measure(const Levels& levels) {
-        tried_.insert(levels);
-        result_.tried = tried_.size();
-        const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
-        return measurements_
-            .measure({{{policy_at(measured_, groups_, levels, settings_, nullptr, &texts_),
-                        requested_precision(settings_.precision)},
-                       fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place")),
-                       true}})
-            .front();
-    }
-
-    bool is_within() {
-        if (!has_lowered()) return true;
-        result_.measured = measure(result_.levels);
-        return result_.measured.error <= tolerance_;
-    }
-
-    /// Takes the lowered place with the largest error one step back. Returns false if no place is lowered.
-    bool step_back() {
-        std::size_t worst = measured_.places.size();
-        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
-            const std::size_t level = result_.levels[place];
-            if (!is_lowered_at(measured_, place, level)) continue;
-            if (worst == measured_.places.size() ||
-                alone(place, level).error > alone(worst, result_.levels[worst]).error)
+    /// Takes the lowered place with the largest error one step back.
+    void step_back() {
+        std::size_t worst = places();
+        for (std::size_t place = 0; place < places(); ++place)
+            if (result_.levels[place] > 0 && (worst == places() || alone(place).error > alone(worst).error))
                 worst = place;
-        }
-        if (worst == measured_.places.size()) return false;
         --result_.levels[worst];
-        return true;
+        if (!measured_.is_lowered_at(worst, result_.levels[worst])) result_.levels[worst] = 0;
     }
 
     /// Tries each place one step cheaper, and takes what is within the tolerance. Returns false if nothing was: then
@@ -138,62 +106,38 @@ class PolicySearch {
     bool has_cheaper() {
         bool has_changed = false;
         result_.refused = 0;
-        for (std::size_t place = 0; place < measured_.places.size(); ++place)
-            if (result_.levels[place] < measured_.precisions.size() &&
-                is_lowered_at(measured_, place, result_.levels[place] + 1) && try_cheaper(place))
+        for (std::size_t place = 0; place < places(); ++place) {
+            Levels levels = result_.levels;
+            if (++levels[place] > measured_.precisions.size() || !measured_.is_lowered_at(place, levels[place]))
+                continue;
+            if (take_if_within(levels))
                 has_changed = true;
+            else
+                ++result_.refused;
+        }
         return has_changed;
     }
 
-    bool try_cheaper(std::size_t place) {
-        Levels levels = result_.levels;
-        ++levels[place];
-        const Measured measured = measure(levels);
-        if (!(measured.error <= tolerance_)) {
-            ++result_.refused;
-            return false;
-        }
-        result_.levels = std::move(levels);
-        result_.measured = measured;
-        return true;
-    }
-
     const Sensitivity& measured_;
-    const Groups& groups_;
-    const LineTexts& texts_;
-    const PolicySettings& settings_;
     double tolerance_;
-    Measurements& measurements_;
+    const RunLevels& run_;
     CheapestPolicy result_;
     std::set<Levels> tried_;
 };
 
 }  // namespace
 
-std::string requested_precision(const std::string& precision) {
-    return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
+std::vector<AssignedGroups> Sensitivity::assigned(const Levels& levels) const {
+    std::vector<AssignedGroups> assigned{{{}, "highest"}};
+    for (const std::string& precision : precisions) assigned.push_back({{}, precision});
+    for (std::size_t place = 0; place < places.size(); ++place)
+        assigned[levels[place]].groups = union_of(assigned[levels[place]].groups, places[place].groups);
+    assigned.pop_back();  // the cheapest one is the policy's default
+    return assigned;
 }
 
-bool is_lowered_at(const Sensitivity& measured, std::size_t place, std::size_t level) {
-    return level > 0 && measured.errors[place][level - 1].alone.was_lowered;
-}
-
-std::string policy_at(const Sensitivity& measured, const Groups& groups, const Levels& levels,
-                      const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
-    std::vector<AssignedGroups> assigned;
-    for (std::size_t level = 0; level < measured.precisions.size(); ++level) {
-        Subset members;
-        for (std::size_t place = 0; place < measured.places.size(); ++place)
-            if (levels[place] == level) members = union_of(members, measured.places[place].groups);
-        if (!members.empty())
-            assigned.push_back({std::move(members), level == 0 ? "highest" : measured.precisions[level - 1]});
-    }
-    return policy_assigning(groups, assigned, settings, comment_on, texts);
-}
-
-CheapestPolicy find_cheapest_policy(const Sensitivity& measured, const Groups& groups, const LineTexts& texts,
-                                    const PolicySettings& settings, double tolerance, Measurements& measurements) {
-    return PolicySearch(measured, groups, texts, settings, tolerance, measurements).find();
+CheapestPolicy find_cheapest_policy(const Sensitivity& measured, double tolerance, const RunLevels& run) {
+    return PolicySearch(measured, tolerance, run).find();
 }
 
 }  // namespace fp32shim::cli

@@ -8,6 +8,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -74,8 +75,8 @@ Digits digits_of(const std::vector<Measured>& runs) {
     return digits;
 }
 
-std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
-                        const std::string& heading) {
+std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
+    const Measurements& measurements = result.measurements;
     Table table({{.title = "perturbed", .shrinks_to = 24},
                  {.title = "at"},
                  {.title = "digits", .is_number = true},
@@ -88,27 +89,39 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
         has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
                                         one.digits.failed < one.digits.runs && !one.digits.is_chance);
     }
-    std::string text = heading + "\n\n" + table.text() + '\n';
+    std::string text = fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each\n\n{}\n",
+                                   counted(measurements.reference().count(), "number"), result.source, result.metric,
+                                   all.front().digits.runs, table.text());
     if (has_lost_all)
         text +=
             "With everything perturbed, the output kept no digit: comparing single runs of this program shows "
             "nothing.\n";
-    return text + fmt::format("{}. {}\nThe intervals assume errors that are normal around the exact run.\n",
-                              counted(measurements.run_count(), "run"), noise_sentence(measurements));
+    return text +
+           fmt::format("{}. {}\nThe intervals assume errors that are normal around the exact run.\n",
+                       counted(measurements.trials().count() - measurements.trials().earlier_count(), "run"),
+                       noise_sentence(measurements)) +
+           untried_sentence(result.untried) + fresh_start_text(result.left_files);
 }
 
-Json digits_json(const std::vector<PlaceDigits>& all) {
-    Json json = Json::array();
+Json json_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
+    Json json = {{"schema", 1},
+                 {"command", result.options.words},
+                 {"metric", result.metric},
+                 {"source", result.source},
+                 {"noise", number_or_null(result.measurements.noise())},
+                 {"chance", number_or_null(result.measurements.chance())},
+                 {"untried", result.untried},
+                 {"digits", Json::array()}};
     for (const PlaceDigits& one : all)
-        json.push_back({{"place", one.place == nullptr ? Json() : Json(one.place->text)},
-                        {"precision", one.precision},
-                        {"digits", number_or_null(one.digits.estimate)},
-                        {"lowest", number_or_null(one.digits.lowest)},
-                        {"highest", number_or_null(one.digits.highest)},
-                        {"runs", one.digits.runs},
-                        {"failed", one.digits.failed},
-                        {"by_chance", one.digits.by_chance},
-                        {"was_perturbed", one.digits.was_lowered}});
+        json["digits"].push_back({{"place", one.place == nullptr ? Json() : Json(one.place->text)},
+                                  {"precision", one.precision},
+                                  {"digits", number_or_null(one.digits.estimate)},
+                                  {"lowest", number_or_null(one.digits.lowest)},
+                                  {"highest", number_or_null(one.digits.highest)},
+                                  {"runs", one.digits.runs},
+                                  {"failed", one.digits.failed},
+                                  {"by_chance", one.digits.by_chance},
+                                  {"was_perturbed", one.digits.was_lowered}});
     return json;
 }
 

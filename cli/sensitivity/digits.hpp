@@ -8,6 +8,7 @@
 #include "cli/output/json_fwd.hpp"
 #include "cli/sensitivity/measurements.hpp"
 #include "cli/sensitivity/places.hpp"
+#include "cli/sensitivity/result.hpp"
 
 namespace fp32shim::cli {
 
@@ -33,8 +34,8 @@ struct PlaceDigits {
     Digits digits;
 };
 
-std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
-                        const std::string& heading);
-Json digits_json(const std::vector<PlaceDigits>& all);
+/// Returns the output of `--perturb`, a table for people or JSON (docs/cli/formats.md).
+std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
+Json json_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

@@ -2,61 +2,39 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-#include <numeric>
 #include <set>
-#include <tuple>
 
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::vector<Subset> divided(const Groups& groups, PlaceKind kind) {
-    Subset all(groups.all().size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    if (kind == PlaceKind::size) return groups.split(all, [](const Group& group) { return group.key; });
-    return groups.split(all, [kind](const Group& group) {
-        const GroupKey& key = group.key;
-        if (kind == PlaceKind::scope) return std::tuple<std::string, std::string, bool>(key.scope, {}, false);
-        return std::tuple<std::string, std::string, bool>(key.scope, key.location.text, key.location.is_call_site);
-    });
-}
-
-std::string text_of_place(const Groups& groups, const Subset& members, PlaceKind kind) {
+std::string text_of_place(const Groups& groups, const Subset& members, std::string_view by) {
     const Group& first = groups[members.front()];
-    if (kind == PlaceKind::scope) return first.key.scope.empty() ? "(outside of scopes)" : first.key.scope;
-    if (kind == PlaceKind::size)
-        return fmt::format("{} {} {}", first.location_text(), first.key.function, first.key.size_text());
+    if (by == "scope") return first.key.scope.empty() ? "(outside of scopes)" : first.key.scope;
+    if (by == "size") return first.full_text();
     std::set<std::string> texts;  // a call site in compiled code may have several lines, after an inlined call
     for (const std::size_t member : members) texts.insert(groups[member].location_text());
     return listed({texts.begin(), texts.end()}, 2);
 }
 
-Place place_of(const Groups& groups, Subset members, std::string text) {
-    Place place{std::move(text), std::move(members)};
-    for (const std::size_t member : place.groups) {
-        place.calls += groups[member].calls;
-        place.work += groups[member].work;
-    }
-    return place;
-}
-
 }  // namespace
 
-std::vector<Place> find_places(const Groups& groups, PlaceKind kind, std::size_t most) {
+std::vector<Place> find_places(const Groups& groups, std::string_view by, std::size_t most) {
+    const std::vector<Subset> parts = groups.split(groups.everything(), [by](const Group& group) {
+        if (by == "size") return group.key;
+        return GroupKey{group.key.scope, by == "where" ? group.key.location : GroupLocation(), {}};
+    });
     std::vector<Place> places;
-    Subset others;
-    const std::vector<Subset> parts = divided(groups, kind);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const bool has_own_place = parts.size() <= most || i + 1 < most;
-        if (has_own_place)
-            places.push_back(place_of(groups, parts[i], text_of_place(groups, parts[i], kind)));
-        else
-            others = union_of(others, parts[i]);
+        const bool is_one_of_others = parts.size() > most && i + 1 >= most;
+        if (!is_one_of_others || i + 1 == most) places.push_back({text_of_place(groups, parts[i], by), {}});
+        Place& place = places.back();
+        if (is_one_of_others) place.text = fmt::format("({} other places)", parts.size() - most + 1);
+        place.groups = union_of(place.groups, parts[i]);
+        for (const std::size_t member : parts[i]) place.calls += groups[member].calls;
+        place.work += groups.work_of(parts[i]);
     }
-    if (!others.empty())
-        places.push_back(place_of(groups, others, fmt::format("({} other places)", parts.size() - most + 1)));
     return places;
 }
 

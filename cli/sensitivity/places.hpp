@@ -4,18 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/product_groups/groups.hpp"
 
 namespace fp32shim::cli {
-
-/// What tells two places apart.
-enum class PlaceKind : std::uint8_t {
-    where,  ///< scope and line of the program
-    scope,  ///< scope only
-    size    ///< scope, line, function and sizes
-};
 
 /// Products that are lowered together.
 struct Place {
@@ -26,7 +20,8 @@ struct Place {
     bool is_untried = false;  ///< of the exact runs, only the first made all calls of some of its groups
 };
 
-/// Divides all groups into places, the one with the most work first. Of more than `most`, the last ones become one.
-std::vector<Place> find_places(const Groups& groups, PlaceKind kind, std::size_t most);
+/// Divides all groups into places, sorted as Groups::split() does. `by` tells what tells two of them apart: `where`,
+/// the scope and line of the program; `scope`; or `size`, all of it. Of more than `most`, the last ones become one.
+std::vector<Place> find_places(const Groups& groups, std::string_view by, std::size_t most);
 
 }  // namespace fp32shim::cli

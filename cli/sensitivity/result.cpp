@@ -4,29 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "cli/output/json.hpp"
-#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-constexpr const char* alone_mark = "x";
-constexpr const char* exact_mark = "o";
-
 double all_work(const SensitivityResult& result) {
     return std::accumulate(result.measured.places.begin(), result.measured.places.end(), 0.0,
                            [](double sum, const Place& place) { return sum + place.work; });
-}
-
-std::string work_text(double work, double all) {
-    if (all == 0) return "?";
-    constexpr double whole = 1e6;
-    return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
 }
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
@@ -37,82 +26,33 @@ std::string error_text(const Measured& measured) {
     return measured.is_chance ? "chance" : fmt::format("{:.1e}", measured.error);
 }
 
-/// Places errors on a logarithmic axis, in a column of the table.
-class Axis {
-  public:
-    explicit Axis(const SensitivityResult& result) {
-        for (const auto& of_place : result.measured.errors)
-            for (const PlaceErrors& errors : of_place)
-                for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(*measured);
-        if (first_ <= last_) first_ = std::min(first_, last_ - 3);  // so that the title has room
-    }
-
-    std::string title() const {
-        if (last_ < first_) return {};
-        const std::string from = fmt::format("1e{}", first_), to = fmt::format("1e{}", last_ + 1);
-        return fmt::format("{:<{}}{}", from, width() - std::min(width(), to.size()), to);
-    }
-
-    std::string row(const PlaceErrors& errors) const {
-        if (is_all_chance(errors)) return "not told apart from chance";
-        if (last_ < first_) return {};
-        std::string row(width(), '.');
-        mark(errors.kept_exact, exact_mark[0], row);
-        mark(errors.alone, alone_mark[0], row);
-        return row;
-    }
-
-  private:
-    static constexpr int columns_of_decade = 3;
-
-    /// Returns true if chance explains the errors of a row.
-    static bool is_all_chance(const PlaceErrors& errors) {
-        if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
-        return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
-    }
-
-    void add(const Measured& measured) {
-        const double error = measured.error;
-        if (!std::isfinite(error) || !measured.is_told_apart()) return;
-        const int decade = static_cast<int>(std::floor(std::log10(error)));
-        first_ = std::min(first_, decade);
-        last_ = std::max(last_, decade);
-    }
-
-    std::size_t width() const { return static_cast<std::size_t>((last_ - first_ + 1) * columns_of_decade); }
-
-    void mark(const Measured& measured, char sign, std::string& row) const {
-        const double error = measured.error;
-        if (!measured.is_told_apart() || measured.problem == not_tried) return;
-        const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
-        char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
-        column = column == '.' ? sign : '*';
-    }
-
-    int first_ = std::numeric_limits<int>::max(), last_ = std::numeric_limits<int>::min();
-};
+/// Returns true if chance explains the errors of a row.
+bool is_all_chance(const PlaceErrors& errors) {
+    if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
+    return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
+}
 
 Table table_of(const SensitivityResult& result) {
     const Sensitivity& measured = result.measured;
-    const Axis axis(result);
     Table table({{.title = "place", .shrinks_to = 24},
                  {.title = "calls", .is_number = true},
                  {.title = "work", .is_number = true},
                  {.title = "at"},
-                 {.title = fmt::format("alone ({})", alone_mark), .is_number = true},
-                 {.title = fmt::format("all but it ({})", exact_mark), .is_number = true},
-                 {.title = axis.title(), .rank = Table::one_line_rank}});
+                 {.title = "alone", .is_number = true},
+                 {.title = "all but it", .is_number = true},
+                 {.title = ""}});
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
-        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_text(work, work) : "", measured.precisions[at],
-                   error_text(measured.all_lowered[at]), "", ""});
+        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "",
+                   measured.precisions[at], error_text(measured.all_lowered[at]), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
-                       at == 0 ? work_text(place.work, work) : "", measured.precisions[at], error_text(errors.alone),
-                       error_text(errors.kept_exact), axis.row(errors)});
+                       at == 0 ? work_share_text(place.work, work) : "", measured.precisions[at],
+                       error_text(errors.alone), error_text(errors.kept_exact),
+                       is_all_chance(errors) ? "not told apart from chance" : ""});
         }
     return table;
 }
@@ -193,7 +133,7 @@ std::string lowered_work(const SensitivityResult& result) {
     for (const Place& place : result.measured.places)
         for (const std::size_t group : place.groups)
             if (was_lowered_in(result.policy->measured, result.groups[group])) lowered += result.groups[group].work;
-    return work_text(lowered, all_work(result));
+    return work_share_text(lowered, all_work(result));
 }
 
 /// Returns sentences about a floor, and about places that did not run as the runs with everything lowered asked.
@@ -242,19 +182,20 @@ std::string policy_sentence(const SensitivityResult& result) {
                     policy.measured.error) +
         moved_text(policy.measured);
     if (policy.refused > 0)
-        text +=
-            fmt::format("With {} a step cheaper, the output was beyond it. Cheaper policies may exist.\n",
-                        policy.refused == 1 ? "one more place" : fmt::format("any one of {} places", policy.refused));
+        text += fmt::format(
+            "Lowering {} moved the output beyond the tolerance. Cheaper policies may exist.\n",
+            policy.refused == 1 ? "one more place" : fmt::format("any one of {} places further", policy.refused));
     return text;
 }
 
 std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
-    const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
+    const std::uint64_t earlier = runs.trials().earlier_count();
+    const std::string known = earlier == 0 ? "" : fmt::format(", after {} earlier", earlier);
     return fmt::format(
         "{}{}. {}\n{}Errors of places that are lowered together need not be the sum of theirs, and other inputs may "
         "differ.\n{}{}{}",
-        counted(runs.run_count(), "run"), known, noise_sentence(runs), result.dependence,
+        counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs), result.dependence,
         untried_sentence(result.untried), not_lowered_text(result), fresh_start_text(result.left_files));
 }
 
@@ -274,13 +215,8 @@ std::string given_policy_text(const SensitivityResult& result) {
 }
 
 Json to_json(const Measured& measured) {
-    Json json = {{"error", number_or_null(measured.error)},
-                 {"problem", text_or_null(measured.problem)},
-                 {"was_lowered", measured.was_lowered},
-                 {"is_chance", measured.is_chance},
-                 {"changed", measured.changed},
-                 {"most_changed", Json::array()}};
-    for (const ChangedRow& row : measured.most) json["most_changed"].push_back(to_json(row));
+    Json json = to_json(static_cast<const Distance&>(measured));
+    json["was_lowered"] = measured.was_lowered;
     return json;
 }
 
@@ -297,7 +233,7 @@ Json json_of_place(const SensitivityResult& result, std::size_t place) {
                  {"untried", one.is_untried}};
     const bool has_policy = result.policy && result.policy->is_found;
     const std::size_t level = has_policy ? result.policy->levels[place] : 0;
-    const bool can_be_lowered = level == 0 || is_lowered_at(result.measured, place, level);
+    const bool can_be_lowered = level == 0 || result.measured.is_lowered_at(place, level);
     json["chosen"] = has_policy && can_be_lowered ? Json(precision_at(result, level)) : Json();
     json["runs"] = Json::array();
     for (std::size_t at = 0; at < result.measured.precisions.size(); ++at) {
@@ -314,7 +250,7 @@ Json json_of_policy(const SensitivityResult& result) {
     const CheapestPolicy& policy = *result.policy;
     return {{"found", policy.is_found},        {"tolerance", result.tolerance},
             {"tried", policy.tried},           {"refused", policy.refused},
-            {"run", to_json(policy.measured)}, {"path", text_or_null(result.policy_path)}};
+            {"run", to_json(policy.measured)}, {"path", text_or_null(result.found.path)}};
 }
 
 }  // namespace
@@ -333,31 +269,29 @@ std::string untried_sentence(const std::vector<std::string>& untried) {
 }
 
 std::string text_of(const SensitivityResult& result) {
-    std::string text = fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
-                                   counted(result.measurements.number_count(), "number") + " in " + result.source);
+    std::string text =
+        fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
+                    counted(result.measurements.reference().count(), "number") + " in " + result.source);
     if (!result.measured_policy.empty())
         return text + changes_text(result) + given_policy_text(result) + hidden_text(result);
     text += table_of(result).text() + '\n' + changes_text(result) + policy_sentence(result) + hidden_text(result) +
             evidence_of(result);
-    if (!result.policy_path.empty())
-        text += fmt::format("Policy: {}\n", printable(result.policy_path));
-    else if (!result.policy)
-        text += "With --tolerance NUMBER, a policy is found and tried.\n";
-    return text;
+    if (!result.policy) text += "With --tolerance NUMBER, a policy is found and tried.\n";
+    return text + result.found.text(result.options, result.settings);
 }
 
 Json to_json(const SensitivityResult& result) {
     Json json = {{"schema", 1},
-                 {"command", result.command},
+                 {"command", result.options.words},
                  {"metric", result.metric},
                  {"source", result.source},
                  {"measured_policy", text_or_null(result.measured_policy)},
-                 {"numbers", result.measurements.number_count()},
+                 {"numbers", result.measurements.reference().count()},
                  {"noise", number_or_null(result.measurements.noise())},
                  {"chance", number_or_null(result.measurements.chance())},
                  {"untried", result.untried},
-                 {"runs", result.measurements.run_count()},
-                 {"earlier_runs", result.measurements.used_count()}};
+                 {"runs", result.measurements.trials().count() - result.measurements.trials().earlier_count()},
+                 {"earlier_runs", result.measurements.trials().earlier_count()}};
     json["clock_left_out"] = result.measurements.reference().has_clock();
     json["not_counted"] = Json::array();
     for (const ChangedRow& row : result.measurements.reference().left_out())
@@ -375,22 +309,23 @@ Json to_json(const SensitivityResult& result) {
     return json;
 }
 
-std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings) {
-    const auto comment_on = [&](const Subset& set) {
-        const Group& group = result.groups[set.front()];
-        const std::string text = result.texts.of(group);
-        return std::vector<std::string>{group.location_text() + (text.empty() ? "" : ": " + text)};
-    };
-    std::string head =
-        fmt::format("# Found by fp32shim sensitivity {} for: {}\n", FP32SHIM_VERSION, shell_words(result.command));
-    const std::string sentence = policy_sentence(result);
-    for (std::size_t begin = 0; begin < sentence.size();) {
-        const std::size_t end = sentence.find('\n', begin);
-        head += "# " + sentence.substr(begin, end - begin) + '\n';
-        begin = end + 1;
+std::string policy_evidence(const SensitivityResult& result) {
+    std::string comment;
+    const std::string sentences = policy_sentence(result);
+    for (std::size_t begin = 0; begin < sentences.size();) {
+        const std::size_t end = sentences.find('\n', begin) + 1;
+        comment += "# " + sentences.substr(begin, end - begin);
+        begin = end;
     }
-    return head + '\n' +
-           policy_at(result.measured, result.groups, result.policy->levels, settings, comment_on, &result.texts);
+    return comment;
+}
+
+std::string policy_text_of(const SensitivityResult& result) {
+    const auto comment_on = [&](const Subset& set) {
+        return std::vector<std::string>{comment_on_line(result.groups[set.front()], result.texts)};
+    };
+    return policy_assigning(result.groups, result.measured.assigned(result.policy->levels), result.settings,
+                            comment_on, &result.texts);
 }
 
 }  // namespace fp32shim::cli

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
-#include "cli/product_groups/line_texts.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
+#include "cli/trials/question.hpp"
 
 namespace fp32shim::cli {
 
@@ -16,12 +17,13 @@ struct SensitivityResult {
     const LineTexts& texts;
     const Measurements& measurements;
     const Sensitivity& measured;
-    std::vector<std::string> command;
+    const QuestionOptions& options;
     std::string metric, source;     ///< of the output's numbers
     double tolerance = -1;          ///< -1: none was given
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
     std::optional<CheapestPolicy> policy{};
-    std::string policy_path{};
+    FoundPolicy found{};                    ///< file of the policy
+    PolicySettings settings{};              ///< of that policy
     std::vector<std::string> untried{};     ///< places of which, of the exact runs, only the first made all calls
     std::string dependence{};               ///< sentence on whether the output depends on products; empty: it does
     std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs
@@ -37,7 +39,9 @@ std::string untried_sentence(const std::vector<std::string>& untried);
 std::string text_of(const SensitivityResult& result);
 /// Returns JSON (docs/cli/formats.md).
 Json to_json(const SensitivityResult& result);
-/// Returns the text of the policy file, with the evidence in comments.
-std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings);
+/// Returns a comment on the policy as a whole.
+std::string policy_evidence(const SensitivityResult& result);
+/// Returns the text of the policy file, with comments on its rules.
+std::string policy_text_of(const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

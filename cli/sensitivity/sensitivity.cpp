@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,15 +14,13 @@
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/run/child.hpp"
-#include "cli/run/process_environment.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
 #include "cli/sensitivity/digits.hpp"
 #include "cli/sensitivity/measurements.hpp"
 #include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
 #include "cli/trials/assumptions.hpp"
-#include "cli/trials/command.hpp"
+#include "cli/trials/question.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
@@ -31,17 +28,11 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr const char* our_name = "sensitivity";
-
-struct SensitivityOptions {
+struct SensitivityOptions : QuestionOptions {
     std::vector<std::string> precisions{};
-    std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "number",
-                             by = "where";
-    bool is_json = false;
-    std::int64_t jobs = 1, most = 20, perturb = 0;
-    std::int64_t repeat = 0;         ///< 0: as many as the differences between them ask for
-    double tolerance = -1;           ///< -1: none was given
-    std::vector<std::string> words;  ///< the command to run
+    std::string policy{}, metric = "number", by = "where";
+    std::int64_t most = 20, perturb = 0;
+    double tolerance = -1;  ///< -1: none was given
 };
 
 /// Returns the words of all precisions that ask for another format than FP32.
@@ -51,11 +42,6 @@ std::vector<std::string_view> lower_precisions() {
         if (const auto format = policy::format_of(precision); format && *format != policy::Applied::fp32)
             words.push_back(word);
     return words;
-}
-
-int fail(const End& end) {
-    say(our_name, end.message);
-    return end.exit_code;
 }
 
 /// Returns the first error of a policy file; empty if there is none.
@@ -79,8 +65,6 @@ std::string precision_of_parts(const std::vector<std::string>& precisions) {
 }
 
 std::string problem_in_options(const SensitivityOptions& options) {
-    if (!options.compare.empty() && options.jobs > 1)
-        return "--jobs and --compare cannot be combined, because all runs write the same file";
     if (!options.policy.empty() && !options.policy_out.empty())
         return "--policy measures a policy, and --policy-out writes one; give only one of them";
     if (options.perturb > 0 && (!options.policy.empty() || options.tolerance >= 0))
@@ -92,46 +76,20 @@ std::string problem_in_options(const SensitivityOptions& options) {
             word);
     if (!options.policy_out.empty() && options.tolerance < 0)
         return "--policy-out needs --tolerance NUMBER, the largest output error that is accepted";
-    if (std::string problem = problem_with_new_file("--policy-out", options.policy_out); !problem.empty())
-        return problem;
-    if (const std::string problem = problem_with_policy(options.policy); !problem.empty()) return problem;
-    return problem_with_settings(our_name);
-}
-
-/// Returns all facts on which the results of runs depend.
-Json identity_of(const SensitivityOptions& options) {
-    return {{"sensitivity", 5},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
-            {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
-            {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance},
-            {"repeat", options.repeat}};
-}
-
-MeasuringSettings measuring_settings(const SensitivityOptions& options, const std::string& program) {
-    MeasuringSettings settings;
-    settings.compared_file = options.compare;
-    settings.metric = options.metric == "norm"   ? OutputMetric::norm
-                      : options.metric == "max"  ? OutputMetric::max
-                      : options.metric == "each" ? OutputMetric::each
-                                                 : OutputMetric::number;
-    settings.tolerance = options.tolerance;
-    settings.may_preview = is_cpu_mode_open(options.cpu);
-    settings.jobs = static_cast<std::uint64_t>(options.jobs);
-    settings.state_path = options.state;
-    settings.input_files = options.words;
-    settings.input_files.push_back(program);
-    return settings;
+    return problem_with_policy(options.policy);
 }
 
 /// One call of `sensitivity`.
 class Examination {
   public:
-    Examination(const SensitivityOptions& options, Measurements& measurements, const WorkingFolder& folder)
-        : options_(options), measurements_(measurements), folder_(folder) {
+    Examination(const SensitivityOptions& options, Trials& trials)
+        : options_(options), trials_(trials), measurements_(trials) {
+        rank_by_audits(options, TriedTypes::float32, groups_);
         measured_.precisions = options.precisions;
         if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }
 
-    /// Makes all runs. Throws MeasuringFailed at a premature end.
+    /// Makes all runs. Throws End at a premature end.
     void run() {
         run_exact();
         if (options_.perturb > 0)
@@ -144,22 +102,24 @@ class Examination {
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
     int conclude() {
-        if (options_.perturb > 0) return print_digits();
         const LineTexts texts(groups_, now_ns());
-        SensitivityResult result{groups_, texts, measurements_, measured_, options_.words, options_.metric, source()};
+        SensitivityResult result{groups_, texts, measurements_, measured_, options_, options_.metric, source()};
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
         result.untried = untried_;
         result.dependence = dependence_;
         result.left_files = folder_.changed(options_.state);
-        if (options_.tolerance >= 0 && options_.policy.empty())
-            if (const auto end = find_policy(texts, result)) return fail(*end);
+        if (options_.perturb > 0) {
+            print(options_.is_json ? json_text(json_of_digits(digits_, result)) : text_of_digits(digits_, result));
+            return exit_code::ok;
+        }
+        const bool judges_policy = !options_.policy.empty() && options_.tolerance >= 0;
+        if (options_.tolerance >= 0 && !judges_policy) find_policy(texts, result);
         print(options_.is_json ? json_text(to_json(result)) : text_of(result));
-        measurements_.remove_state();
-        if (!options_.policy.empty() && options_.tolerance >= 0 && !untried_.empty()) return exit_code::inconclusive;
-        if (!options_.policy.empty() && options_.tolerance >= 0)
+        if (judges_policy && untried_.empty())
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
-        return result.policy && !result.policy->is_found ? exit_code::inconclusive : exit_code::ok;
+        const bool is_answered = !judges_policy && (!result.policy || result.policy->is_found);
+        return is_answered ? exit_code::ok : exit_code::inconclusive;
     }
 
   private:
@@ -170,8 +130,8 @@ class Examination {
         const RecordedProducts& products =
             measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
         for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
-        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
-        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
+        if (groups_.all().empty()) throw no_product_seen(products, TriedTypes::float32);
+        measured_.places = find_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
         if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
             measurements_.run_exact(exact, measured_.places.size());
         measurements_.expect_rows(rows());
@@ -186,27 +146,31 @@ class Examination {
     /// Makes runs in which as much as possible is lowered. If only such numbers change that do not count, because
     /// exact runs do not repeat them, they count all the same.
     std::vector<Measured> measure_everything(const std::vector<Experiment>& experiments) {
-        std::vector<Measured> results = measurements_.measure(experiments);
+        std::vector<Measured> results = measure(experiments);
         const bool has_changed = std::ranges::any_of(results, [](const Measured& run) { return run.error != 0; });
         const bool was_lowered = std::ranges::any_of(results, &Measured::was_lowered);
         if (has_changed || !was_lowered || measurements_.reference().left_out().empty()) return results;
         measurements_.count_all_numbers();
         check_chance();
-        return measurements_.measure(experiments);
+        return measure(experiments);
     }
 
-    RunRequest exact_request() const { return {only({}, measured_.precisions.front()), "highest"}; }
+    std::vector<Measured> measure(const std::vector<Experiment>& experiments) {
+        return measurements_.measure(experiments, static_cast<std::uint64_t>(options_.jobs));
+    }
 
-    MeasuringFailed beyond_tolerance() const {
+    RunRequest exact_request() const { return only({}, measured_.precisions.front()); }
+
+    End beyond_tolerance() const {
         std::string why = ", and two of them are too few to tell an error from chance";
         if (std::isfinite(measurements_.chance()))
             why = fmt::format(", and an error up to {:.2g} is not told apart from chance", measurements_.chance());
         else if (!std::isfinite(measurements_.noise()))
             why.clear();
-        return {{fmt::format("equal exact runs differ by up to {:.2g}{}, so nothing can be said about a tolerance of "
-                             "{:.2g}",
-                             measurements_.noise(), why, options_.tolerance),
-                 exit_code::inconclusive}};
+        return {fmt::format("equal exact runs differ by up to {:.2g}{}, so nothing can be said about a tolerance of "
+                            "{:.2g}",
+                            measurements_.noise(), why, options_.tolerance),
+                exit_code::inconclusive};
     }
 
     /// Returns the number of errors to be measured.
@@ -226,12 +190,11 @@ class Examination {
     }
 
     void run_given_policy() {
-        const Experiment experiment{given_policy(), "under the policy", true};
-        measured_.all_lowered = measure_everything({experiment});
+        measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
         measurements_.check_independence(exact_request());
         const Measured& measured = measured_.all_lowered.front();
         if (measured.is_told_apart())
-            measurements_.confirm(experiment, measured);
+            measurements_.confirm(measured);
         else
             check_dependence();
     }
@@ -239,11 +202,10 @@ class Examination {
     /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if it cannot be
     /// had.
     std::optional<Measured> run_coarsest(const Subset& groups) {
-        if (groups.empty() || !measurements_.is_on_cpu()) return std::nullopt;
+        if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{
-            {only(groups, coarsest), "highest"}, "those that moved nothing, asked for " + coarsest, true};
-        Measured run = measurements_.measure({experiment}).front();
+        const Experiment experiment{only(groups, coarsest), "those that moved nothing, asked for " + coarsest};
+        Measured run = measure({experiment}).front();
         const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
         return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;
     }
@@ -283,7 +245,7 @@ class Examination {
         if (run.is_told_apart()) {
             try {  // a number may grow from run to run
                 if (measurements_.noise() > 0) measurements_.check_independence(exact_request(), "after all others");
-            } catch (const MeasuringFailed&) {
+            } catch (const End&) {
                 dependence_ =
                     "Nothing shows that the output depends on the lowered products: it differs between exact runs.\n";
                 return;
@@ -294,28 +256,27 @@ class Examination {
             return;
         }
         if (options_.tolerance >= 0)
-            throw MeasuringFailed{{independence_text(is_equal && run.error == 0), exit_code::inconclusive}};
+            throw End{independence_text(is_equal && run.error == 0), exit_code::inconclusive};
         dependence_ = fmt::format("Not certain: {}.\n", independence_text(is_equal && run.error == 0));
     }
 
     RunRequest given_policy() const {
         RunRequest request{read_regular_file(options_.policy).text, ""};
         const bool has_mode = policy::read_policy_file(options_.policy).policy.cpu_mode != policy::CpuMode::off;
-        if (measurements_.previews() && !has_mode) request.cpu = preview_mode;
+        if (trials_.previews() && !has_mode) request.cpu = preview_mode;
         return request;
     }
 
     void run_perturbed() {
         for (const std::string& precision : measured_.precisions) {
             const std::vector<Experiment> everything = perturbed(nullptr, precision);
-            if (!measurements_.measure({everything.front()}).front().was_lowered)
-                throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, precision)};
+            if (!measure({everything.front()}).front().was_lowered)
+                throw nothing_lowered(trials_.last().products, precision);
             digits_.push_back({nullptr, precision, digits_of(measure_everything(everything))});
             measurements_.check_independence(exact_request());
             for (const Place& place : measured_.places)
                 if (!place.is_untried)
-                    digits_.push_back(
-                        {&place, precision, digits_of(measurements_.measure(perturbed(&place, precision)))});
+                    digits_.push_back({&place, precision, digits_of(measure(perturbed(&place, precision)))});
         }
     }
 
@@ -327,76 +288,52 @@ class Examination {
             seeded.seed = static_cast<std::uint64_t>(i);
             const std::string text = fmt::format(
                 "{} at {}, seed {}", place == nullptr ? "everything" : "only " + place->text, precision, i);
-            if (place == nullptr)
-                experiments.push_back(
-                    {{policy_lowering_all_but(groups_, {}, seeded, nullptr, nullptr), requested_precision(precision)},
-                     text});
-            else
-                experiments.push_back({{policy_lowering_only(groups_, place->groups, seeded), "highest"}, text});
+            experiments.push_back({place == nullptr ? request_lowering_all_but(groups_, {}, seeded)
+                                                    : request_lowering_only(groups_, place->groups, seeded),
+                                   text});
         }
         return experiments;
     }
 
-    int print_digits() {
-        const std::string heading =
-            fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each",
-                        counted(measurements_.number_count(), "number"), source(), options_.metric, options_.perturb);
-        if (options_.is_json)
-            print(json_text({{"schema", 1},
-                             {"command", options_.words},
-                             {"metric", options_.metric},
-                             {"source", source()},
-                             {"noise", number_or_null(measurements_.noise())},
-                             {"chance", number_or_null(measurements_.chance())},
-                             {"untried", untried_},
-                             {"digits", digits_json(digits_)}}));
-        else
-            print(digits_text(digits_, measurements_, heading) + untried_sentence(untried_) +
-                  fresh_start_text(folder_.changed(options_.state)));
-        measurements_.remove_state();
-        return exit_code::ok;
-    }
-
     void run_places() {
         std::vector<Experiment> experiments;
-        for (const std::string& precision : measured_.precisions) experiments.push_back(everything_at(precision));
+        for (const std::string& precision : measured_.precisions)
+            experiments.push_back({all_but({}, precision), "everything at " + precision});
         measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
-            throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
+            throw nothing_lowered(trials_.last().products, measured_.precisions.back());
         measurements_.check_independence(exact_request());
         measure_places();
     }
 
-    PlaceKind kind() const {
-        return options_.by == "scope" ? PlaceKind::scope : options_.by == "size" ? PlaceKind::size : PlaceKind::where;
-    }
-
     PolicySettings settings(const std::string& precision) const {
-        return {precision, measurements_.previews() ? std::string(preview_mode) : options_.cpu, our_name};
+        return {precision, trials_.previews() ? std::string(preview_mode) : options_.cpu, options_.name};
     }
 
-    std::string only(const Subset& lowered, const std::string& precision) const {
-        return policy_lowering_only(groups_, lowered, settings(precision));
+    RunRequest only(const Subset& lowered, const std::string& precision) const {
+        return request_lowering_only(groups_, lowered, settings(precision));
     }
 
     RunRequest all_but(const Subset& exact, const std::string& precision) const {
-        return {policy_lowering_all_but(groups_, exact, settings(precision), nullptr, nullptr),
-                requested_precision(precision)};
+        return request_lowering_all_but(groups_, exact, settings(precision));
     }
 
     void measure_places() {
         std::vector<Experiment> experiments;
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
-                if (!place.is_untried) experiments.push_back(alone(place, precision));
-                experiments.push_back(all_but_place(place, precision));
+                if (!place.is_untried)
+                    experiments.push_back(
+                        {only(place.groups, precision), fmt::format("only {} at {}", place.text, precision)});
+                experiments.push_back(
+                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
             }
-        const std::vector<Measured> results = measurements_.measure(experiments);
+        const std::vector<Measured> results = measure(experiments);
         auto next = results.begin();
         for (const Place& place : measured_.places) {
             measured_.errors.emplace_back();
             for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-                PlaceErrors errors{{std::numeric_limits<double>::infinity(), not_tried}, {}};
+                PlaceErrors errors{{{std::numeric_limits<double>::infinity(), not_tried}}, {}};
                 if (!place.is_untried) errors.alone = *next++;
                 errors.kept_exact = *next++;
                 measured_.errors.back().push_back(errors);
@@ -413,8 +350,7 @@ class Examination {
     /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
     bool has_moved() const {
         const auto is_told_apart = [](const PlaceErrors& errors) {
-            return (errors.alone.is_told_apart() && errors.alone.problem != not_tried) ||
-                   errors.kept_exact.is_told_apart();
+            return errors.alone.is_told_apart() || errors.kept_exact.is_told_apart();
         };
         return std::ranges::any_of(measured_.all_lowered, &Measured::is_told_apart) ||
                std::ranges::any_of(measured_.errors, [&](const auto& of_place) {
@@ -422,47 +358,23 @@ class Examination {
                });
     }
 
-    Experiment everything_at(const std::string& precision) const {
-        return {all_but({}, precision), "everything at " + precision, true};
-    }
-
-    Experiment all_but_place(const Place& place, const std::string& precision) const {
-        // A policy may be the same request, and its formats are wanted.
-        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision), true};
-    }
-
-    Experiment alone(const Place& place, const std::string& precision) const {
-        return {{only(place.groups, precision), "highest"}, fmt::format("only {} at {}", place.text, precision)};
-    }
-
     /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
     /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
     /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
     void confirm_largest() {
-        struct Candidate {
-            Experiment experiment;
-            Measured measured;
-            int times = 3;
-        };
-        std::vector<Candidate> alone_moved, others_moved;
+        std::vector<std::pair<const Measured*, int>> alone_moved, others_moved;  // with the number of times
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-            const std::string& precision = measured_.precisions[at];
             const Measured& everything = measured_.all_lowered[at];
-            if (everything.is_told_apart()) others_moved.push_back({everything_at(precision), everything});
-            for (std::size_t place = 0; place < measured_.places.size(); ++place) {
-                const PlaceErrors& errors = measured_.errors[place][at];
-                const Place& one = measured_.places[place];
-                if (errors.alone.is_told_apart() && errors.alone.problem != not_tried)
-                    alone_moved.push_back({alone(one, precision), errors.alone, everything.is_told_apart() ? 1 : 3});
-                if (errors.kept_exact.is_told_apart())
-                    others_moved.push_back({all_but_place(one, precision), errors.kept_exact});
+            if (everything.is_told_apart()) others_moved.emplace_back(&everything, 3);
+            for (const std::vector<PlaceErrors>& of_place : measured_.errors) {
+                const auto& [alone, kept_exact] = of_place[at];
+                if (alone.is_told_apart()) alone_moved.emplace_back(&alone, everything.is_told_apart() ? 1 : 3);
+                if (kept_exact.is_told_apart()) others_moved.emplace_back(&kept_exact, 3);
             }
         }
-        std::vector<Candidate>& moved = alone_moved.empty() ? others_moved : alone_moved;
-        const auto largest =
-            std::ranges::max_element(moved, {}, [](const Candidate& candidate) { return candidate.measured.error; });
-        if (largest == moved.end()) return;
-        for (int i = 0; i < largest->times; ++i) measurements_.confirm(largest->experiment, largest->measured);
+        const auto& moved = alone_moved.empty() ? others_moved : alone_moved;
+        const auto largest = std::ranges::max_element(moved, {}, [](const auto& run) { return run.first->error; });
+        for (int i = 0; largest != moved.end() && i < largest->second; ++i) measurements_.confirm(*largest->first);
     }
 
     /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time, or
@@ -472,78 +384,64 @@ class Examination {
             measurements_.check_independence(exact_request(), "after all others");
     }
 
-    /// Finds a policy and writes it. Returns an end if it cannot be written.
-    std::optional<End> find_policy(const LineTexts& texts, SensitivityResult& result) {
+    /// Finds a policy and writes it. Throws End if it cannot be written.
+    void find_policy(const LineTexts& texts, SensitivityResult& result) {
         const PolicySettings cheapest = settings(measured_.precisions.back());
-        result.policy = find_cheapest_policy(measured_, groups_, texts, cheapest, options_.tolerance, measurements_);
-        if (!result.policy->is_found) return std::nullopt;
-        const NewFile file =
-            write_new_file(options_.policy_out, "sensitivity-policy", ".toml", policy_text_of(result, cheapest));
-        result.policy_path = file.path;
-        if (file.error == 0) return std::nullopt;
-        return End{fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
-                               policy::quoted_path(file.path), std::strerror(file.error),
-                               policy::quoted_path(options_.state)),
-                   exit_code::usage};
+        result.settings = cheapest;
+        result.policy = find_cheapest_policy(measured_, options_.tolerance, [&](const Levels& levels) {
+            const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
+            const std::string policy =
+                policy_assigning(groups_, measured_.assigned(levels), cheapest, nullptr, &texts);
+            return measure({{{policy, requested_precision(cheapest.precision)},
+                             fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}})
+                .front();
+        });
+        if (result.policy->is_found) result.found.write(options_, policy_evidence(result), policy_text_of(result));
     }
 
     std::string source() const { return options_.compare.empty() ? "stdout" : policy::quoted_path(options_.compare); }
 
     const SensitivityOptions& options_;
-    Measurements& measurements_;
+    Trials& trials_;
+    Measurements measurements_;
+    const WorkingFolder folder_;
     Groups groups_;
     std::vector<std::string> untried_;  ///< places of which, of the exact runs, only the first made all calls
     Sensitivity measured_;
     std::vector<PlaceDigits> digits_;  ///< with --perturb
     std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
-    const WorkingFolder& folder_;
 };
 
 int examine(const SensitivityOptions& options) {
-    if (const std::string problem = problem_in_options(options); !problem.empty())
-        return fail({problem, exit_code::usage});
-    const TrialProgram program = find_trial_program(our_name, options.words, options.runner);
-    if (program.end) return fail(*program.end);
-    int signal = 0;
-    try {
-        say_unread_input(our_name);
-        const WorkingFolder folder;
-        RunSettings settings{options.words, list_entries(options.runner, " "), options.cpu};
-        settings.keeps_stdout = options.compare.empty();
-        Runs runs(std::move(settings));
-        if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
-        Measurements measurements(measuring_settings(options, program.path), runs, identity_of(options));
-        if (!measurements.problem().empty()) return fail({measurements.problem(), exit_code::usage});
-        if (measurements.known_count() > 0)
-            say(our_name,
-                fmt::format("{} has the results of {}, and those that are needed are not made again; remove the "
-                            "file to start again",
-                            policy::quoted_path(options.state), counted(measurements.known_count(), "run")));
-        Examination examination(options, measurements, folder);
-        try {
-            examination.run();
-            return examination.conclude();
-        } catch (const MeasuringFailed& failure) {
-            if (!failure.can_continue && measurements.known_count() == 0) measurements.remove_state();
-            return fail(failure.end);
-        }
-    } catch (const Interrupted& interrupted) {
-        signal = interrupted.signal;
+    if (const std::string problem = problem_in_options(options); !problem.empty()) {
+        say(options.name, problem);
+        return exit_code::usage;
     }
-    say(our_name, "interrupted; repeat the command to continue from " + policy::quoted_path(options.state));
-    end_by_signal(signal);
+    TrialSettings settings;
+    settings.compares_numbers = true;
+    settings.closeness.metric = options.metric == "norm"   ? OutputMetric::norm
+                                : options.metric == "max"  ? OutputMetric::max
+                                : options.metric == "each" ? OutputMetric::each
+                                                           : OutputMetric::number;
+    settings.closeness.tolerance = options.tolerance;
+    return ask(options, std::move(settings),
+               {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
+               [&options](Trials& trials) {
+                   Examination examination(options, trials);
+                   examination.run();
+                   return examination.conclude();
+               });
 }
 
 }  // namespace
 
 Action define_sensitivity(CLI::App& app) {
     auto options = std::make_shared<SensitivityOptions>();
+    options->name = "sensitivity";
     add_name(app, "--policy", options->policy, "FILE",
              "Measure the output error under this policy only, not that of single places");
     add_choices(app, "--precision", options->precisions, lower_precisions(),
                 "Precisions at which places are tried, the dearest first (default: high)");
-    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
-             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     add_name(app, "--compare", options->compare, "FILE",
              "File of numbers (text, .npy or .npz) that the command writes; without it, the numbers that it prints");
     add_choice(app, "--metric", options->metric, {"number", "norm", "max", "each"},
@@ -557,8 +455,6 @@ Action define_sensitivity(CLI::App& app) {
         app, "--perturb", options->perturb, 5,
         "Measure significant digits instead: this many runs with everything perturbed at random, and as many for "
         "each place");
-    add_name(app, "--policy-out", options->policy_out, "FILE",
-             "File for the policy; must be new (default: sensitivity-policy.toml, with a number if that exists)");
     add_choice(app, "--by", options->by, {"where", "scope", "size"},
                "What is a place: a line of the program, a scope, or a line at one size");
     add_count(app, "--most", options->most, 1, "Number of places; beyond it, those with the least work become one");
@@ -566,14 +462,7 @@ Action define_sensitivity(CLI::App& app) {
         app, "--repeat", options->repeat, 1,
         "Number of exact runs, whose differences tell errors from chance (default: 5; if they differ, as many as "
         "places)");
-    add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
-    add_name(app, "--state", options->state, "FILE",
-             "File of the results so far, from which an interrupted search continues; removed at the end (default: "
-             "sensitivity-state.jsonl)");
-    add_name(app, "--runner", options->runner, "WORDS",
-             "Words to put before each run's command line, such as 'srun -n1'");
-    add_table_or_json(app, options->is_json);
-    app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
+    add_question_options(app, *options);
     return [options] { return examine(*options); };
 }
 

@@ -1,6 +1,8 @@
-#include "cli/trials/arrays.hpp"
+#include "cli/trials/numbers.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,8 +11,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-
-#include "cli/trials/inflate.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -122,6 +122,51 @@ Numbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
     if (found->parts > 1) row.indices.push_back(found->parts);
     numbers.rows.push_back(std::move(row));
     return numbers;
+}
+
+/// Functions of zlib under their own names, from the library that programs use.
+struct Zlib {
+    decltype(&::inflateInit2_) inflateInit2_ = nullptr;
+    decltype(&::inflate) inflate = nullptr;
+    decltype(&::inflateEnd) inflateEnd = nullptr;
+    decltype(&::crc32) crc32 = nullptr;
+
+    explicit Zlib(void* library) {
+        const auto find = [library]<class Function>(Function& function, const char* name) {
+            function = library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
+        };
+        find(inflateInit2_, "inflateInit2_");
+        find(inflate, "inflate");
+        find(inflateEnd, "inflateEnd");
+        find(crc32, "crc32");
+    }
+    bool is_whole() const { return inflateInit2_ && inflate && inflateEnd && crc32; }
+};
+
+/// Returns the library's functions; null if it is not installed.
+const Zlib* zlib() {
+    static const Zlib functions(dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL));
+    return functions.is_whole() ? &functions : nullptr;
+}
+
+/// Unpacks data of `size` bytes by the method "deflate". Both sizes are less than 4 GiB. Returns the problem, as the
+/// end of a sentence; empty on success. `checksum` is the CRC-32 of the unpacked data.
+std::string inflate(std::string_view packed, std::size_t size, std::uint32_t checksum, std::string& unpacked) {
+    const Zlib* const z = zlib();
+    if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";
+    constexpr std::size_t best_ratio = 1032;  // a damaged size must not make us ask for any amount of memory
+    if (size / best_ratio > packed.size()) return "is damaged";
+    unpacked.resize(size);
+    z_stream stream = {};
+    if (z->inflateInit2_(&stream, -MAX_WBITS, ZLIB_VERSION, sizeof stream) != Z_OK) return "is damaged";
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+    stream.avail_in = static_cast<uInt>(packed.size());
+    stream.next_out = reinterpret_cast<Bytef*>(unpacked.data());
+    stream.avail_out = static_cast<uInt>(size);
+    const bool is_whole = z->inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_out == 0;
+    z->inflateEnd(&stream);
+    const auto* const bytes = reinterpret_cast<const Bytef*>(unpacked.data());
+    return is_whole && z->crc32(0, bytes, static_cast<uInt>(size)) == checksum ? "" : "is damaged";
 }
 
 /// A file in a zip archive, as the directory at the archive's end describes it.

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "cli/command_line/commands.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/words.hpp"
@@ -101,6 +102,56 @@ std::string independence_text(bool is_equal) {
 std::string dependence_text(std::string_view effect, bool is_equal) {
     return fmt::format("{}It depends on the lowered products: at {} it {}.\n",
                        is_equal ? "The runs did not change the output. " : "", coarsest_precision, effect);
+}
+
+std::string last_lines_of(const std::string& output) {
+    constexpr std::size_t most = 10;
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin < output.size();) {
+        const std::size_t end = std::min(output.find('\n', begin), output.size());
+        lines.push_back(printable(output.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    std::string text;
+    for (std::size_t i = lines.size() > most ? lines.size() - most : 0; i < lines.size(); ++i)
+        text += "  | " + lines[i] + '\n';
+    return text;
+}
+
+End no_product_seen(const RecordedProducts& products, TriedTypes types) {
+    const bool is_float64 = types == TriedTypes::float64;
+    const std::uint64_t others = products.calls_of_other_types;
+    const std::string next =
+        others == 0
+            ? "fp32shim doctor -- COMMAND lists what cannot be seen"
+            : fmt::format("{} of {} {} seen; fp32shim bisect {}--cpu emulate -- COMMAND tries {}",
+                          counted(others, "call"), to_string(is_float64 ? TriedTypes::float32 : TriedTypes::float64),
+                          others == 1 ? "was" : "were", is_float64 ? "" : "--dtype float64 ",
+                          others == 1 ? "it" : "them");
+    return {fmt::format("no {} matrix product of the command was seen{}; {}", to_string(types),
+                        products.calls > 0 ? " with a location" : "", next),
+            exit_code::no_product};
+}
+
+End nothing_lowered(const RecordedProducts& products, std::string_view precision) {
+    if (products.calls == 0)
+        return {
+            fmt::format("a run with everything at {} multiplied nothing, though a run with everything exact did: "
+                        "nothing is known about its products. If the command keeps results between runs (a cache, "
+                        "a checkpoint), remove them before each run",
+                        precision),
+            exit_code::inconclusive};
+    std::string reason;
+    std::uint64_t most = 0;
+    for (const auto& [name, calls] : products.reasons) {
+        if (calls <= most) continue;
+        reason = name;
+        most = calls;
+    }
+    return {fmt::format("everything was asked to run at {}, but nothing did{}{}", precision,
+                        reason.empty() ? "" : " (" + reason + ")",
+                        reason == "cpu_mode_off" ? "; on a CPU, --cpu emulate shows what it would do" : ""),
+            exit_code::inconclusive};
 }
 
 }  // namespace fp32shim::cli

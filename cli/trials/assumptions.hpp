@@ -1,4 +1,5 @@
-// Sentences for the results of searches: assumptions of a result, and facts that its runs have not shown.
+// Sentences for the results of searches: assumptions of a result, facts that its runs have not shown, and reasons why
+// there is no result.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cli/product_groups/groups.hpp"
+#include "cli/trials/state.hpp"
 
 namespace fp32shim::cli {
 
@@ -61,5 +63,17 @@ std::string independence_text(bool is_equal);
 
 /// Returns a sentence about a run at coarsest_precision that others do not resemble. `effect`: `changed by 0.3`.
 std::string dependence_text(std::string_view effect, bool is_equal);
+
+/// Mode of the CPU in which a program is tried that multiplies on a CPU only, if no mode was chosen.
+constexpr std::string_view preview_mode = "emulate";
+
+/// Returns the last lines of a run's output, indented, each with a line feed.
+std::string last_lines_of(const std::string& output);
+
+/// Returns the end of a search without products of the tried types.
+End no_product_seen(const RecordedProducts& products, TriedTypes types);
+
+/// Returns the end of a search in which nothing ran below FP32, with the most frequent reason.
+End nothing_lowered(const RecordedProducts& products, std::string_view precision);
 
 }  // namespace fp32shim::cli

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "cli/files/own_files.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/trials/arrays.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
@@ -281,20 +279,6 @@ std::string first_difference(const Words& exact, const Words& found) {
         if (i == a.size() || i == b.size() || a[i] != b[i]) break;
     }
     return fmt::format("{} instead of {}", word_at(b, begin), word_at(a, begin));
-}
-
-std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
-                               double relative, double absolute) {
-    if (reference.size() != found.size())
-        return fmt::format("{} numbers instead of {}", found.size(), reference.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        const double wanted = reference[i];
-        const double distance = std::abs(found[i] - wanted);
-        const bool is_same = found[i] == wanted || (std::isnan(found[i]) && std::isnan(wanted));
-        if (is_same || (std::isfinite(wanted) && distance <= absolute + relative * std::abs(wanted))) continue;
-        return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
-    }
-    return {};
 }
 
 }  // namespace fp32shim::cli

@@ -64,9 +64,15 @@ Numbers numbers_in_text(std::string_view text, const RunTime& run = {});
 /// Returns `"dog" instead of "cat"`: the first words that differ.
 std::string first_difference(const Words& exact, const Words& found);
 
-/// Returns a sentence about the first number that differs from its reference by more than `absolute + relative *
-/// |reference|`; empty if there is none. NaN is equal only to NaN.
-std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
-                               double relative, double absolute);
+// numpy's file formats (arrays.cpp):
+
+/// Returns true if a file with this content is a `.npy` file.
+bool is_npy(std::string_view bytes);
+/// Returns true if a file with this content is a zip archive, as a `.npz` file is.
+bool is_zip(std::string_view bytes);
+/// Reads real and complex numbers of every size, whole numbers and truth values, in both byte orders.
+Numbers numbers_of_npy(std::string_view bytes);
+/// Reads an archive of `.npy` files, stored or deflated.
+Numbers numbers_of_npz(std::string_view bytes);
 
 }  // namespace fp32shim::cli

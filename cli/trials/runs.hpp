@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <compare>
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -29,6 +30,8 @@ struct RunRequest {
     std::string
         precision;      ///< value of `run --precision`, which overrides the environment; empty: the policy decides
     std::string cpu{};  ///< value of `run --cpu`; empty: that of RunSettings
+
+    auto operator<=>(const RunRequest&) const = default;
 };
 
 struct FinishedRun {

@@ -1,4 +1,4 @@
-#include "gpu_check/checks/counters.hpp"
+#include "gpu_check/checks/other_programs.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -62,6 +62,49 @@ std::string format_in(const std::string& output) {
     return lowest;
 }
 
+/// Returns the tensor-core counters in the output of `ncu --query-metrics`, with the suffix `.sum` that adds up a
+/// kernel's counts. They count instructions, and operations on TF32. Their names differ between generations of GPUs.
+std::vector<std::string> tensor_metrics(const std::string& listing) {
+    std::vector<std::string> result;
+    std::istringstream lines(listing);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        const bool is_instructions = name.starts_with("sm__inst_executed_pipe_tensor");
+        const bool is_tf32 = name.starts_with("sm__ops_path_tensor_src_tf32");
+        const bool is_part = name.find("_sparsity") != std::string::npos || name.find('.') != std::string::npos;
+        if ((is_instructions || is_tf32) && !is_part) result.push_back(name + ".sum");
+    }
+    return result;
+}
+
+/// One kernel in the output of `ncu --csv`.
+struct CountedKernel {
+    std::string name;
+    std::string metric;
+    double value = 0;
+};
+/// Returns a row for each kernel and metric. Rows that cannot be read are left out.
+std::vector<CountedKernel> counted_kernels(const std::string& csv) {
+    std::vector<CountedKernel> result;
+    std::istringstream lines(csv);
+    std::size_t kernel = 0, metric = 0, value = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const auto fields = fields_of(line);
+        const auto index_of = [&](const char* title) {
+            return static_cast<std::size_t>(std::ranges::find(fields, title) - fields.begin());
+        };
+        if (index_of("Kernel Name") < fields.size() && index_of("Metric Value") < fields.size()) {
+            kernel = index_of("Kernel Name"), metric = index_of("Metric Name"), value = index_of("Metric Value");
+            continue;
+        }
+        if (value == 0 || std::max({kernel, metric, value}) >= fields.size()) continue;
+        if (const auto number = number_in(fields[value])) result.push_back({fields[kernel], fields[metric], *number});
+    }
+    return result;
+}
+
 struct Counted {
     std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
     CountedKernel most;   ///< kernel with the highest number
@@ -106,40 +149,6 @@ Counted count(const char* section, const Variant& variant, const char* expected,
 }
 
 }  // namespace
-
-std::vector<std::string> tensor_metrics(const std::string& listing) {
-    std::vector<std::string> result;
-    std::istringstream lines(listing);
-    for (std::string line; std::getline(lines, line);) {
-        std::istringstream words(line);
-        std::string name;
-        words >> name;
-        const bool is_instructions = name.starts_with("sm__inst_executed_pipe_tensor");
-        const bool is_tf32 = name.starts_with("sm__ops_path_tensor_src_tf32");
-        const bool is_part = name.find("_sparsity") != std::string::npos || name.find('.') != std::string::npos;
-        if ((is_instructions || is_tf32) && !is_part) result.push_back(name + ".sum");
-    }
-    return result;
-}
-
-std::vector<CountedKernel> counted_kernels(const std::string& csv) {
-    std::vector<CountedKernel> result;
-    std::istringstream lines(csv);
-    std::size_t kernel = 0, metric = 0, value = 0;
-    for (std::string line; std::getline(lines, line);) {
-        const auto fields = fields_of(line);
-        const auto index_of = [&](const char* title) {
-            return static_cast<std::size_t>(std::ranges::find(fields, title) - fields.begin());
-        };
-        if (index_of("Kernel Name") < fields.size() && index_of("Metric Value") < fields.size()) {
-            kernel = index_of("Kernel Name"), metric = index_of("Metric Name"), value = index_of("Metric Value");
-            continue;
-        }
-        if (value == 0 || std::max({kernel, metric, value}) >= fields.size()) continue;
-        if (const auto number = number_in(fields[value])) result.push_back({fields[kernel], fields[metric], *number});
-    }
-    return result;
-}
 
 Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence) {
     constexpr const char* name = "counters";

@@ -122,7 +122,7 @@ std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findi
     asking.environment["LD_LIBRARY_PATH"] = found.search;
     asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
     Findings of_this;
-    ask(section_called("machine"), asking, of_this, [](const auto&) {});
+    ask(section_called("machine"), asking, of_this);
     if (const auto& failures = of_this.all("failure"); !failures.empty()) return failures.front();
     findings = of_this;
     return {};

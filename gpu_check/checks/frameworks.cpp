@@ -1,4 +1,4 @@
-#include "gpu_check/checks/frameworks.hpp"
+#include "gpu_check/checks/other_programs.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -49,7 +49,7 @@ struct ProductsAnswer {
 };
 
 /// Runs products.py once.
-ProductsAnswer run_products(const Framework& framework, const Run& run, const std::string& python,
+ProductsAnswer run_products(const std::string& framework, const Run& run, const std::string& python,
                             const Asking& asking, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
     if (scripts.empty()) return {Verdict::failed, "products.py is not beside this program", {}, {}};
@@ -57,9 +57,9 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
     const std::string log = variant.folder() + "/log.jsonl";
     Environment environment = variant.environment();
     // Without this option XLA multiplies by kernels of its own, which no library sees.
-    if (framework.name == std::string(jax.name)) environment["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false";
+    if (framework == "jax") environment["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false";
     std::vector<std::string> words = {
-        python, "-B",     scripts + "/products.py", framework.name, "--own", run.own, "--log",
+        python, "-B",     scripts + "/products.py", framework, "--own", run.own, "--log",
         log,    "--json", "--must-be-seen"};
     words.insert(words.end(), {"--expect", expects_tf32 ? run.expected : "fp32"});
     words.insert(words.end(), {"--size", std::to_string(asking.sizes.back())});
@@ -107,21 +107,21 @@ std::string summary_of(const json& operations, const char* expected, Verdict& ve
 
 }  // namespace
 
-Line check_framework(const Framework& framework, const std::string& python, const Asking& asking, bool expects_tf32,
-                     json& evidence) {
+Line check_framework(const char* framework, const char* title, const std::string& python, const Asking& asking,
+                     bool expects_tf32, json& evidence) {
     std::string text;
     Verdict verdict = Verdict::shown;
     for (const Run& run : runs) {
         const ProductsAnswer answer = run_products(framework, run, python, asking, expects_tf32, false);
         if (answer.verdict != Verdict::shown)
-            return {framework.title, answer.verdict, (text.empty() ? "" : text + "; ") + answer.problem};
+            return {title, answer.verdict, (text.empty() ? "" : text + "; ") + answer.problem};
         evidence[run.name] = answer.operations;
         evidence["version"] = answer.version;
         if (text.empty()) text = answer.version;
         text += std::string("; ") + run.name + ": " +
                 summary_of(answer.operations, expects_tf32 ? run.expected : "fp32", verdict);
     }
-    return {framework.title, verdict, text};
+    return {title, verdict, text};
 }
 
 Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, json& evidence) {
@@ -130,7 +130,7 @@ Line check_kernels(const std::string& python, const Asking& asking, bool expects
     Verdict verdict = Verdict::shown;
     for (const Run& run : runs) {
         const std::string expected = expects_tf32 ? run.expected : "fp32";
-        const ProductsAnswer answer = run_products(torch, run, python, asking, expects_tf32, true);
+        const ProductsAnswer answer = run_products("torch", run, python, asking, expects_tf32, true);
         if (answer.verdict != Verdict::shown) return {name, answer.verdict, answer.problem};
         evidence[run.name] = answer.operations;
         int named = 0;

@@ -9,10 +9,9 @@
 #include <ctime>
 #include <optional>
 
-#include "gpu_check/checks/counters.hpp"
 #include "gpu_check/checks/cuda_folders.hpp"
-#include "gpu_check/checks/frameworks.hpp"
 #include "gpu_check/checks/judge.hpp"
+#include "gpu_check/checks/other_programs.hpp"
 #include "gpu_check/checks/report.hpp"
 #include "gpu_check/workers/variant_run.hpp"
 
@@ -40,13 +39,11 @@ struct Context {
     Asking asking;
     Environment of_frameworks;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     Findings machine;
-    int compute_capability = 0;
-    bool is_floored = false;      ///< see Judging::is_floored
+    Judging judging;
     bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
     std::vector<Line> lines;
 
-    bool expects_tf32() const { return compute_capability >= 80 && !is_floored; }
     Clock::time_point moment_of(double share) const {
         return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
     }
@@ -66,127 +63,105 @@ double estimated_seconds(const Context& context, int n) {
     return seconds;
 }
 
-/// Returns the largest of the orders `falling` at which `products` products take at most `share` of the allowed time;
-/// if there is none, the smallest order.
-int largest_order(const Context& context, std::initializer_list<int> falling, int products, double share) {
-    for (const int n : falling)
-        if (n <= context.options.largest &&
-            products * estimated_seconds(context, n) <= share * context.options.seconds)
-            return n;
-    return *(falling.end() - 1);
-}
-
-int order_of_products(const Context& context) {
-    return largest_order(context, {2048, 1024, 512, 256, 128, 64}, 100, 0.15);
+/// Returns the largest order, from `largest` down by halves to 64, at which `products` products take at most `share`
+/// of the allowed time; if there is none, 64.
+int largest_order(const Context& context, int largest, int products, double share) {
+    int n = largest;
+    while (n > 64 && (n > context.options.largest ||
+                      products * estimated_seconds(context, n) > share * context.options.seconds))
+        n /= 2;
+    return n;
 }
 
 // ---- the steps
 
-using Judge = std::vector<Line> (*)(const Findings&, const Judging&);
-
-Section first_variants(const char* name, std::size_t count) {
-    Section section = section_called(name);
-    if (section.variants.size() > count) section.variants.resize(count);
-    return section;
-}
+/// A step must end at a share of the allowed time. Time that it does not use is left to later steps.
+struct Step {
+    const char* name;
+    double ends_at;
+    void (*check)(Context& context, const Step& step);
+    const char* measures;  ///< section, or name of a framework
+    int largest = 64;      ///< for largest_order()
+    int products = 0;
+    double share = 0;
+};
 
 /// Measures a section and adds its lines to the verdict.
-void check_section(Context& context, const Section& section, std::vector<int> sizes, Clock::time_point until,
-                   Judge judge) {
-    context.asking.sizes = std::move(sizes);
-    context.asking.until = until;
+void check_sizes(Context& context, const Step& step, std::vector<int> sizes) {
+    const Section& section = section_called(step.measures);
+    context.asking.sizes = context.judging.sizes = std::move(sizes);
+    context.asking.until = context.moment_of(step.ends_at);
     Findings findings;
-    ask(section, context.asking, findings, [](const auto&) {});
+    ask(section, context.asking, findings);
     context.evidence[section.name] = to_json(findings);
-    if (judge == judge_products) context.is_floored = is_floored(findings);
-    for (Line& line : judge(findings, {context.compute_capability, context.asking.sizes, context.is_floored}))
-        context.lines.push_back(std::move(line));
+    if (section.measure == measure_product) context.judging.is_floored = is_floored(findings);
+    for (Line& line : judge(section.name, findings, context.judging)) context.lines.push_back(std::move(line));
 }
 
-void check_products(Context& context, Clock::time_point until) {
-    check_section(context, section_called("product"), {order_of_products(context)}, until, judge_products);
+void check_section(Context& context, const Step& step) {
+    check_sizes(context, step, {largest_order(context, step.largest, step.products, step.share)});
 }
-void check_opt_ins(Context& context, Clock::time_point until) {
-    check_section(context, section_called("opt_ins"), {order_of_products(context)}, until, judge_opt_ins);
-}
-void check_float64(Context& context, Clock::time_point until) {
-    const int n = largest_order(context, {512, 256, 128, 64}, 72, 0.05);
-    check_section(context, section_called("float64_rules"), {n}, until, judge_float64);
-}
-void check_times(Context& context, Clock::time_point until) {
+
+void check_times(Context& context, const Step& step) {
     std::vector<int> sizes;
     std::vector<Line> left_out;
     for (const int n : {512, 2048, 8192}) {
         // Factor 24: both precisions, two turns of two processes, and about 0.2 s each for a product that takes less.
-        if (n > context.options.largest) {
-            left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, "larger than --largest"});
-            continue;
-        }
         const double seconds = 24 * estimated_seconds(context, n);
-        if (seconds <= 0.06 * context.options.seconds) {
+        const bool is_too_large = n > context.options.largest;
+        if (!is_too_large && seconds <= 0.06 * context.options.seconds)
             sizes.push_back(n);
-            continue;
-        }
-        char text[64];
-        std::snprintf(text, sizeof text, "it would take about %.0f s here", seconds);
-        left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, text});
+        else
+            left_out.push_back(
+                {"time at " + std::to_string(n), Verdict::not_tried,
+                 is_too_large ? "larger than --largest" : digits("it would take about %.0f s here", seconds)});
     }
-    if (!sizes.empty()) check_section(context, first_variants("times", 4), sizes, until, judge_times);
+    if (!sizes.empty()) check_sizes(context, step, sizes);
     for (Line& line : left_out) context.lines.push_back(std::move(line));
 }
-void check_cost(Context& context, Clock::time_point until) {
-    check_section(context, section_called("cost"), {64}, until, judge_cost);
-}
-void check_graph(Context& context, Clock::time_point until) {
-    check_section(context, section_called("graph"), {order_of_products(context)}, until, judge_graph);
-}
-void check_audits(Context& context, Clock::time_point until) {
-    const int n = largest_order(context, {512, 256, 128, 64}, 40, 0.04);
-    check_section(context, section_called("audits"), {n}, until, judge_audits);
-}
 
-Asking asking_for_tools(Context& context, Clock::time_point until) {
+Asking asking_for_tools(Context& context, const Step& step) {
     Asking asking = context.asking;
-    asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
-    asking.until = until;
+    asking.sizes = {std::max(128, largest_order(context, 1024, 60, 0.05))};
+    asking.until = context.moment_of(step.ends_at);
     return asking;
 }
-Asking asking_for_frameworks(Context& context, Clock::time_point until) {
-    Asking asking = asking_for_tools(context, until);
+Asking asking_for_frameworks(Context& context, const Step& step) {
+    Asking asking = asking_for_tools(context, step);
     asking.environment = context.of_frameworks;
     return asking;
 }
 
-void check_one_framework(Context& context, Clock::time_point until, const Framework& framework) {
-    context.lines.push_back(check_framework(framework, context.options.python, asking_for_frameworks(context, until),
-                                            context.expects_tf32(), context.evidence[framework.name]));
+void check_products_of(Context& context, const Step& step) {
+    context.lines.push_back(check_framework(step.measures, step.name, context.options.python,
+                                            asking_for_frameworks(context, step), context.judging.expects_tf32(),
+                                            context.evidence[step.measures]));
 }
-void check_torch(Context& context, Clock::time_point until) { check_one_framework(context, until, torch); }
-void check_cupy(Context& context, Clock::time_point until) { check_one_framework(context, until, cupy); }
-void check_jax(Context& context, Clock::time_point until) { check_one_framework(context, until, jax); }
-
-void check_names(Context& context, Clock::time_point until) {
-    context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, until),
-                                          context.expects_tf32(), context.evidence["kernels"]));
+void check_names(Context& context, const Step& step) {
+    context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, step),
+                                          context.judging.expects_tf32(), context.evidence["kernels"]));
 }
-void check_ncu(Context& context, Clock::time_point until) {
-    Asking asking = asking_for_tools(context, until);
+void check_ncu(Context& context, const Step& step) {
+    Asking asking = asking_for_tools(context, step);
     asking.row_seconds = 60;  // ncu repeats each kernel several times
-    context.lines.push_back(check_counters(asking, context.expects_tf32(), context.evidence["counters"]));
+    context.lines.push_back(check_counters(asking, context.judging.expects_tf32(), context.evidence["counters"]));
 }
 
-/// A step must end at this share of the allowed time. Time that it does not use is left to later steps.
-struct Step {
-    const char* name;
-    double ends_at;
-    void (*check)(Context& context, Clock::time_point until);
-};
 constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
 constexpr Step steps[] = {
-    {"products", 0.5, check_products}, {"floor", 0.58, check_opt_ins}, {"float64", 0.63, check_float64},
-    {"times", 0.7, check_times},       {"cost", 0.74, check_cost},     {"graph", 0.78, check_graph},
-    {"audits", 0.82, check_audits},    {"PyTorch", 0.88, check_torch}, {"CuPy", 0.91, check_cupy},
-    {"JAX", 0.95, check_jax},          {"kernels", 0.97, check_names}, {"counters", 0.99, check_ncu}};
+    {"products", 0.5, check_section, "product", 2048, 100, 0.15},
+    {"floor", 0.58, check_section, "opt_ins", 2048, 100, 0.15},
+    {"float64", 0.63, check_section, "float64_rules", 512, 72, 0.05},
+    {"times", 0.7, check_times, "times"},
+    {"cost", 0.74, check_section, "cost"},
+    {"graph", 0.78, check_section, "graph", 2048, 100, 0.15},
+    {"audits", 0.82, check_section, "audits", 512, 40, 0.04},
+    {"PyTorch", 0.88, check_products_of, "torch"},
+    {"CuPy", 0.91, check_products_of, "cupy"},
+    {"JAX", 0.95, check_products_of, "jax"},
+    {"kernels", 0.97, check_names, "torch"},
+    {"counters", 0.99, check_ncu, "product"},
+};
 
 // ---- the whole check
 
@@ -200,7 +175,7 @@ bool still_answers(Context& context) {
     probe.until = std::min(context.moment_of(0.99), Clock::now() + std::chrono::seconds(10));
     Findings findings;
     try {
-        ask(section_called("machine"), probe, findings, [](const auto&) {});
+        ask(section_called("machine"), probe, findings);
     } catch (const NoDevice&) {
         return false;
     }
@@ -247,19 +222,13 @@ void measure(Context& context, const Step& step) {
     }
     const std::size_t before = context.lines.size();
     try {
-        step.check(context, context.moment_of(step.ends_at));
+        step.check(context, step);
         if (std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(),
                         has_no_answer))
             context.device_is_gone = !still_answers(context);
     } catch (const std::exception& error) {
         context.lines.push_back({step.name, Verdict::failed, error.what()});
     }
-}
-
-void run_step(Context& context, const Step& step) {
-    const std::size_t before = context.lines.size();
-    measure(context, step);
-    for (std::size_t i = before; i < context.lines.size(); ++i) print_line(context.lines[i]);
 }
 
 std::string machine_text(const Findings& machine) {
@@ -383,11 +352,15 @@ int check_gpu(const std::vector<std::string>& words) {
     context.asking.environment = neutral_environment(left_out);
     const CudaFolders folders = find_machine(context);
     if (options.only_libraries) return print_libraries(folders, context.machine);
-    context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
+    context.judging.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
     tell_what_was_set_aside(context, left_out);
-    for (const Step& step : steps) run_step(context, step);
+    for (const Step& step : steps) {
+        const std::size_t before = context.lines.size();
+        measure(context, step);
+        std::for_each(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(), print_line);
+    }
     return finish(context);
 }
 

@@ -4,10 +4,26 @@
 #include <string>
 #include <vector>
 
-#include "gpu_check/checks/line.hpp"
 #include "gpu_check/sections/findings.hpp"
 
 namespace gpu {
+
+enum class Verdict {
+    shown,      ///< claim confirmed on this machine
+    wrong,      ///< claim refuted on this machine
+    failed,     ///< measurement failed, though it should have been possible
+    measured,   ///< figures without a claim
+    not_tried,  ///< left out, for a reason that is not a fault
+};
+
+const char* to_string(Verdict verdict);
+
+/// One line of the verdict.
+struct Line {
+    std::string name;  ///< name of the check
+    Verdict verdict = Verdict::not_tried;
+    std::string text;  ///< evidence for the verdict
+};
 
 /// Facts that a judgement needs besides the findings of its section.
 struct Judging {
@@ -24,12 +40,7 @@ struct Judging {
 /// gpu-check.
 bool is_floored(const Findings& findings);
 
-std::vector<Line> judge_products(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_opt_ins(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_float64(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_times(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_cost(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_graph(const Findings& findings, const Judging& judging);
-std::vector<Line> judge_audits(const Findings& findings, const Judging& judging);
+/// Returns the lines about a section, in the order of the verdict.
+std::vector<Line> judge(const std::string& section, const Findings& findings, const Judging& judging);
 
 }  // namespace gpu

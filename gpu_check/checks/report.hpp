@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_check/checks/line.hpp"
+#include "gpu_check/checks/judge.hpp"
 #include "gpu_check/workers/ask.hpp"
 
 namespace gpu {

@@ -58,9 +58,6 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
 
 // ---- cuBLAS: values
 using cublasHandle_t = struct cublasContext*;
-struct cuComplex {
-    float x, y;
-};
 enum cudaDataType : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_C_32F = 4 };
 enum cublasStatus_t : int {
     CUBLAS_STATUS_SUCCESS = 0,
@@ -98,48 +95,40 @@ enum cublasComputeType_t : int {
 };
 enum cublasGemmAlgo_t : int { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
 
-// ---- cuBLAS: types of functions. T: float or cuComplex; R: type of the real scalars of herk and her2k.
+// ---- cuBLAS: types of functions. Scalars and matrices have the type that the function's name tells.
 using Operation = cublasOperation_t;
 using Fill = cublasFillMode_t;
-template <class T>
-using Gemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha, const T* a,
-                            int lda, const T* b, int ldb, const T* beta, T* c, int ldc);
-template <class T>
-using GemmStridedBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha,
-                                          const T* a, int lda, long long stride_a, const T* b, int ldb,
-                                          long long stride_b, const T* beta, T* c, int ldc, long long stride_c,
-                                          int count);
-template <class T>
-using GemmBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha,
-                                   const T* const a[], int lda, const T* const b[], int ldb, const T* beta,
-                                   T* const c[], int ldc, int count);
+using Gemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const void* alpha,
+                            const void* a, int lda, const void* b, int ldb, const void* beta, void* c, int ldc);
+using GemmStridedBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k,
+                                          const void* alpha, const void* a, int lda, long long stride_a,
+                                          const void* b, int ldb, long long stride_b, const void* beta, void* c,
+                                          int ldc, long long stride_c, int count);
+/// Matrices are arrays of addresses.
+using GemmBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const void* alpha,
+                                   const void* a, int lda, const void* b, int ldb, const void* beta, void* c, int ldc,
+                                   int count);
 /// Type of the Ex functions without a compute type: cublasSgemmEx, cublasCgemmEx and cublasCgemm3mEx.
-template <class T>
-using TypedGemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha,
+using TypedGemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const void* alpha,
                                  const void* a, cudaDataType, int lda, const void* b, cudaDataType, int ldb,
-                                 const T* beta, void* c, cudaDataType, int ldc);
-template <class T>
-using Symm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, int m, int n, const T* alpha, const T* a, int lda,
-                            const T* b, int ldb, const T* beta, T* c, int ldc);
-template <class T, class R = T>
-using Syrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const R* alpha, const T* a, int lda,
-                            const R* beta, T* c, int ldc);
-template <class R>
-using TypedSyrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const R* alpha, const void* a,
-                                 cudaDataType, int lda, const R* beta, void* c, cudaDataType, int ldc);
+                                 const void* beta, void* c, cudaDataType, int ldc);
+using Symm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, int m, int n, const void* alpha, const void* a,
+                            int lda, const void* b, int ldb, const void* beta, void* c, int ldc);
+/// Type of syrk, and of herk, whose scalars are real.
+using Syrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const void* alpha, const void* a, int lda,
+                            const void* beta, void* c, int ldc);
+using TypedSyrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const void* alpha, const void* a,
+                                 cudaDataType, int lda, const void* beta, void* c, cudaDataType, int ldc);
 /// Type of syr2k, her2k, syrkx and herkx.
-template <class T, class R = T>
-using Syr2k = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const T* alpha, const T* a, int lda,
-                             const T* b, int ldb, const R* beta, T* c, int ldc);
-template <class T>
+using Syr2k = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const void* alpha, const void* a, int lda,
+                             const void* b, int ldb, const void* beta, void* c, int ldc);
 using Trmm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, cublasDiagType_t, int m, int n,
-                            const T* alpha, const T* a, int lda, const T* b, int ldb, T* c, int ldc);
-template <class T>
+                            const void* alpha, const void* a, int lda, const void* b, int ldb, void* c, int ldc);
 using Trsm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, cublasDiagType_t, int m, int n,
-                            const T* alpha, const T* a, int lda, T* b, int ldb);
-template <class T>
+                            const void* alpha, const void* a, int lda, void* b, int ldb);
+/// Matrices are arrays of addresses.
 using TrsmBatched = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, cublasDiagType_t, int m, int n,
-                                   const T* alpha, const T* const a[], int lda, T* const b[], int ldb, int count);
+                                   const void* alpha, const void* a, int lda, void* b, int ldb, int count);
 
 // ---- cuBLAS: functions
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle);
@@ -150,38 +139,22 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasSetFixedPointEmulationMantissaBitCountPointer(cublasHandle_t handle, int* count);
 
-Gemm<float> cublasSgemm_v2;
-Gemm<double> cublasDgemm_v2;
-Gemm<cuComplex> cublasCgemm_v2, cublasCgemm3m;
-Gemm<void> cublasHgemm;  // operands of half precision
-GemmStridedBatched<float> cublasSgemmStridedBatched;
-GemmStridedBatched<cuComplex> cublasCgemmStridedBatched, cublasCgemm3mStridedBatched;
-GemmBatched<float> cublasSgemmBatched;
-GemmBatched<cuComplex> cublasCgemmBatched, cublasCgemm3mBatched;
+Gemm cublasSgemm_v2, cublasDgemm_v2, cublasCgemm_v2, cublasCgemm3m, cublasHgemm;
+GemmStridedBatched cublasSgemmStridedBatched, cublasCgemmStridedBatched, cublasCgemm3mStridedBatched;
+GemmBatched cublasSgemmBatched, cublasCgemmBatched, cublasCgemm3mBatched;
 cublasStatus_t cublasSgemmGroupedBatched(cublasHandle_t handle, const Operation trans_a[], const Operation trans_b[],
-                                         const int m[], const int n[], const int k[], const float alpha[],
-                                         const float* const a[], const int lda[], const float* const b[],
-                                         const int ldb[], const float beta[], float* const c[], const int ldc[],
-                                         int group_count, const int group_size[]);
-TypedGemm<float> cublasSgemmEx;
-TypedGemm<cuComplex> cublasCgemmEx, cublasCgemm3mEx;
-Symm<float> cublasSsymm_v2;
-Symm<cuComplex> cublasCsymm_v2, cublasChemm_v2;
-Syrk<float> cublasSsyrk_v2;
-Syrk<double> cublasDsyrk_v2;
-Syrk<cuComplex> cublasCsyrk_v2;
-Syrk<cuComplex, float> cublasCherk_v2;
-TypedSyrk<cuComplex> cublasCsyrkEx, cublasCsyrk3mEx;
-TypedSyrk<float> cublasCherkEx, cublasCherk3mEx;
-Syr2k<float> cublasSsyr2k_v2, cublasSsyrkx;
-Syr2k<cuComplex> cublasCsyr2k_v2, cublasCsyrkx;
-Syr2k<cuComplex, float> cublasCher2k_v2, cublasCherkx;
-Trmm<float> cublasStrmm_v2;
-Trmm<cuComplex> cublasCtrmm_v2;
-Trsm<float> cublasStrsm_v2;
-Trsm<cuComplex> cublasCtrsm_v2;
-TrsmBatched<float> cublasStrsmBatched;
-TrsmBatched<cuComplex> cublasCtrsmBatched;
+                                         const int m[], const int n[], const int k[], const void* alpha,
+                                         const void* a, const int lda[], const void* b, const int ldb[],
+                                         const void* beta, void* c, const int ldc[], int group_count,
+                                         const int group_size[]);
+TypedGemm cublasSgemmEx, cublasCgemmEx, cublasCgemm3mEx;
+Symm cublasSsymm_v2, cublasCsymm_v2, cublasChemm_v2;
+Syrk cublasSsyrk_v2, cublasDsyrk_v2, cublasCsyrk_v2, cublasCherk_v2;
+TypedSyrk cublasCsyrkEx, cublasCsyrk3mEx, cublasCherkEx, cublasCherk3mEx;
+Syr2k cublasSsyr2k_v2, cublasSsyrkx, cublasCsyr2k_v2, cublasCsyrkx, cublasCher2k_v2, cublasCherkx;
+Trmm cublasStrmm_v2, cublasCtrmm_v2;
+Trsm cublasStrsm_v2, cublasCtrsm_v2;
+TrsmBatched cublasStrsmBatched, cublasCtrsmBatched;
 
 // Functions with a compute type:
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, Operation trans_a, Operation trans_b, int m, int n, int k,

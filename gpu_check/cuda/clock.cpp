@@ -4,24 +4,22 @@
 
 namespace gpu {
 
-float Event::milliseconds_since(const Event& start) const {
-    check(device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_), "cuEventSynchronize");
-    float result = 0;
-    // Drivers before CUDA 13 have this function only without the suffix; it does the same.
-    auto elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
-    if (!elapsed) elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
-    if (!elapsed) throw std::runtime_error(device_.driver.file() + " has no cuEventElapsedTime");
-    check(elapsed(&result, start.event_, event_), "cuEventElapsedTime");
-    return result;
-}
-
 double milliseconds(const Device& device, int repeats, const std::function<void()>& call) {
-    const Event start(device);
-    const Event end(device);
-    start.record();
+    const Library& driver = device.driver;
+    CUevent start = nullptr;
+    CUevent end = nullptr;
+    for (CUevent* const event : {&start, &end}) CHECKED(driver, cuEventCreate, event, CU_EVENT_DEFAULT);
+    CHECKED(driver, cuEventRecord, start, nullptr);
     for (int i = 0; i < repeats; ++i) call();
-    end.record();
-    return static_cast<double>(end.milliseconds_since(start)) / repeats;
+    CHECKED(driver, cuEventRecord, end, nullptr);
+    CHECKED(driver, cuEventSynchronize, end);
+    // Drivers before CUDA 13 have this function only without the suffix; it does the same.
+    auto elapsed = driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
+    if (elapsed == nullptr) elapsed = &driver.get<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
+    float result = 0;
+    check(elapsed(&result, start, end), "cuEventElapsedTime");
+    for (const CUevent event : {start, end}) CHECKED(driver, cuEventDestroy_v2, event);
+    return static_cast<double>(result) / repeats;
 }
 
 double nanoseconds_of_this_thread() {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "system/elf.hpp"
 
@@ -15,39 +16,28 @@ namespace gpu {
 
 namespace {
 
-/// Returns the meaning of a CUresult that users may meet; empty for other values.
+/// Values of CUresult that users may meet, and what they mean.
+constexpr std::pair<int, const char*> meanings[] = {
+    {2, ", the device is out of memory"},
+    {34, ", libcuda.so.1 is the toolkit's stub, not the driver's library"},
+    {46, ", another process has the device for itself"},
+    {100, ", there is no device"},
+    {304, ", the system refuses a call of the driver, for example to open its device files"},
+    {700, ", a kernel read or wrote outside its memory"},
+    {716, ", a kernel met an address that is not aligned"},
+    {719, ", a kernel failed"},
+    {802, ", the system is not ready: is the fabric manager running?"},
+    {803, ", the driver's library and its kernel module differ"},
+    {804, ", the forward-compatible driver library does not run on this device"},
+    {805, ", the MPS server cannot be reached"},
+    {807, ", the MPS server cannot be reached"},
+    {999, ", a fault that the driver does not name"},
+};
+
 const char* meaning_of(CUresult result) {
-    switch (static_cast<int>(result)) {
-        case 2:
-            return ", the device is out of memory";
-        case 34:
-            return ", libcuda.so.1 is the toolkit's stub, not the driver's library";
-        case 46:
-            return ", another process has the device for itself";
-        case 100:
-            return ", there is no device";
-        case 304:
-            return ", the system refuses a call of the driver, for example to open its device files";
-        case 700:
-            return ", a kernel read or wrote outside its memory";
-        case 716:
-            return ", a kernel met an address that is not aligned";
-        case 719:
-            return ", a kernel failed";
-        case 802:
-            return ", the system is not ready: is the fabric manager running?";
-        case 803:
-            return ", the driver's library and its kernel module differ";
-        case 804:
-            return ", the forward-compatible driver library does not run on this device";
-        case 805:
-        case 807:
-            return ", the MPS server cannot be reached";
-        case 999:
-            return ", a fault that the driver does not name";
-        default:
-            return "";
-    }
+    for (const auto& [value, meaning] : meanings)
+        if (value == result) return meaning;
+    return "";
 }
 
 /// Returns a possible reason why this process sees no device; empty: none is known.
@@ -107,6 +97,29 @@ void* Library::own_address(const char* name) const {
     return nullptr;
 }
 
+std::string build_id_of(std::string_view name) {
+    std::pair<std::string_view, std::string> wanted{name, "unknown"};
+    const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& [file, id] = *static_cast<std::pair<std::string_view, std::string>*>(data);
+        const std::string_view path = object->dlpi_name;
+        if (!path.substr(path.rfind('/') + 1).starts_with(file)) return 0;
+        for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+            if (segment.p_type != PT_NOTE) continue;
+            // The address is mapped by the loader, whose record has it as a number.
+            const auto* notes = reinterpret_cast<const std::uint8_t*>(object->dlpi_addr + segment.p_vaddr);
+            const auto bytes = fp32shim::system::build_id_in({notes, segment.p_memsz}, segment.p_align);
+            if (bytes.empty()) continue;
+            id.clear();
+            for (const std::uint8_t byte : bytes)
+                for (const int digit : {byte >> 4, byte & 15}) id += "0123456789abcdef"[digit];
+            break;
+        }
+        return 1;
+    };
+    dl_iterate_phdr(visit, &wanted);
+    return wanted.second;
+}
+
 Library open_cuda_library(const char* name) {
     const std::string base = name + std::string(".so.");
     if (const char* major = std::getenv("GPU_CUBLAS_MAJOR")) return Library{(base + major).c_str()};
@@ -116,33 +129,29 @@ Library open_cuda_library(const char* name) {
 Device::Device() {
     const CUresult started = driver.get<decltype(cuInit)>("cuInit")(0);
     int count = 0;
-    if (started == CUDA_SUCCESS) check(driver.get<decltype(cuDeviceGetCount)>("cuDeviceGetCount")(&count), "count");
+    if (started == CUDA_SUCCESS) CHECKED(driver, cuDeviceGetCount, &count);
     if (count == 0)
         throw NoDevice("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
                        ", devices: " + std::to_string(count) + why_hidden());
     devices = count;
 
     CUdevice device = 0;
-    check(driver.get<decltype(cuDeviceGet)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
-    check(driver.get<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context_, device),
-          "cuDevicePrimaryCtxRetain");
+    CHECKED(driver, cuDeviceGet, &device, 0);
+    CHECKED(driver, cuDevicePrimaryCtxRetain, &context_, device);
     make_current();
 
     char text[256] = "";
-    check(driver.get<decltype(cuDeviceGetName)>("cuDeviceGetName")(text, sizeof text, device), "cuDeviceGetName");
+    CHECKED(driver, cuDeviceGetName, text, sizeof text, device);
     name = text;
-    check(driver.get<decltype(cuDriverGetVersion)>("cuDriverGetVersion")(&driver_version), "cuDriverGetVersion");
-    const auto attribute = driver.get<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+    CHECKED(driver, cuDriverGetVersion, &driver_version);
     int major = 0;
     int minor = 0;
-    check(attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
-    check(attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
+    CHECKED(driver, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    CHECKED(driver, cuDeviceGetAttribute, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
     compute_capability = 10 * major + minor;
 }
 
-void Device::make_current() const {
-    check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "cuCtxSetCurrent");
-}
+void Device::make_current() const { CHECKED(driver, cuCtxSetCurrent, context_); }
 
 std::string Device::free_memory() const {
     std::size_t free_bytes = 0;
@@ -152,12 +161,10 @@ std::string Device::free_memory() const {
     return "; " + std::to_string(free_bytes >> 20) + " of " + std::to_string(total >> 20) + " MiB are free";
 }
 
-void Device::synchronise() const {
-    check(driver.get<decltype(cuCtxSynchronize)>("cuCtxSynchronize")(), "cuCtxSynchronize");
-}
+void Device::synchronise() const { CHECKED(driver, cuCtxSynchronize); }
 
 Buffer::Buffer(const Device& device, std::size_t bytes) : device_(device) {
-    check(device.driver.get<decltype(cuMemAlloc_v2)>("cuMemAlloc_v2")(&address_, bytes), "cuMemAlloc");
+    CHECKED(device.driver, cuMemAlloc_v2, &address_, bytes);
 }
 
 Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buffer(device, bytes) {
@@ -169,24 +176,22 @@ Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(a
 // These driver calls may return before the device has finished. A product on its own stream does not wait for the
 // default stream, so upload() and fill_with_nan() wait themselves.
 void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
-    check(device_.driver.get<decltype(cuMemcpyHtoD_v2)>("cuMemcpyHtoD_v2")(address_ + offset, host, bytes),
-          "cuMemcpyHtoD");
+    CHECKED(device_.driver, cuMemcpyHtoD_v2, address_ + offset, host, bytes);
     device_.synchronise();
 }
 
 void Buffer::fill_with_nan(std::size_t bytes) {
     constexpr unsigned nan_bits = 0x7fc00000;
-    check(device_.driver.get<decltype(cuMemsetD32_v2)>("cuMemsetD32_v2")(address_, nan_bits, bytes / sizeof(float)),
-          "cuMemsetD32");
+    CHECKED(device_.driver, cuMemsetD32_v2, address_, nan_bits, bytes / sizeof(float));
     device_.synchronise();
 }
 
 void Buffer::download(void* host, std::size_t bytes) const {
     device_.synchronise();
-    check(device_.driver.get<decltype(cuMemcpyDtoH_v2)>("cuMemcpyDtoH_v2")(host, address_, bytes), "cuMemcpyDtoH");
+    CHECKED(device_.driver, cuMemcpyDtoH_v2, host, address_, bytes);
 }
 
-Cublas::Cublas(const Device& device) {
+Cublas::Cublas(const Device& device) : device(device) {
     const cublasStatus_t status = library.get<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
         const int driver = device.driver_version;
@@ -198,39 +203,31 @@ Cublas::Cublas(const Device& device) {
         throw std::runtime_error(why + device.free_memory());
     }
     int number = 0;
-    check(library.get<decltype(cublasGetVersion_v2)>("cublasGetVersion_v2")(handle, &number), "cublasGetVersion");
+    CHECKED(library, cublasGetVersion_v2, handle, &number);
     version = std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
               std::to_string(number % 100);
 }
 
 Cublas::~Cublas() { library.get<decltype(cublasDestroy_v2)>("cublasDestroy_v2")(handle); }
 
-void Cublas::set_math_mode(cublasMath_t mode) const {
-    check(library.get<decltype(cublasSetMathMode)>("cublasSetMathMode")(handle, mode), "cublasSetMathMode");
-}
+void Cublas::set_math_mode(cublasMath_t mode) const { CHECKED(library, cublasSetMathMode, handle, mode); }
 
 const char* text(cublasStatus_t status) {
     switch (status) {
-        case CUBLAS_STATUS_SUCCESS:
-            return "SUCCESS";
-        case CUBLAS_STATUS_NOT_INITIALIZED:
-            return "NOT_INITIALIZED";
-        case CUBLAS_STATUS_ALLOC_FAILED:
-            return "ALLOC_FAILED";
-        case CUBLAS_STATUS_INVALID_VALUE:
-            return "INVALID_VALUE";
-        case CUBLAS_STATUS_ARCH_MISMATCH:
-            return "ARCH_MISMATCH";
-        case CUBLAS_STATUS_MAPPING_ERROR:
-            return "MAPPING_ERROR";
-        case CUBLAS_STATUS_EXECUTION_FAILED:
-            return "EXECUTION_FAILED";
-        case CUBLAS_STATUS_INTERNAL_ERROR:
-            return "INTERNAL_ERROR";
-        case CUBLAS_STATUS_NOT_SUPPORTED:
-            return "NOT_SUPPORTED";
-        case CUBLAS_STATUS_LICENSE_ERROR:
-            return "LICENSE_ERROR";
+#define NAMED(name)            \
+    case CUBLAS_STATUS_##name: \
+        return #name;
+        NAMED(SUCCESS)
+        NAMED(NOT_INITIALIZED)
+        NAMED(ALLOC_FAILED)
+        NAMED(INVALID_VALUE)
+        NAMED(ARCH_MISMATCH)
+        NAMED(MAPPING_ERROR)
+        NAMED(EXECUTION_FAILED)
+        NAMED(INTERNAL_ERROR)
+        NAMED(NOT_SUPPORTED)
+        NAMED(LICENSE_ERROR)
+#undef NAMED
     }
     return "unknown status";
 }

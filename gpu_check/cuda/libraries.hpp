@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpu {
@@ -52,6 +53,10 @@ class Library {
     void* handle_ = nullptr;
     std::string file_;
 };
+
+/// Returns the build id of the loaded library whose file name begins with `name`, in hexadecimal; "unknown": there is
+/// none.
+std::string build_id_of(std::string_view name);
 
 /// Opens libcublas or libcublasLt, of the major version that the variable GPU_CUBLAS_MAJOR names. Without that
 /// variable opens version 13, or 12 if 13 is missing.
@@ -100,11 +105,8 @@ class Buffer {
         return host;
     }
 
-    /// Returns the address in the type that the library's prototypes require. offset: in bytes.
-    template <class T>
-    T* as(std::size_t offset = 0) const {
-        return reinterpret_cast<T*>(address_ + offset);
-    }
+    /// offset: in bytes.
+    void* address(std::size_t offset = 0) const { return reinterpret_cast<void*>(address_ + offset); }
 
   private:
     const Device& device_;
@@ -121,6 +123,7 @@ class Cublas {
 
     void set_math_mode(cublasMath_t mode) const;
 
+    const Device& device;
     const Library library = open_cuda_library("libcublas");
     cublasHandle_t handle = nullptr;
     std::string version;  // version of cuBLAS, such as 13.1.0
@@ -130,5 +133,10 @@ class Cublas {
 const char* text(cublasStatus_t status);
 void check(cublasStatus_t status, const char* what);
 void check(CUresult result, const char* what);
+
+/// Calls a function that must succeed: CHECKED(library, name of the function, arguments...). Throws
+/// std::runtime_error with that name and the status.
+#define CHECKED(library, function, ...) \
+    ::gpu::check((library).get<decltype(::gpu::function)>(#function)(__VA_ARGS__), #function)
 
 }  // namespace gpu

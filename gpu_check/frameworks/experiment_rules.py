@@ -7,6 +7,10 @@ import statistics
 NOTHING = "nothing: as assumed"
 
 
+class NoDevice(RuntimeError):
+    """What an experiment raises where there is no CUDA device."""
+
+
 def _listed(answers):
     return "; ".join(f"{variant}: " + ", ".join(f"{key} {value}" for key, value in answer.items())
                      for variant, answer in answers.items())

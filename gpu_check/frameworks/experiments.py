@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+import experiment_rules
+
 HIGH = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_PRECISION": "high"}
 FLOOR = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_FLOOR": "fp32"}
 # Variables that `fp32shim run --pin` sets, for the frameworks' own kernels.
@@ -30,64 +32,45 @@ KERNELS = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_KERNELS": "1", "FP32_MATMUL_LOG": 
 NO_TRITON = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
 
 ASKS = {"EXPERIMENT_ASKS_FOR_TF32": "1"}
+IN_PAIRS = {"native": {}, "high": HIGH}
+OBEYING = {**IN_PAIRS, "floor fp32": FLOOR}
+PINNED = {"native": {}, "floor fp32": FLOOR, "pin": PIN}
 
-# In the order in which to run them. Each entry is name: (module, expected, {variant: environment}). The module has measure_NAME() and
-# conclude_NAME(answers).
+# In the order in which to run them. Each entry is name: (expected, {variant: environment}). The name begins with that of the
+# framework, whose module has measure_NAME(); experiment_rules has NAME(answers).
 EXPERIMENTS = {
-    "torch_convolutions": ("torch_experiments", "cudnn.allow_tf32 = False stays FP32 under high",
-                           {"native": {}, "high": HIGH}),
-    "torch_solves": ("torch_experiments", "residuals under high at most 10 times those of native",
-                     {"native": {}, "high": HIGH}),
-    "torch_override": ("torch_experiments", "a floor works against NVIDIA_TF32_OVERRIDE=1",
+    "torch_convolutions": ("cudnn.allow_tf32 = False stays FP32 under high", IN_PAIRS),
+    "torch_solves": ("residuals under high at most 10 times those of native", IN_PAIRS),
+    "torch_override": ("a floor works against NVIDIA_TF32_OVERRIDE=1",
                        {"native": {}, "override": OVERRIDE, "override, floor fp32": {**FLOOR, **OVERRIDE}}),
-    "torch_late_override": ("torch_experiments", "NVIDIA_TF32_OVERRIDE set after the first product changes nothing",
-                            {"native": {}, "high": HIGH}),
-    "torch_graph": ("torch_experiments", "torch.cuda.CUDAGraph under high replays the bits of the same product outside a graph",
-                    {"native": {}, "high": HIGH}),
-    "torch_cublaslt": ("torch_experiments", "torch's preferred cublasLt obeys high and a floor",
-                       {"native": {}, "high": HIGH, "floor fp32": FLOOR}),
-    "torch_pinv": ("torch_experiments", "pinv under high at most 10 times the residual of native",
-                   {"native": {}, "high": HIGH}),
-    "torch_kernels": ("torch_experiments", "the kernels that torch.profiler counts, as often, none unknown",
+    "torch_late_override": ("NVIDIA_TF32_OVERRIDE set after the first product changes nothing", IN_PAIRS),
+    "torch_graph": ("torch.cuda.CUDAGraph under high replays the bits of the same product outside a graph", IN_PAIRS),
+    "torch_cublaslt": ("torch's preferred cublasLt obeys high and a floor", OBEYING),
+    "torch_pinv": ("pinv under high at most 10 times the residual of native", IN_PAIRS),
+    "torch_kernels": ("the kernels that torch.profiler counts, as often, none unknown",
                       {"profiled": {}, "recorded": KERNELS}),
     # Two processes that do the same tell what a difference between two processes means here.
-    "torch_linear": ("torch_experiments", "forcing TF32 costs a small Linear layer no more than asking for it",
+    "torch_linear": ("forcing TF32 costs a small Linear layer no more than asking for it",
                      {"plain": {}, "asks for TF32": ASKS, "asks for TF32, again": ASKS, "high": HIGH}),
-    "onnxruntime_matmul": ("onnxruntime_experiments", "onnxruntime's products obey high and a floor",
-                           {"native": {}, "high": HIGH, "floor fp32": FLOOR}),
-    "jax_triton": ("jax_experiments", "FP32 under a floor, with XLA's autotuner and Triton on",
-                   {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
-    "jax_cache": ("jax_experiments", "a compilation cache from high, read under native: no crash, FP32",
+    "onnxruntime_matmul": ("onnxruntime's products obey high and a floor", OBEYING),
+    "jax_triton": ("FP32 under a floor, with XLA's autotuner and Triton on", PINNED),
+    "jax_cache": ("a compilation cache from high, read under native: no crash, FP32",
                   {"high, writes": {**HIGH, **NO_TRITON}, "native, reads": {**NO_TRITON, "LD_PRELOAD": "SHIM"}}),
     # Comes last, because it takes minutes.
-    "torch_autotune": ("torch_experiments", "inductor's max-autotune stays FP32 under a pin",
-                       {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
+    "torch_autotune": ("inductor's max-autotune stays FP32 under a pin", PINNED),
 }
 TURNS = {"torch_linear": 40}  # rounds; measure_NAME() returns (answer, function that measures one turn)
 LIMIT, LIMITS = 60, {"torch_autotune": 300, "torch_kernels": 120}  # seconds
 
 
-def measure(name, variables, shim, folder):
-    """What measure_NAME() returns under this environment; (answer, why there is none, whether it is skipped)."""
-    child = {**os.environ, "EXPERIMENT_FOLDER": folder, "FP32_MATMUL_LOG": os.path.join(folder, "log.jsonl")}
-    child.update({key: value.replace("SHIM", shim).replace("FOLDER", folder) for key, value in variables.items()})
-    finished = subprocess.run([sys.executable, "-B", os.path.abspath(__file__), name, "--measure"], env=child, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    last = (finished.stderr.strip().splitlines() or [f"status {finished.returncode}"])[-1]
-    if finished.returncode == 0:
-        return json.loads(finished.stdout.strip().splitlines()[-1]), "", False
-    if finished.returncode == 77:
-        return None, last, True
-    sys.stderr.write(finished.stderr)
-    return None, last, False
-
-
 class Child:
-    """A process that measures a turn whenever it is asked to."""
+    """A process that prints the answer of one variant, and then measures a turn whenever it is asked to."""
 
     def __init__(self, name, variables, shim, folder):
-        # Without a log: writing one would cost time.
-        child = {**os.environ, **{key: value.replace("SHIM", shim) for key, value in variables.items()}}
+        child = {**os.environ, "EXPERIMENT_FOLDER": folder}
+        if name not in TURNS:  # writing a log costs time
+            child["FP32_MATMUL_LOG"] = os.path.join(folder, "log.jsonl")
+        child.update({key: value.replace("SHIM", shim).replace("FOLDER", folder) for key, value in variables.items()})
         self._errors = tempfile.TemporaryFile("w+", dir=folder)
         self._process = subprocess.Popen(
             [sys.executable, "-B", os.path.abspath(__file__), name, "--measure"], env=child, text=True, bufsize=1,
@@ -113,6 +96,11 @@ class Child:
         line = self._process.stdout.readline()
         return json.loads(line) if line else None
 
+    def only_answer(self):
+        """The last line that it prints, as JSON, once it has ended; None: it has failed."""
+        lines = self._process.stdout.read().splitlines()
+        return json.loads(lines[-1]) if self._process.wait() == 0 else None
+
     def end(self):
         """Why it has ended, and whether its framework or a device is missing."""
         status = self._process.wait()
@@ -123,8 +111,19 @@ class Child:
         return (text.strip().splitlines() or [f"status {status}"])[-1], status == 77
 
 
+def measure_one_by_one(name, variants, shim, folder):
+    """({variant: answer}, variant without an answer, why, whether it is skipped)"""
+    answers = {}
+    for variant, variables in variants.items():
+        with Child(name, variables, shim, folder) as child:
+            answers[variant] = child.only_answer()
+            if answers[variant] is None:
+                return None, variant, *child.end()
+    return answers, "", "", False
+
+
 def measure_in_turns(name, variants, shim, folder):
-    """({variant: answer with its "turns"}, variant without an answer, why, whether it is skipped)"""
+    """As measure_one_by_one(); each answer has its "turns"."""
     with contextlib.ExitStack() as stack:
         children = {variant: stack.enter_context(Child(name, variables, shim, folder))
                     for variant, variables in variants.items()}
@@ -146,13 +145,13 @@ def measure_in_turns(name, variants, shim, folder):
 
 def in_child(name):
     try:
-        module = importlib.import_module(EXPERIMENTS[name][0])
+        module = importlib.import_module(f"{name.split('_')[0]}_experiments")
     except ImportError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 77
     try:
         answer = getattr(module, f"measure_{name}")()
-    except module.NoDevice as error:
+    except experiment_rules.NoDevice as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 77
     answer, turn = answer if name in TURNS else (answer, None)
@@ -171,20 +170,10 @@ def row(name, expected, seen, follows, results):
             file.write("\t".join(cells) + "\n")
 
 
-def measure_all(name, variants, shim, folder):
-    """As measure_in_turns()."""
-    answers = {}
-    for variant, variables in variants.items():
-        answers[variant], why, skipped = measure(name, variables, shim, folder)
-        if answers[variant] is None:
-            return None, variant, why, skipped
-    return answers, "", "", False
-
-
 def run(name, shim, results):
-    _, expected, variants = EXPERIMENTS[name]
+    expected, variants = EXPERIMENTS[name]
     with tempfile.TemporaryDirectory() as folder:
-        measured = measure_in_turns if name in TURNS else measure_all
+        measured = measure_in_turns if name in TURNS else measure_one_by_one
         answers, variant, why, skipped = measured(name, variants, shim, folder)
     if skipped:
         print(f"experiments.py: {why}", file=sys.stderr)
@@ -192,8 +181,7 @@ def run(name, shim, results):
     if answers is None:
         row(name, expected, f"{variant}: did not run: {why}", "ask again: this was not measured", results)
         return 1
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    seen, follows = getattr(importlib.import_module("experiment_rules"), name)(answers)
+    seen, follows = getattr(experiment_rules, name)(answers)
     row(name, expected, seen, follows, results)
     return 0
 

@@ -11,10 +11,7 @@ import jax  # noqa: E402
 import numpy  # noqa: E402
 
 import measured  # noqa: E402
-
-
-class NoDevice(RuntimeError):
-    pass
+from experiment_rules import NoDevice  # noqa: E402
 
 
 def _format_of_product(n=2048):

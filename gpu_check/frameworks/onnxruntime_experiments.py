@@ -6,10 +6,7 @@ import onnx
 import onnxruntime
 
 import measured
-
-
-class NoDevice(RuntimeError):
-    pass
+from experiment_rules import NoDevice
 
 
 def measure_onnxruntime_matmul():

@@ -15,7 +15,6 @@ log was not written; 77 where the framework or a CUDA device is missing.
 """
 
 import argparse
-import importlib
 import json
 import math
 import os
@@ -116,9 +115,9 @@ def main():
 
     try:
         import measured as formats
+        import operations
 
-        framework = importlib.import_module(f"{arguments.framework}_products")
-        device, operations = framework.start(arguments.own)
+        version, device, functions = getattr(operations, f"start_{arguments.framework}")(arguments.own)
     except (ImportError, RuntimeError) as error:
         print(f"products.py: {arguments.framework}: {error}", file=sys.stderr)
         return 77
@@ -126,19 +125,19 @@ def main():
     if arguments.heading:
         print(HEADING)
     if arguments.json:
-        print(json.dumps({"version": framework.version(), "device": device}), flush=True)
+        print(json.dumps({"version": version, "device": device}), flush=True)
     a, b = formats.operands(arguments.size)
     product = formats.Product(a, b)
     log = DecisionLog(arguments.log)
     failed = False
     ran = 0
-    for name, operation in operations.items():
+    for name, operation in functions.items():
         log.new_decisions()
         answer = {"operation": name, "measured": None, "error": None, "decisions": [], "fails": False}
         try:
             results = [operation(a, b), operation(a, b)]
         except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
-            tell({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{framework.version()}, {device}", arguments)
+            tell({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{version}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
@@ -149,9 +148,9 @@ def main():
         answer["verdict"], answer["fails"] = verdict(answer["measured"], decisions, arguments, formats)
         answer["decisions"] = decisions
         if arguments.kernels:
-            answer["kernels"] = framework.kernels_of(lambda: operation(a, b))
+            answer["kernels"] = operations.torch_kernels_of(lambda: operation(a, b))
         failed |= answer["fails"]
-        tell(answer, f"{framework.version()}, {device}", arguments)
+        tell(answer, f"{version}, {device}", arguments)
     if not ran:
         print("products.py: no operation ran", file=sys.stderr)
     if arguments.log and not log.exists():

@@ -9,9 +9,7 @@ import time
 
 import torch
 
-
-class NoDevice(RuntimeError):
-    pass
+from experiment_rules import NoDevice
 
 
 def _need_device():

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 
 namespace gpu {
@@ -109,12 +108,6 @@ float rounded(float value, Rounding rounding) {
 
 Complex rounded(std::complex<float> value, Rounding rounding) {
     return {rounded(value.real(), rounding), rounded(value.imag(), rounding)};
-}
-
-std::string scientific(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1e", value);
-    return text;
 }
 
 Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,

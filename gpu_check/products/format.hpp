@@ -50,7 +50,4 @@ struct Measured {
 Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
                const std::function<std::vector<Complex>(Rounding)>& reference);
 
-/// Returns a number as in 2.9e-04.
-std::string scientific(double value);
-
 }  // namespace gpu

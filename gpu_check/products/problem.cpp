@@ -1,81 +1,201 @@
 #include "gpu_check/products/problem.hpp"
 
-#include <cstddef>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <random>
 
 namespace gpu {
 
 namespace {
 
-/// Returns `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
-std::vector<float> device_layout(const std::vector<std::complex<float>>& matrix, bool complex) {
-    std::vector<float> result;
-    result.reserve(matrix.size() * Problem::copies * (complex ? 2 : 1));
-    for (int copy = 0; copy < Problem::copies; ++copy) {
-        for (const auto& element : matrix) {
-            result.push_back(element.real());
-            if (complex) result.push_back(element.imag());
-        }
-    }
+constexpr double fp64_error = 1e-13;  // larger: emulated
+constexpr double wrong_error = 1e-2;  // larger: not this product at all
+constexpr int spread = 20;            // the largest shift of a factor, in bits
+constexpr int not_written = -2;       // cuBLAS writes -1 for a product that it does not emulate
+
+std::vector<void*> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
+    std::vector<void*> result;
+    for (int copy = 0; copy < Problem::copies; ++copy)
+        result.push_back(matrices.address(offset + copy * matrix_bytes));
     return result;
 }
 
-std::vector<char*> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
-    std::vector<char*> result;
-    for (int copy = 0; copy < Problem::copies; ++copy) {
-        result.push_back(matrices.as<char>(offset + copy * matrix_bytes));
-    }
-    return result;
+/// Returns the shift of column k of A, in bits; row k of B is shifted the other way.
+int shift_of(int k) { return k * 7 % (spread + 1); }
+
+std::vector<double> random_matrix(int n, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<double> matrix(static_cast<std::size_t>(n) * n);
+    for (double& element : matrix) element = uniform(generator);
+    return matrix;
+}
+
+std::vector<double> shifted(std::vector<double> matrix, int n, bool is_b) {
+    for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) {
+            double& element = matrix[static_cast<std::size_t>(j) * n + i];
+            element = std::ldexp(element, is_b ? shift_of(i) : -shift_of(j));
+        }
+    return matrix;
 }
 
 }  // namespace
 
-Problem::Problem(const Device& device, int n, bool complex, Use use, std::size_t offset)
+Problem::Problem(const Device& device, int n, Element element, const Layout& layout)
     : n(n),
-      complex(complex),
-      matrix_bytes(static_cast<std::size_t>(n) * n * sizeof(float) * (complex ? 2 : 1)),
-      offset(offset),
-      a(device, offset + copies * matrix_bytes),
-      b(device, offset + copies * matrix_bytes),
-      c(device, offset + copies * matrix_bytes),
-      a_pointers(device, addresses(a, matrix_bytes, offset)),
-      b_pointers(device, addresses(b, matrix_bytes, offset)),
-      c_pointers(device, addresses(c, matrix_bytes, offset)),
-      host_(n, complex, use) {
-    upload(a, host_.a);
-    upload(b, host_.b);
-}
+      element(element),
+      layout_(layout),
+      matrix_bytes_(static_cast<std::size_t>(n + layout.more_rows) * n * bytes_of(element)),
+      a_(device, layout.offset + copies * matrix_bytes_),
+      b_(device, layout.offset + copies * matrix_bytes_),
+      c_(device, layout.offset + copies * matrix_bytes_),
+      a_pointers_(device, addresses(a_, matrix_bytes_, layout.offset)),
+      b_pointers_(device, addresses(b_, matrix_bytes_, layout.offset)),
+      c_pointers_(device, addresses(c_, matrix_bytes_, layout.offset)) {}
 
-void Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const {
-    const std::vector<float> values = device_layout(matrix, complex);
-    target.upload(values.data(), values.size() * sizeof(float), offset);
-}
-
-void Problem::prepare(Shape shape) {
-    if (shape == Shape::trsm) {
-        upload(c, host_.b);
-    } else {
-        c.fill_with_nan(offset + copies * matrix_bytes);
-    }
-}
+void Problem::prepare(Shape) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
 
 /// Returns a hash by the method FNV-1a.
 std::string Problem::hash_of_result() const {
-    const auto values = c.download<float>(offset / sizeof(float) + matrix_bytes / sizeof(float));
-    const auto* bytes = reinterpret_cast<const unsigned char*>(values.data()) + offset;
+    const auto bytes = c_.download<unsigned char>(layout_.offset + matrix_bytes_);
     std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::size_t i = 0; i < matrix_bytes; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+    for (std::size_t i = layout_.offset; i < bytes.size(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
     char text[24];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;
 }
 
-Measured Problem::judge(Shape shape, int copy) const {
-    const std::size_t floats = matrix_bytes / sizeof(float);
-    const std::size_t first = offset / sizeof(float) + copy * floats;
-    const auto device_result = c.download<float>(first + floats);
-    return host_.judge(shape, device_result.data() + first);
+Call Problem::call() const {
+    Call call = square(n, a_, b_, c_, element, layout_.offset);
+    call.lda = call.ldb = call.ldc = n + layout_.more_rows;
+    call.trans_a = layout_.trans_a, call.trans_b = layout_.trans_b;
+    call.count = copies;
+    call.a_array = static_cast<void**>(a_pointers_.address());
+    call.b_array = static_cast<void**>(b_pointers_.address());
+    call.c_array = static_cast<void**>(c_pointers_.address());
+    return call;
 }
+
+Float32Problem::Float32Problem(const Device& device, int n, bool complex, Use use, const Layout& layout)
+    : Problem(device, n, complex ? Element::complex : Element::real, layout), host_(n, complex, use) {
+    upload(a_, host_.a, layout.trans_a);
+    upload(b_, host_.b, layout.trans_b);
+}
+
+/// Uploads `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
+void Float32Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const {
+    std::vector<float> values;
+    values.reserve(copies * matrix_bytes_ / sizeof(float));
+    const auto size = static_cast<std::size_t>(n);
+    for (int copy = 0; copy < copies; ++copy)
+        for (std::size_t column = 0; column < size; ++column)
+            for (std::size_t row = 0; row < size + layout_.more_rows; ++row) {
+                const std::size_t at = trans == CUBLAS_OP_N ? row + column * size : column + row * size;
+                const std::complex<float> number = row < size ? matrix[at] : 0;
+                values.push_back(number.real());
+                if (host_.complex) values.push_back(number.imag());
+            }
+    target.upload(values.data(), values.size() * sizeof(float), layout_.offset);
+}
+
+void Float32Problem::prepare(Shape shape) {
+    if (shape == Shape::trsm)
+        upload(c_, host_.b, CUBLAS_OP_N);
+    else
+        Problem::prepare(shape);
+}
+
+Measured Float32Problem::judge(Shape shape, int copy) const {
+    const std::size_t first = (layout_.offset + copy * matrix_bytes_) / sizeof(float);
+    const std::size_t column = matrix_bytes_ / n / sizeof(float);
+    std::vector<float> result = c_.download<float>(first + n * column);
+    result.erase(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(first));
+    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // of a column
+    for (std::size_t i = 1; i < static_cast<std::size_t>(n) && kept != column; ++i)
+        std::copy_n(result.data() + i * column, kept, result.data() + i * kept);
+    return host_.judge(shape, result.data());
+}
+
+Float64Problem::Float64Problem(const Cublas& cublas, int n)
+    : Problem(cublas.device, n, Element::float64),
+      host_a_(random_matrix(n, 1)),
+      host_b_(random_matrix(n, 2)),
+      kept_(cublas.device, sizeof(int)) {
+    a_.upload(shifted(host_a_, n, false).data(), matrix_bytes_);
+    b_.upload(shifted(host_b_, n, true).data(), matrix_bytes_);
+    constexpr const char* counter = "cublasSetFixedPointEmulationMantissaBitCountPointer";
+    if (const auto count =
+            cublas.library.find<decltype(cublasSetFixedPointEmulationMantissaBitCountPointer)>(counter))
+        count(cublas.handle, static_cast<int*>(kept_.address()));
+}
+
+void Float64Problem::prepare(Shape shape) {
+    Problem::prepare(shape);
+    kept_.upload(&not_written, sizeof not_written);
+}
+
+/// Compares some columns of the result with the exact ones: rms of the difference over rms of the product.
+Measured Float64Problem::judge(Shape shape, int) const {
+    const bool is_syrk = shape == Shape::syrk;  // A times its own transpose, lower triangle
+    const auto result = c_.download<double>(host_a_.size());
+    const auto at = [this](int i, int j) { return static_cast<std::size_t>(j) * n + i; };
+    long double distance = 0, size = 0;
+    for (const int j : {0, n / 3, n - 1})
+        for (int i = is_syrk ? j : 0; i < n; ++i) {
+            long double exact = 0;
+            for (int k = 0; k < n; ++k) {
+                const long double factor = is_syrk ? host_a_[at(j, k)] : host_b_[at(k, j)];
+                exact += std::ldexp(host_a_[at(i, k)] * factor, is_syrk ? -2 * shift_of(k) : 0);
+            }
+            distance += (result[at(i, j)] - exact) * (result[at(i, j)] - exact);
+            size += exact * exact;
+        }
+    const auto error = static_cast<double>(std::sqrt(distance / size));
+    const int kept = kept_.download<int>(1).front();
+    // A NaN is no smaller than any number.
+    return {!(error < wrong_error)            ? "wrong"
+            : kept >= 0 || error > fp64_error ? "fp64_emulated"
+                                              : "fp64",
+            kept == not_written ? "-" : std::to_string(kept) + " bits", error};
+}
+
+std::string answer_of(const Status& status, const Measured& measured) {
+    if (!status) return "absent";
+    return *status == CUBLAS_STATUS_SUCCESS ? measured.format : text(*status);
+}
+
+Result multiply(const Cublas& cublas, Problem& problem, const Way& way) {
+    const Function& function = function_called(way.function);
+    auto& set_mode = cublas.library.get<decltype(cublasSetMathMode)>("cublasSetMathMode");
+    problem.prepare(function.shape);
+    Call call = problem.call();
+    call.type = way.type;
+    call.algorithm = way.algorithm;
+    if (problem.element == Element::float64) call.workspace = std::size_t{256} << 20;  // emulation needs much
+    Status status = set_mode(cublas.handle, way.mode);
+    if (status == CUBLAS_STATUS_SUCCESS) status = function(cublas, call);
+    set_mode(cublas.handle, CUBLAS_DEFAULT_MATH);
+    const Measured measured = problem.judge(function.shape, function.is_batch ? Problem::copies - 1 : 0);
+    return {answer_of(status, measured), measured, status == CUBLAS_STATUS_SUCCESS};
+}
+
+RandomMatrices::RandomMatrices(const Device& device, int n)
+    : n(n),
+      a(device, static_cast<std::size_t>(n) * n * sizeof(float)),
+      b(device, static_cast<std::size_t>(n) * n * sizeof(float)),
+      c(device, static_cast<std::size_t>(n) * n * sizeof(float)) {
+    const std::size_t all = static_cast<std::size_t>(n) * n;
+    std::vector<float> block(std::min<std::size_t>(all, 1 << 22));  // large matrices repeat it
+    std::mt19937 generator(1);
+    for (float& element : block) element = static_cast<float>(generator()) / 2147483648.0F - 1;
+    for (std::size_t done = 0; done < all; done += block.size())
+        for (Buffer* const matrix : {&a, &b})
+            matrix->upload(block.data(), std::min(block.size(), all - done) * sizeof(float), done * sizeof(float));
+}
+
+Call RandomMatrices::call() const { return square(n, a, b, c); }
 
 }  // namespace gpu

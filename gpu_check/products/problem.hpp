@@ -1,4 +1,4 @@
-// Matrices for one level-3 product, on the device and on the host. Judges the result.
+// Matrices for one product, on the device and on the host. Judges the result.
 #pragma once
 
 #include <complex>
@@ -6,37 +6,112 @@
 #include <string>
 #include <vector>
 
-#include "gpu_check/cuda/libraries.hpp"
+#include "gpu_check/products/functions.hpp"
 #include "gpu_check/products/host_problem.hpp"
 
 namespace gpu {
 
-/// Matrices of a product: n×n, column-major, leading dimension n. A and B are those of HostProblem.
+/// How the matrices of a product lie in memory. Libraries choose kernels by it.
+struct Layout {
+    std::size_t offset = 0;  ///< of the first elements, in bytes; the memory itself is aligned to 256 bytes
+    int more_rows = 0;       ///< leading dimension minus the number of rows
+    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;  ///< T: a matrix lies transposed, and the call says so
+};
+
+/// Matrices of a product on the device: n×n, column-major. Derived classes fill and judge them.
 class Problem {
   public:
-    /// A batch has `copies` of the three matrices, all equal. Matrices begin `offset` bytes after the memory that the
-    /// driver allocated, which is aligned to 256 bytes.
-    Problem(const Device& device, int n, bool complex, Use use = Use::product, std::size_t offset = 0);
+    virtual ~Problem() = default;
+    Problem(const Problem&) = delete;
+    Problem& operator=(const Problem&) = delete;
 
     /// Puts NaN into C. For trsm, which solves in place, puts B there instead.
-    void prepare(Shape shape);
+    virtual void prepare(Shape shape);
     /// Judges product number `copy` of a batch, from 0.
-    Measured judge(Shape shape, int copy = 0) const;
+    virtual Measured judge(Shape shape, int copy = 0) const = 0;
     /// Returns a hash of the bits of the first product's result.
     std::string hash_of_result() const;
+    Call call() const;
 
-    static constexpr int copies = 2;
-    int n;
-    bool complex;
-    std::size_t matrix_bytes;
-    std::size_t offset;
-    Buffer a, b, c;                             // matrices, `copies` of each in a row; the first begins at `offset`
-    Buffer a_pointers, b_pointers, c_pointers;  // addresses of the matrices
+    static constexpr int copies = 2;  ///< products of a batch, all equal
+
+    const int n;
+    const Element element;
+
+  protected:
+    Problem(const Device& device, int n, Element element, const Layout& layout = {});
+
+    const Layout layout_;
+    const std::size_t matrix_bytes_;
+    Buffer a_, b_, c_;                             // matrices, `copies` of each in a row
+    Buffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices
+};
+
+/// A and B are those of HostProblem: real or complex numbers of float32.
+class Float32Problem : public Problem {
+  public:
+    Float32Problem(const Device& device, int n, bool complex = false, Use use = Use::product,
+                   const Layout& layout = {});
+
+    void prepare(Shape shape) override;
+    Measured judge(Shape shape, int copy = 0) const override;
 
   private:
-    void upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const;
+    void upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const;
 
     HostProblem host_;
+};
+
+/// Matrices of float64 whose product tells whether cuBLAS emulated it by fixed-point numbers.
+///
+/// If cuBLAS is told to keep 31 bits, a result tells which way it was computed: terms of a sum are of one size, but
+/// their factors in A are up to 2^20 smaller than the largest of their row. So an emulated product has errors of some
+/// 1e-4, and another one of some 1e-15. Where cuBLAS ignores that setting, and keeps the 55 bits of its default for
+/// fixed numbers of bits, errors are some 1e-11. The handle's own count of bits is asked, too.
+class Float64Problem : public Problem {
+  public:
+    Float64Problem(const Cublas& cublas, int n);
+
+    void prepare(Shape shape) override;
+    /// The format is fp64, fp64_emulated or wrong; `match` is the number of bits that cuBLAS kept, "-" if it does not
+    /// tell.
+    Measured judge(Shape shape, int copy = 0) const override;
+
+  private:
+    const std::vector<double> host_a_, host_b_;
+    Buffer kept_;  // the number of bits that cuBLAS kept
+};
+
+/// One way to ask cuBLAS for a product.
+struct Way {
+    const char* function;  ///< its name in the table of functions
+    cublasMath_t mode = CUBLAS_DEFAULT_MATH;
+    cublasComputeType_t type = CUBLAS_COMPUTE_32F;
+    cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
+};
+
+/// Returns the format of a product; if it was refused, the name of its cublasStatus_t; "absent" if the library does
+/// not have the function.
+std::string answer_of(const Status& status, const Measured& measured);
+
+/// What came of a product.
+struct Result {
+    std::string answer;  ///< see answer_of()
+    Measured measured;   ///< of the last product of a batch
+    bool ran;            ///< the product was not refused
+};
+/// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.
+Result multiply(const Cublas& cublas, Problem& problem, const Way& way);
+
+/// Three n×n matrices of random numbers between -1 and 1, for products that are timed. A GPU's clock, and so its
+/// speed, depends on the number of bits that change.
+class RandomMatrices {
+  public:
+    RandomMatrices(const Device& device, int n);
+    Call call() const;
+
+    const int n;
+    Buffer a, b, c;
 };
 
 }  // namespace gpu

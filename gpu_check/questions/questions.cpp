@@ -32,14 +32,17 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
 
 /// Prints a section as a table, each row as soon as it is known. Without a device prints one line instead of a table.
 void ask_and_print(const Section& section, const Arguments& arguments, Findings& findings) {
-    std::vector<std::string> columns(section.columns.begin(), section.columns.end());
-    if (!section.variants.empty()) columns.insert(columns.begin(), "run");
+    const bool has_variants = !section.variants.empty();
     bool is_titled = false;
-    ask(section, arguments.asking, findings, [&](const std::vector<std::string>& cells) {
-        if (!is_titled) print_heading(section.title, columns);
-        is_titled = true;
-        print_row(cells);
-    });
+    ask(section, arguments.asking, findings,
+        [&](const Variant& variant, const std::string& title, const auto& found) {
+            if (!is_titled)
+                print_heading(section.title, has_variants ? std::vector<std::string>{"run", "row", "found"}
+                                                          : std::vector<std::string>{"row", "found"});
+            is_titled = true;
+            if (has_variants) std::printf("| %s ", variant.name);
+            print_row({title, found});
+        });
 }
 
 /// Returns the answers in a file of rows, by row; empty if there is no such file.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string_view>
@@ -58,6 +59,12 @@ std::string lower_format(const std::string& left, const std::string& right) {
         return std::find(format_names.begin(), format_names.end(), answer);
     };
     return rank(left) < rank(right) ? right : left;
+}
+
+std::string digits(const char* format, double number) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, number);
+    return text;
 }
 
 double median(const std::vector<double>& ascending) {

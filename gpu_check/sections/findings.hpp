@@ -32,6 +32,8 @@ inline constexpr const char* not_measured = "not measured";
 bool is_format(const std::string& answer);
 /// Returns the lower of two formats. A refusal counts as lower than any format.
 std::string lower_format(const std::string& left, const std::string& right);
+/// Returns a number in a format of printf().
+std::string digits(const char* format, double number);
 /// Returns the median of numbers in ascending order; 0 if there are none.
 double median(const std::vector<double>& ascending);
 

@@ -16,7 +16,7 @@ const std::vector<Variant> overrides = {{"without", ""},
 const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
 const std::vector<Variant> native_and_highest = {{"native", ""}, {"highest", UNDER "FP32_MATMUL_PRECISION=highest"}};
 const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
-                                       native_and_high[1], native_and_high[0], native_and_high[1]};
+                                       native_and_high[1]};
 // The process writes this policy file before its first product, and changes it for each turn.
 const std::vector<Variant> turns_in_one_process = {
     {"turns", UNDER "FP32_MATMUL_POLICY=FOLDER/policy.toml FP32_MATMUL_ON_ERROR=abort"}};
@@ -40,10 +40,9 @@ const std::vector<Variant> floors = {{"native", ""},
                                      {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
                                      {"override", "NVIDIA_TF32_OVERRIDE=1"},
                                      {"override and floor", UNDER "FP32_MATMUL_FLOOR=fp32 NVIDIA_TF32_OVERRIDE=1"}};
-// 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: sections/float64.cpp.
+// 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: Float64Problem of products/problem.hpp.
 #define VISIBLY "CUBLAS_EMULATION_STRATEGY=eager CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT=31 "
 #define EMULATING VISIBLY "CUBLAS_EMULATE_DOUBLE_PRECISION=1 "
-const std::vector<Variant> emulations = {{"without", VISIBLY}, {"environment", EMULATING}};
 const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
                                                {"recorded", VISIBLY UNDER RECORDED "summary"},
                                                {"environment", EMULATING},
@@ -55,105 +54,31 @@ const std::vector<Variant> audited = {
 
 // The most decisive sections come first, since a time limit cuts off the end.
 const std::vector<Section> table = {
-    {"machine",
-     "Machine",
-     {"device", "compute capability", "CUDA of the driver", "cuBLAS", "library", "a product, ms"},
-     ask_machine},
-    {"product",
-     "One cublasSgemm under each precision",
-     {"n", "result", "error", "match", "bits"},
-     ask_product,
-     every_precision},
-    {"opt_ins",
-     "Every way to ask for less than FP32, and a floor of fp32",
-     {"product", "result"},
-     ask_opt_ins,
-     floors},
-    {"float64_rules",
-     "float64 as called, and under rules",
-     {"product", "result", "error", "bits kept", "bits"},
-     ask_float64,
-     rules_of_float64},
-    {"float64",
-     "float64: what cuBLAS emulates by fixed-point numbers",
-     {"product", "result", "error", "bits kept", "bits"},
-     ask_float64,
-     emulations},
-    {"math_modes",
-     "Functions without a compute type, under each math mode of the handle",
-     {"function", "n", "DEFAULT", "TENSOR_OP", "PEDANTIC", "TF32", "error, DEFAULT", "error, TF32", "what TF32 did"},
-     ask_math_modes},
-    {"compute_types",
-     "cublasGemmEx: compute type and algorithm, under each math mode of the handle",
-     {"compute type", "algorithm", "n", "DEFAULT", "TENSOR_OP", "PEDANTIC", "TF32"},
-     ask_compute_types},
-    {"ex_functions",
-     "Functions with a compute type, handle in DEFAULT mode",
-     {"function", "operands", "n", "32F", "32F_PEDANTIC", "32F_FAST_TF32", "32F_FAST_16BF", "32F_FAST_16F",
-      "32F_EMULATED_16BFX9"},
-     ask_ex_functions},
-    {"ties",
-     "How operands are rounded: each element times 1, all others zero",
-     {"compute type", "n", "operand", "trans_a, trans_b", "memory", "1 + u/2", "1 + 3u/2", "1 + 3u/4", "-(1 + u/2)",
-      "rule"},
-     ask_ties},
-    {"override", "NVIDIA_TF32_OVERRIDE", {"product", "result"}, ask_override, overrides},
-    {"lt_formats",
-     "cublasLt: what each compute type gives",
-     {"compute type", "n", "heuristic", "the algorithm says", "result", "result, algorithm NULL"},
-     ask_lt_formats},
+    {"machine", "Machine", measure_machine},
+    {"product", "One cublasSgemm under each precision", measure_product, every_precision},
+    {"opt_ins", "Every way to ask for less than FP32, and a floor of fp32", measure_opt_ins, floors},
+    {"float64_rules", "float64 as called, and under rules", measure_float64, rules_of_float64},
+    {"functions", "Every function, with each compute type and algorithm, under each math mode of the handle",
+     measure_functions},
+    {"ties", "How operands are rounded", measure_ties},
+    {"override", "NVIDIA_TF32_OVERRIDE", measure_opt_ins, overrides},
+    {"lt_formats", "cublasLt: what each compute type gives", measure_lt_formats},
     {"lt_algorithms",
      "cublasLt: an algorithm under another compute type than it was found for",
-     {"algorithm found for", "used with", "cublasLtMatmulAlgoCheck", "cublasLtMatmul"},
-     ask_lt_algorithms,
+     measure_lt_algorithms,
      {},
      true},
-    {"alignment",
-     "Operands that are not aligned to 256 bytes",
-     {"function", "compute type", "operands at", "result"},
-     ask_alignment,
-     {},
-     true},
-    {"lt_alignment",
-     "cublasLtMatmul, operands at 4 bytes",
-     {"compute type", "algorithm", "result"},
-     ask_lt_alignment,
-     {},
-     true},
-    {"shapes",
-     "The same product by different calls: whether the bits agree, and times as ratios",
-     {"m, n, k, trans", "us", "GemmEx 32F", "time", "algorithm 99", "time", "PEDANTIC, time",
-      "TF32 mode and FAST_TF32", "time"},
-     ask_shapes},
-    {"gains", "What TF32 mode gains", {"function", "n", "DEFAULT, ms", "TF32, ms", "gain"}, ask_gains},
-    {"workspace", "Workspaces", {"bytes", "compute type", "cublasLtMatmul", "cublasGemmEx"}, ask_workspace},
-    {"capability",
-     "A cublasLt handle from before any context, COMPUTE_32F",
-     {"product", "result"},
-     ask_capability,
-     native_and_high},
-    {"graph", "Products captured into a graph", {"nodes", "types", "replayed bits"}, ask_graph, native_and_high},
-    {"threads",
-     "Two threads on one handle in TF32 mode: HGEMM beside SSYRK",
-     {"HGEMMs", "differ from those alone", "SSYRK"},
-     ask_threads,
-     native_and_highest},
-    {"times",
-     "FP32, TF32 and forced TF32, in turns",
-     {"n", "as called, ms", "TF32, ms", "gain"},
-     ask_times,
-     in_turns},
-    {"audits",
-     "Audits against float64",
-     {"product", "n", "audits", "norm, audited", "norm, measured", "row, audited", "row, measured", "verdict"},
-     ask_audits,
-     audited},
-    {"cost",
-     "What recording costs the host, ns, by turns in one process",
-     {"call", "a launch", "preloaded", "summary", "calls"},
-     ask_cost,
-     turns_in_one_process},
-    {"latency", "What a call costs the host", {"call", "ns"}, ask_latency, all_costs},
+    {"alignment", "Operands that are not aligned to 256 bytes", measure_alignment, {}, true},
+    {"shapes", "The same product by different calls: whether the bits agree, and times as ratios", measure_shapes},
+    {"gains", "What TF32 mode gains", measure_gains},
+    {"workspace", "Workspaces", measure_workspace},
+    {"capability", "A cublasLt handle from before any context, COMPUTE_32F", measure_capability, native_and_high},
+    {"graph", "Products captured into a graph: nodes, and replayed bits", measure_graph, native_and_high},
+    {"threads", "Two threads on one handle in TF32 mode: HGEMM beside SSYRK", measure_threads, native_and_highest},
+    {"times", "FP32, TF32 and forced TF32, in turns", measure_times, in_turns},
+    {"audits", "Audits against float64", measure_audits, audited},
+    {"cost", "What recording costs the host, ns, by turns in one process", measure_cost, turns_in_one_process},
+    {"latency", "What a call costs the host, ns", measure_latency, all_costs},
 };
 
 }  // namespace
@@ -164,11 +89,6 @@ const Section& section_called(const std::string& name) {
     const auto found = std::ranges::find_if(table, [&](const Section& each) { return each.name == name; });
     if (found == table.end()) throw std::invalid_argument("unknown section '" + name + "'; --list shows them");
     return *found;
-}
-
-std::string answer_of(const std::optional<cublasStatus_t>& status, const Measured& measured) {
-    if (!status) return "absent";
-    return *status == CUBLAS_STATUS_SUCCESS ? measured.format : text(*status);
 }
 
 }  // namespace gpu

@@ -7,6 +7,11 @@
 
 namespace gpu {
 
+Worker::Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds)
+    : sizes(std::move(sizes)), variant(std::move(variant)), first_row_(first_row), row_seconds_(row_seconds) {
+    alarm(row_seconds_);
+}
+
 const Device& Worker::device() {
     if (!device_) device_ = std::make_unique<Device>();
     return *device_;
@@ -17,19 +22,21 @@ const Cublas& Worker::cublas() {
     return *cublas_;
 }
 
-void Worker::row(const std::vector<std::string>& first_cells,
-                 const std::function<std::vector<std::string>()>& measure) {
+void Worker::row(const std::string& title, const std::string& prefix, const std::function<void()>& measure) {
     if (next_row_++ < first_row_) return;
-    tell(line::begins, first_cells);
+    tell(line::begins, {title, prefix});
+    prefix_ = prefix;
     alarm(row_seconds_);
-    const std::vector<std::string> cells = measure();
+    measure();
     // A fault of the row's last kernel shows up here and so belongs to this row.
     if (device_) device_->synchronise();
     alarm(row_seconds_);
-    tell(line::ends, cells);
+    tell(line::ends, {});
 }
 
-void Worker::found(const std::string& name, const std::string& value) const { tell(line::found, {name, value}); }
+void Worker::found(const std::string& name, const std::string& value) const {
+    tell(line::found, {prefix_ + name, value});
+}
 
 void tell(const char* word, const std::vector<std::string>& fields) {
     std::string text = word;

@@ -3,8 +3,6 @@
 // next row, so a fault costs one row only. The same happens to a row that hangs.
 #pragma once
 
-#include <unistd.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,9 +14,9 @@ namespace gpu {
 
 /// Messages from worker to parent: lines of a word and fields, separated by tabs. The comments name the fields.
 namespace line {
-inline constexpr const char* begins = "begins";        // first cells of the row
+inline constexpr const char* begins = "begins";        // the row's title, and the beginning of its findings' names
 inline constexpr const char* found = "found";          // name and value of a finding
-inline constexpr const char* ends = "ends";            // other cells of the row
+inline constexpr const char* ends = "ends";            // none
 inline constexpr const char* failed = "failed";        // reason of the failure
 inline constexpr const char* no_device = "no device";  // reason why there is no device
 }  // namespace line
@@ -28,19 +26,16 @@ class Worker {
     /// variant: the parent's name for this environment. sizes: ascending; libraries choose kernels by size.
     /// first_row: number of rows that earlier workers have begun. row_seconds: a row that takes longer ends the
     /// worker by SIGALRM.
-    Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds)
-        : sizes(std::move(sizes)), variant(std::move(variant)), first_row_(first_row), row_seconds_(row_seconds) {
-        alarm(row_seconds_);
-    }
+    Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds);
 
-    /// Returns the device, and makes it at the first call. The process never frees it; both end together.
-    const Device& device();
+    /// Returns cuBLAS, and starts it and the device at the first call. The process never ends them; they end
+    /// together.
     const Cublas& cublas();
+    const Device& device();
 
-    /// Measures one row. `measure` returns the cells that follow `first_cells`. Skips rows that earlier workers have
-    /// begun.
-    void row(const std::vector<std::string>& first_cells, const std::function<std::vector<std::string>()>& measure);
-    /// Sends a finding to the parent. A name may have several values.
+    /// Measures one row, unless an earlier worker has begun it. prefix: beginning of the names of its findings.
+    void row(const std::string& title, const std::string& prefix, const std::function<void()>& measure);
+    /// Sends a finding of the row to the parent. A name may have several values.
     void found(const std::string& name, const std::string& value) const;
 
     const std::vector<int> sizes;
@@ -50,6 +45,7 @@ class Worker {
     int first_row_;
     unsigned row_seconds_;
     int next_row_ = 0;
+    std::string prefix_;
     std::unique_ptr<Device> device_;
     std::unique_ptr<Cublas> cublas_;
 };

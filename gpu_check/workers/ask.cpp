@@ -28,45 +28,42 @@ class Reader {
     Reader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
         : prefix(section.variants.empty() ? "" : std::string(variant.name) + "/"),
           section_(section),
+          variant_(variant),
           findings_(findings),
-          sink_(sink) {
-        if (!section.variants.empty()) variant_ = {variant.name};
-    }
+          sink_(sink) {}
 
     void handle_line(const std::string& text) {
         std::vector<std::string> fields = split(text, '\t');
         if (fields.empty()) return;
         const std::string word = fields.front();
-        fields.erase(fields.begin());
+        fields.resize(3);
         if (word == line::begins) {
-            begun_ = variant_;
-            begun_.insert(begun_.end(), fields.begin(), fields.end());
+            title_ = fields[1];
+            row_prefix_ = fields[2];
+            found_.clear();
             in_a_row_ = true;
             ++rows;
-        } else if (word == line::found && fields.size() == 2) {
-            findings_.add(prefix + fields[0], fields[1]);
+        } else if (word == line::found) {
+            findings_.add(prefix + fields[1], fields[2]);
+            std::string name = fields[1].substr(row_prefix_.size());
+            if (name.starts_with('_')) name.erase(0, 1);
+            found_ += (found_.empty() ? "" : "; ") + name + (name.empty() ? "" : " ") + fields[2];
         } else if (word == line::ends) {
-            begun_.insert(begun_.end(), fields.begin(), fields.end());
-            sink_(begun_);
+            sink_(variant_, title_, found_);
             in_a_row_ = false;
-        } else if ((word == line::failed || word == line::no_device) && !fields.empty()) {
+        } else if (word == line::failed || word == line::no_device) {
             has_no_device = word == line::no_device;
-            reason = fields[0];
+            reason = fields[1];
         }
     }
 
-    /// Reports a failure: adds a row with the cells known so far, the reason in the next cell, and "-" in the others.
+    /// Reports a failure, in the row that the worker was measuring.
     void fail(const std::string& why) {
-        std::vector<std::string> cells = in_a_row_ ? begun_ : variant_;
         const std::string what = reason.empty() ? why : reason;
-        std::string failure;
-        if (in_a_row_ && what != no_time_left && begun_.size() > variant_.size())
-            failure.append(begun_[variant_.size()]).append(": ");
-        findings_.add(prefix + "failure", failure.append(what));
+        const bool names_the_row = in_a_row_ && what != no_time_left;
+        findings_.add(prefix + "failure", (names_the_row ? title_ + ": " : "") + what);
         if (!section_.faults_are_answers) findings_.add("failures", std::string(section_.name) + ": FAILED: " + what);
-        cells.push_back(std::string("FAILED: ").append(what));
-        cells.resize(section_.columns.size() + variant_.size(), "-");
-        sink_(cells);
+        sink_(variant_, in_a_row_ ? title_ : "-", "FAILED: " + what);
         in_a_row_ = false;
         reason.clear();
     }
@@ -78,10 +75,10 @@ class Reader {
 
   private:
     const Section& section_;
+    const Variant& variant_;
     Findings& findings_;
     const RowSink& sink_;
-    std::vector<std::string> variant_;
-    std::vector<std::string> begun_;
+    std::string title_, row_prefix_, found_;  // of the row that is being measured
     bool in_a_row_ = false;
 };
 
@@ -148,7 +145,7 @@ void ask(const Section& section, const Asking& asking, Findings& findings, const
         if (mentions(variant, "SHIM") && !std::filesystem::exists(asking.shim)) {
             const std::string why = "left out: there is no " + asking.shim;
             findings.add(std::string(variant.name) + "/failure", why);
-            sink({variant.name, why});
+            sink(variant, "-", why);
         } else if (!ask_variant(section, variant, asking, findings, sink)) {
             return;
         }

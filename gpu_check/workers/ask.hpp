@@ -20,8 +20,8 @@ struct Asking {
     Clock::time_point until = Clock::now() + std::chrono::hours(24);  ///< time at which the last worker is stopped
 };
 
-/// Receives the cells of each row of a table. If the section has variants, the first cell is the variant's name.
-using RowSink = std::function<void(const std::vector<std::string>& cells)>;
+/// Receives each row of a table: the variant, the row's title, and its findings, as text: "name value; name value".
+using RowSink = std::function<void(const Variant& variant, const std::string& title, const std::string& found)>;
 
 /// Measures a section. Names of findings begin with the variant's name and a slash. Besides the workers' findings
 /// there are:
@@ -30,7 +30,9 @@ using RowSink = std::function<void(const std::vector<std::string>& cells)>;
 ///   reason       reason why that format is not the requested one
 /// Findings called "failures" name the section. Sections in which a fault is a valid answer have none.
 /// Throws NoDevice if there is nothing to measure on.
-void ask(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink);
+void ask(
+    const Section& section, const Asking& asking, Findings& findings,
+    const RowSink& sink = [](const Variant&, const std::string&, const std::string&) {});
 
 /// Texts of failures that get a special treatment.
 inline constexpr const char* no_time_left = "no time left";

@@ -14,7 +14,7 @@ import textwrap
 import shim  # from tests/preload: paths of the build, and a list of installed programs
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
-COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "replay", "log", "top", "ps", "set",
+COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "log", "top", "ps", "set",
             "reload", "kernel", "gpu-check", "completion"]
 
 

@@ -135,7 +135,7 @@ def steering_recording(path, level, applied):
     ["report", "--format", "prometheus"], ["report", "--format", "html"], ["report", "--format", "folded"],
     ["report", "--by", "where"], ["report", "--by", "scope"], ["report", "--by", "host"], ["report", "--by", "process"],
     ["log"], ["log", "--rows"], ["log", "--format", "csv"], ["log", "--format", "jsonl"], ["log", "--format", "chrome"],
-    ["verify", "--at-least", "fp32"], ["verify", "--at-least", "fp32", "--format", "json"], ["suggest"], ["replay"],
+    ["verify", "--at-least", "fp32"], ["verify", "--at-least", "fp32", "--format", "json"],
 ], ids="-".join)
 def test_no_text_of_a_recording_steers_a_terminal(tmp_path, level, applied, words):
     recording = steering_recording(tmp_path / f"a{STEERING}.fp32rec".replace("/", " "), level, applied)
@@ -245,7 +245,6 @@ EVERY_READER = [
     ["log"], ["log", "--rows"], *(["log", "--format", form] for form in ("csv", "json", "jsonl", "chrome")),
     ["verify", "--at-least", "fp32"], ["verify", "--at-least", "bf16", "--require-rules"],
     ["verify", "--at-least", "fp32", "--format", "json"],
-    ["suggest"], ["replay", "--max-time", "1"], ["replay", "--max-time", "1", "--format", "json"],
     ["top", "--count", "1"], ["ps"], ["set", "high"], ["reload"],
 ]
 
@@ -286,7 +285,7 @@ def shown_on_terminal(*words):
 
 
 @pytest.mark.parametrize("words", [["report"], ["report", "--by", "where"], ["log"], ["log", "--rows"], ["report", "--format", "csv"],
-                                   ["verify", "--at-least", "fp32"], ["top", "--count", "1"], ["suggest"]], ids="-".join)
+                                   ["verify", "--at-least", "fp32"], ["top", "--count", "1"]], ids="-".join)
 def test_only_the_commands_own_colours_reach_a_terminal(real_run, tmp_path, words):
     for shift in range(0, len(STEERING.encode()), 5):
         steering = tmp_path / f"{shift}.fp32rec"

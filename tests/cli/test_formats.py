@@ -213,15 +213,6 @@ def printed(command, tmp_path):
         program = "import numpy, os; a = numpy.ones((2, 2), 'f') * 1.0001; print((a @ a)[0, 0], int.from_bytes(os.urandom(8), 'big'))"
         return fp32shim("sensitivity", "--cpu", "emulate", "--tolerance", "0.1", "--format", "json", "--", shim.SYSTEM_PYTHON, "-c",
                         program, cwd=tmp_path, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
-    if command == "suggest":
-        shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
-        fp32shim("run", "-q", "--log", tmp_path / "a.fp32rec", "--", shim.SYSTEM_PYTHON, "-c",
-                 "import numpy; numpy.ones((2, 2), 'f') @ numpy.ones((2, 2), 'f')", env={"FP32_MATMUL_AUDIT": "1"})
-        return fp32shim("suggest", "--format", "json", tmp_path / "a.fp32rec")
-    if command == "replay":
-        make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9", "ssyrk_:8:native:fp32:as_requested:9")
-        library = shim.blas_library("openblas")
-        return fp32shim("replay", "--format", "json", "--max-time", "1", "--library", library, tmp_path / "a.fp32rec")
     if command == "diff":
         for name, results in (("a", [1.0, 2.0]), ("b", [1.0, 3.0])):
             make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results),
@@ -242,9 +233,8 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`"),
-                                            ("diff", "## `diff`"), ("sensitivity", "## `sensitivity`"),
-                                            ("suggest", "## `suggest`")])
+                                            ("verify", "## `verify`"), ("bisect", "## `bisect`"),
+                                            ("diff", "## `diff`"), ("sensitivity", "## `sensitivity`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr

@@ -637,7 +637,7 @@ def test_a_foreign_file_is_one_line(tmp_path, content):
     assert (result.returncode, result.stdout, len(result.lines)) == (1, "", 1)
 
 
-@pytest.mark.parametrize("command", [["report"], ["log"], ["verify", "--at-least", "fp32"], ["top"], ["suggest"], ["replay"]])
+@pytest.mark.parametrize("command", [["report"], ["log"], ["verify", "--at-least", "fp32"], ["top"]])
 def test_nothing_of_a_file_that_is_no_recording_is_shown(tmp_path, command):
     """A link may lead to one that only its reader may read."""
     (tmp_path / "secrets").write_text("root:secret")

@@ -1,136 +1,84 @@
-"""fp32shim suggest: whole programs are audited, and their products ranked."""
+"""Audits decide what bisect and sensitivity try first, and no more than that; fp32shim suggest names both."""
 
 import pytest
 
+import shim
 from command import fp32shim, make_recording
-from shim import BUILD, ROOT, SYSTEM_PYTHON, run
+from shim import BUILD, ROOT, SYSTEM_PYTHON
 
 SCRIPT = """
+import sys
 import numpy as np
-rng = np.random.default_rng(5)
 
-def good():
-    return tuple(rng.standard_normal((48, 48)).astype(np.float32) for _ in range(2))
+def graded(size):
+    a, b = np.ones((size, 2), np.float32), np.ones((2, size), np.float32)
+    a[:, 0] += 1e-4
+    b[1] = -1
+    return a, b
+
+def much_work():
+    return np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)
+
+def more_work():
+    return np.ones((80, 80), np.float32) @ np.ones((80, 80), np.float32)
 
 def bad():
-    q = np.linalg.qr(rng.standard_normal((64, 64)))[0]
-    l = q * np.geomspace(1e-1, 1e4, 64) @ q.T
-    return q.T.astype(np.float32, order="C"), l.astype(np.float32)
-
-def checksum(x):
-    return x.tobytes().hex()[:2000]
-
-def project():
-    a, b = bad()
+    a, b = graded(24)
     return a @ b
 
-def smooth():
-    a, b = good()
-    return a @ b
-
-def mixed(operands):
-    a, b = operands
-    return a @ b
-
-for _ in range(3):
-    print("project", checksum(project()))
-    print("smooth", checksum(smooth()))
-    print("mixed bad", checksum(mixed(bad())))
-    print("mixed good", checksum(mixed(good())))
+print(much_work().sum(), more_work().sum())
+print(worst := abs(bad() - 1e-4).max())
+sys.exit(len(sys.argv) > 1 and bool(worst > 1e-5))
 """
-AUDIT = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\n[cpu]\nmode = "emulate"\n'
 
 
 @pytest.fixture
-def script(tmp_path):
-    path = tmp_path / "model.py"
-    path.write_text(SCRIPT)
-    return path
+def run_script(tmp_path):
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    (tmp_path / "model.py").write_text(SCRIPT)
+
+    def run(*words, arguments=(), **variables):
+        blas = {"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")), "OPENBLAS_NUM_THREADS": "1"}
+        return fp32shim(*words, "--", SYSTEM_PYTHON, "model.py", *arguments, cwd=tmp_path, env={**blas, **variables})
+
+    return run
 
 
 @pytest.fixture
-def recording(script, tmp_path):
+def recording(run_script, tmp_path):
     log = tmp_path / "run.fp32rec"
-    run(SYSTEM_PYTHON, script, policy=AUDIT, log=log, env={"FP32_MATMUL_WHERE": "python"})
+    assert run_script("run", "-q", "--where", "python", "--log", log, FP32_MATMUL_AUDIT="1").returncode == 0
     return log
 
 
-def rows_of(text):
-    """The rows of the table: place, and the cells after it."""
-    lines = text.splitlines()
-    return [line.split() for line in lines[3:lines.index("", 3)]]
+def test_it_names_the_two_commands_that_run_the_program(tmp_path):
+    said = fp32shim("suggest", tmp_path / "a b.fp32rec").stdout
+    for command in ("bisect", "sensitivity"):
+        assert f"  fp32shim {command} --audits '{tmp_path}/a b.fp32rec' -- " in said
+    assert "no policy follows from them alone" in said and "  fp32shim bisect -- TEST\n" in fp32shim("suggest").stdout
 
 
-def test_products_are_ranked_by_the_largest_error_of_their_audits(recording):
-    result = fp32shim("suggest", recording)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("Largest errors of tf32 by the metric row: 12 audits in 1 recording\n")
-    rows = rows_of(result.stdout)
-    assert {(row[1], row[3]) for row in rows[:2]} == {("project", "64x64x64"), ("mixed", "64x64x64")}
-    assert {(row[1], row[3]) for row in rows[2:]} == {("smooth", "48x48x48"), ("mixed", "48x48x48")}
-    errors = [float(row[7]) for row in rows]
-    assert errors == sorted(errors, reverse=True) and errors[1] > 1 > 0.1 > errors[2]
+def test_bisect_tries_first_what_audits_find_to_change_most(run_script, recording):
+    results = [run_script("bisect", "--cpu", "emulate", "--format", "json", *words, arguments=["judge"]) for words in ([], ["--audits", recording])]
+    plain, ranked = (result.json for result in results)
+    assert plain["culprits"] == ranked["culprits"] and ranked["runs"] <= plain["runs"]
+    first = [next(one["groups"] for one in found["tried"] if one["lowered"] == "only" and one["groups"]) for found in (plain, ranked)]
+    names = [[found["groups"][group]["where"].split()[-1] for group in groups] for found, groups in zip((plain, ranked), first)]
+    assert "bad" not in names[0] and names[1] == ["bad"]
 
 
-def test_it_writes_no_policy_and_names_the_commands_that_run_the_program(recording):
-    said = fp32shim("suggest", recording).stdout
-    assert "[[rule]]" not in said and "Audits judge products, not what the program makes of them" in said
-    assert "To find the lines that need it: fp32shim sensitivity --cpu emulate -- PROGRAM\n" in said
-    assert "To measure a policy: fp32shim sensitivity --cpu emulate --policy FILE -- PROGRAM\n" in said
-    for gone in (["--tolerance", "1"], ["--conservative"], ["-o", "policy.toml"]):
-        assert fp32shim("suggest", *gone, recording).returncode == 2
+def test_sensitivity_shows_first_what_audits_find_to_change_most(run_script, recording):
+    for words, place in (([], "more_work"), (["--audits", recording], "bad")):
+        result = run_script("sensitivity", "--cpu", "emulate", "--most", "2", "--format", "json", *words)
+        assert result.returncode == 0, result.stderr
+        assert [one["place"].split()[-1] for one in result.json["places"]] == [place, "places)"]
 
 
-def test_the_metric_decides_the_order_and_json_has_the_same_products(recording):
-    by_metric = {metric: fp32shim("suggest", "--metric", metric, "--format", "json", recording).json["products"]
-                 for metric in ("row", "norm")}
-    for products in by_metric.values():
-        assert [product["error"] for product in products] == sorted((product["error"] for product in products), reverse=True)
-        assert all(product["audits"] == product["calls"] == 3 and product["own_error"] > 0 for product in products)
-    assert by_metric["row"][0]["error"] > 1 > 1e-2 > by_metric["norm"][0]["error"]
-
-
-CHILDREN = """
-import multiprocessing
-import numpy as np
-a, b = np.ones((50, 60), "f"), np.full((60, 40), 1.0001, "f")
-
-def main_product():
-    return a @ b
-
-def bad(i):  # its terms cancel
-    return (np.hstack([a, -a]) @ np.vstack([b, b * np.float32(1.0001)])).sum()
-
-if __name__ == "__main__":
-    main_product()
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        pool.map(bad, [1])
-        pool.close()
-        pool.join()
-"""
-
-
-def test_the_other_recordings_of_a_run_are_ranked_too(tmp_path):
-    script, log = tmp_path / "children.py", tmp_path / "run.fp32rec"
-    script.write_text(CHILDREN)
-    fp32shim("run", "-q", "--where", "python", "--log", log, "--", SYSTEM_PYTHON, script, env={"FP32_MATMUL_AUDIT": "1"})
-    result = fp32shim("suggest", "--format", "json", log)
-    assert "belongs to the same run" in result.stderr
-    assert [product["where"].split()[-1] for product in result.json["products"]] == ["bad", "main_product"]
-
-
-def test_recordings_without_audits_are_inconclusive(script, tmp_path):
-    log = tmp_path / "plain.fp32rec"
-    run(SYSTEM_PYTHON, script, policy="schema = 1\n", log=log)
-    result = fp32shim("suggest", log)
-    assert (result.returncode, result.stdout) == (3, "")
-    assert "found no audits of tf32" in result.stderr and "FP32_MATMUL_AUDIT=0.01" in result.stderr
-
-
-def test_audits_of_another_format_are_named(recording):
-    result = fp32shim("suggest", "--precision", "medium", recording)
-    assert result.returncode == 3
-    assert 'found no audits of bf16, only of tf32; record with [audit] against = "bf16"' in result.stderr
+def test_recordings_for_the_order_have_to_be_there(run_script, tmp_path):
+    result = run_script("bisect", "--audits", tmp_path / "none.fp32rec", arguments=["judge"])
+    assert (result.returncode, result.stdout) == (2, "") and "none.fp32rec" in result.stderr
+    other = make_recording(tmp_path / "other.fp32rec", "summary", "dgemm_:64:native:fp64:as_requested:30")
+    assert run_script("bisect", "--cpu", "emulate", "--audits", other, arguments=["judge"]).returncode == 0
 
 
 def test_qtlq_is_right_as_a_whole_but_not_in_a_row(tmp_path):
@@ -142,10 +90,6 @@ def test_qtlq_is_right_as_a_whole_but_not_in_a_row(tmp_path):
     audit, = fp32shim("report", "--format", "json", log).json["audits"]
     assert audit["norm"]["worst"] < 1e-3 and audit["component"]["worst"] < 2**-10
     assert audit["row"]["worst"] > 1 and audit["worst_row"] == 126
-
-    for metric, error in (("row", audit["row"]["worst"]), ("norm", audit["norm"]["worst"])):
-        product, = fp32shim("suggest", "--metric", metric, "--format", "json", log).json["products"]
-        assert product["error"] == error
 
 
 def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not(tmp_path):
@@ -163,64 +107,3 @@ def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not
     assert percentages(lowered)[5] < percentages(exact)[5] - 20
     rows = {audit["where"]: audit["row"]["worst"] for audit in fp32shim("report", "--format", "json", log).json["audits"]}
     assert max(rows.values()) < 5e-3 and rows["train.py:33 nearest"] == min(rows.values())
-    products = fp32shim("suggest", "--format", "json", log).json["products"]
-    assert products[-1]["where"] == "train.py:33 nearest"
-
-
-def test_without_audits_of_the_type_it_says_how_to_record_them(tmp_path):
-    doubles = make_recording(tmp_path / "a.fp32rec", "summary", "dgemm_:64:native:fp64:as_requested:30")
-    result = fp32shim("suggest", doubles)
-    assert (result.returncode, result.stdout) == (3, "")
-    assert "found no products of float32 in these recordings; 30 calls are of float64, without audits" in result.stderr
-    assert "FP32_MATMUL_AUDIT=0.01,float64 fp32shim run" in result.stderr and "--dtype float64" in result.stderr
-
-
-def test_products_of_another_type_are_counted_beside_those_that_it_judges(recording):
-    # numpy's own test data are float64, and so is the product that makes them.
-    said = fp32shim("suggest", recording).stdout
-    assert "Not ranked: " in said and "suggest --dtype float64" in said and "dgemm" not in said
-
-
-REFINEMENT = """
-import numpy as np
-rng = np.random.default_rng(5)
-
-def graded():
-    q = np.linalg.qr(rng.standard_normal((64, 64)))[0]
-    return q.T @ (q * np.geomspace(1e-9, 1e4, 64) @ q.T)
-
-def smooth():
-    return rng.standard_normal((48, 48)) @ rng.standard_normal((48, 48))
-
-def single():
-    return np.ones((32, 32), np.float32) @ np.ones((32, 32), np.float32)
-
-for _ in range(3):
-    print("graded", graded().tobytes().hex()[:2000])
-    print("smooth", smooth().tobytes().hex()[:2000])
-    single()
-"""
-
-
-def test_products_of_float64_are_ranked_by_what_float32_changes(tmp_path):
-    script, log = tmp_path / "refine.py", tmp_path / "run.fp32rec"
-    script.write_text(REFINEMENT)
-    run(SYSTEM_PYTHON, script, log=log, env={"FP32_MATMUL_WHERE": "python", "FP32_MATMUL_AUDIT": "1,float64"})
-    ranked = fp32shim("suggest", "--dtype", "float64", log)
-    assert (ranked.returncode, ranked.stderr) == (0, "")
-    assert [row[1] for row in rows_of(ranked.stdout)] == ["graded", "graded", "smooth"][-len(rows_of(ranked.stdout)):]
-    assert "Not ranked: 3 calls of float32" in ranked.stdout
-    assert "fp32shim bisect --dtype float64 --cpu emulate -- TEST" in ranked.stdout
-    assert [row[1] for row in rows_of(fp32shim("suggest", log).stdout)] == ["single"]
-
-
-def test_of_float64_on_a_gpu_it_says_that_it_is_neither_audited_nor_lowered(tmp_path):
-    products = make_recording(tmp_path / "a.fp32rec", "summary", "cublasDgemm_v2:64:native:fp64:as_requested:30")
-    result = fp32shim("suggest", "--dtype", "float64", products)
-    assert result.returncode == 3
-    assert "30 calls of float64 ran on a GPU, where float64 is neither audited nor lowered" in result.stderr
-
-
-def test_fp32_is_no_lower_precision_of_float32(recording):
-    result = fp32shim("suggest", "--precision", "fp32", recording)
-    assert result.returncode == 2 and "it lowers those of --dtype float64" in result.stderr

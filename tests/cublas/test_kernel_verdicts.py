@@ -375,13 +375,13 @@ FORMATS = ["table", "json", "jsonl", "csv", "prometheus", "html", "folded", "spe
 
 
 @pytest.mark.parametrize("words", [*(["report", "--format", kind] for kind in FORMATS), ["report", "--by", "scope"], ["report", "--by", "function"],
-                                   ["log"], ["log", "--format", "json"], ["diff"], ["suggest"], ["replay"],
+                                   ["log"], ["log", "--format", "json"], ["diff"],
                                    *(["verify", "--at-least", "fp32", "--format", kind] for kind in ("table", "json", "html", "in-toto"))],
                          ids=" ".join)
 def test_no_command_stumbles_over_kernels(strange, words):
     done = fp32shim(*words, *([strange, strange] if words[0] == "diff" else [strange]))
     # 3: there is nothing to work on
-    assert done.returncode == {"verify": 1, "diff": 3, "suggest": 3, "replay": 3}.get(words[0], 0), done.stderr + done.stdout
+    assert done.returncode == {"verify": 1, "diff": 3}.get(words[0], 0), done.stderr + done.stdout
     if words[-1] == "table" and words[0] == "report":
         assert not any(text in done.stdout for text in ("\u202e", "\ufffd", "k" * 201))
     if words[-1] in ("json", "sarif", "speedscope", "in-toto"):

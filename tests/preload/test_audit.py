@@ -471,18 +471,11 @@ def test_component_is_right_where_the_sizes_of_terms_overflow_or_operands_are_su
         assert all(0 < audit["component"]["worst"] < 2**-10 for audit in audits)
 
 
-def ranked(recording):
-    said = subprocess.run([COMMAND, "suggest", "--format", "json", recording], capture_output=True, text=True, check=True).stdout
-    return json.loads(said)["products"]
-
-
-def test_a_result_that_is_noise_in_fp32_is_marked_and_not_ranked_by_its_error(audited, tmp_path):
+def test_a_result_that_is_noise_in_fp32_is_marked(audited):
     _, audits = audited("noise_and_drift.py", "noise", policy=policy("sample = 1"))
     noisy = max(audits, key=lambda audit: audit["calls"])
     assert (noisy["audits"], noisy["noise"]) == (6, 6) and noisy["cancellation"] > 2**18
     assert noisy["norm"]["worst"] > 10 and noisy["fp32_error"] > 0.5 and noisy["beyond"] == 0
-    last = ranked(tmp_path / "audited.fp32rec")[-1]
-    assert (last["audits"], last["noise"], last["error"]) == (0, 6, None)
     _, audits = audited("noise_and_drift.py", "noise", policy=GUARD)
     assert {audit["reason"] for audit in audits if audit["calls"] == 6} == {"as_requested"}
 
@@ -498,7 +491,7 @@ def test_fp32s_own_error_and_that_of_the_format_are_those_against_float64(audite
     assert only["tested_error"] == pytest.approx(max(only["row"]["worst"], only["column"]["worst"]), rel=0.05)
 
 
-def test_the_first_calls_of_a_group_do_not_stand_for_the_others(audited, tmp_path):
+def test_the_first_calls_of_a_group_do_not_stand_for_the_others(audited):
     _, audits = audited("noise_and_drift.py", "drift", policy=policy("sample = 0.3"), env={"FP32_MATMUL_WHERE": "python"})
     (group,) = [audit for audit in audits if audit["calls"] == 400]
     assert (group["early_audits"], group["early_beyond"], group["beyond"]) == (4, 4, 4)
@@ -506,8 +499,6 @@ def test_the_first_calls_of_a_group_do_not_stand_for_the_others(audited, tmp_pat
     # 4 of the 4 early ones, and at most 3 / (number of drawn ones) of the 396 others.
     drawn = group["audits"] - 4
     assert group["beyond_at_most"] == pytest.approx((4 + 396 * (1 - 0.05 ** (1 / drawn))) / 400, rel=1e-6)
-    product = next(product for product in ranked(tmp_path / "audited.fp32rec") if product["calls"] == 400)
-    assert (product["audits"], product["estimated_mean"]) == (group["audits"], group["row"]["estimated_mean"])
 
 
 def test_without_a_drawn_call_no_mean_and_no_bound_is_claimed(audited):

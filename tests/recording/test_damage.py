@@ -14,7 +14,7 @@ from recorded import record, seeded_random
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
 COMMANDS = [["report"], ["report", "--format", "json"], ["report", "--format", "html"], ["report", "--format", "csv"],
             ["report", "--format", "prometheus"], ["log", "--format", "jsonl"], ["log", "--format", "chrome"],
-            ["verify", "--at-least", "fp32"], ["diff"], ["suggest"], ["report", "--format", "jsonl"],
+            ["verify", "--at-least", "fp32"], ["diff"], ["report", "--format", "jsonl"],
             ["report", "--ran-below", "fp32", "--by", "host,policy,where"]]
 MEMORY = 2 << 30
 

@@ -1,5 +1,5 @@
 """What the fake frameworks of this folder are made of: products by the cuBLAS that the loader finds, the stand-in. They have the
-parts of PyTorch, CuPy and JAX that gpu_check/frameworks/*_products.py uses.
+parts of PyTorch, CuPy and JAX that gpu_check/frameworks/operations.py uses.
 
 FAKE_FRAMEWORK_FAULT says how one goes wrong: own_kernels (it multiplies without cuBLAS), ignores (it rounds to TF32 whatever cuBLAS
 gave), cannot (every product is refused), crashes, hangs.

@@ -21,10 +21,6 @@ constexpr unsigned long long our_flags[] = {gpu::CUBLASLT_NUMERICAL_IMPL_FLAGS_F
 
 namespace {
 
-template <class T>
-[[maybe_unused]] constexpr bool is_complex =
-    std::is_same_v<std::remove_cv_t<T>, ::cuComplex> || std::is_same_v<std::remove_cv_t<T>, gpu::cuComplex>;
-
 /// Reduces a type to what a C interface distinguishes: an enumeration becomes int, and a pointer to an incomplete
 /// type or to a complex number becomes a void pointer.
 template <class T>
@@ -46,8 +42,18 @@ struct Passed<R(A...)> {
     using Type = typename Passed<R>::Type(typename Passed<A>::Type...);
 };
 
+/// Our void pointer stands for every type of pointer.
 template <class Theirs, class Ours>
-constexpr bool same = std::is_same_v<typename Passed<Theirs>::Type, typename Passed<Ours>::Type>;
+constexpr bool same_argument = std::is_same_v<typename Passed<Theirs>::Type, typename Passed<Ours>::Type> ||
+                               (std::is_pointer_v<Theirs> && std::is_pointer_v<Ours> &&
+                                std::is_void_v<std::remove_pointer_t<Ours>>);
+
+template <class Theirs, class Ours>
+constexpr bool same = false;
+template <class R, class... A, class OurR, class... OurA>
+requires(sizeof...(A) == sizeof...(OurA)) constexpr bool same<R(A...), OurR(OurA...)> = same_argument<R, OurR> &&
+                                                                                        (same_argument<A, OurA> &&
+                                                                                         ...);
 
 /// Our function type, with our types replaced by NVIDIA's.
 template <class T>

@@ -1,18 +1,22 @@
-// The judge of results of gpu-check, for the tests that compare it with the judge of frameworks (test_judges.py).
+// The judges of gpu-check, for tests: of results, which test_judges.py compares with the judge of frameworks, and of
+// the evidence in a report (test_gpu_check.py).
 //
 //   judge_products operands N KIND USE A B            writes the operands
 //   judge_products judge N KIND USE SHAPE C           prints the format of the result C, its rounding, and its error
 //   judge_products round FORMAT TIES FILE             rounds the numbers of a file, in place
+//   judge_products report FILE                        prints the lines of the verdict on a report's evidence
 //
 // KIND: real or complex. USE: product or solve. The files have float32, column-major, complex numbers in pairs.
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "gpu_check/checks/judge.hpp"
 #include "gpu_check/products/host_problem.hpp"
 
 namespace {
@@ -59,6 +63,24 @@ std::vector<float> numbers_of(const std::vector<std::complex<float>>& matrix, bo
     return numbers;
 }
 
+gpu::Findings findings_of(const nlohmann::json& evidence) {
+    gpu::Findings findings;
+    for (const auto& [name, values] : evidence.items())
+        for (const auto& value : values) findings.add(name, value);
+    return findings;
+}
+
+void judge_report(const std::string& path) {
+    std::ifstream file(path);
+    const nlohmann::json report = nlohmann::json::parse(file);
+    gpu::Judging judging;
+    judging.compute_capability = std::stoi(report["machine"]["compute_capability"][0].get<std::string>());
+    judging.sizes = {512, 2048, 8192};
+    for (const char* section : {"product", "opt_ins", "float64_rules", "times", "cost", "graph", "audits"})
+        for (const gpu::Line& line : gpu::judge(section, findings_of(report["evidence"][section]), judging))
+            std::printf("%s\t%s\t%s\n", line.name.c_str(), to_string(line.verdict), line.text.c_str());
+}
+
 void run(const Words& words) {
     if (words[0] == "operands") {
         const gpu::HostProblem operands = operands_of(words);
@@ -68,6 +90,8 @@ void run(const Words& words) {
         const gpu::Measured measured =
             operands_of(words).judge(shapes.at(words.at(4)), read_numbers(words.at(5)).data());
         std::printf("%s\t%s\t%.9g\n", measured.format.c_str(), measured.match.c_str(), measured.error);
+    } else if (words[0] == "report") {
+        judge_report(words.at(1));
     } else {
         std::vector<float> numbers = read_numbers(words.at(3));
         for (float& number : numbers)

@@ -70,9 +70,10 @@ ask() {
     run 540 questions "$name" native "$here/gpu-check" questions "${size[@]}" "$@" \
         --rows "$output/rows.tsv" --results "$output/results.tsv"
 }
-modes=machine,math_modes,compute_types,override
+modes=machine,functions,override
 section_modes() { ask modes --only "$modes"; }
-section_questions() { ask others --except "$modes,product,opt_ins,cost"; }
+# The verdict measures the sections that are left out.
+section_questions() { ask others --except "$modes,product,opt_ins,cost,graph,times,audits"; }
 
 # qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding of the result and the decision. COLUMN may
 # match several roundings, since devices differ.

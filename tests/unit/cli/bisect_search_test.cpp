@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cli/bisect/search.hpp"
-#include "cli/output/json.hpp"
+#include "cli/trials/state.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -23,7 +23,7 @@ struct Cause {
     double rate = 1;  ///< part of the runs that fail by this cause
 };
 
-class Program : public Trials {
+class Program : public SetRuns {
   public:
     std::vector<Group> planted;
     std::vector<Cause> causes;
@@ -52,15 +52,15 @@ class Program : public Trials {
         return result;
     }
 
-    std::vector<TrialRun> run(const std::vector<const TestedSet*>& sets, bool) override {
-        std::vector<TrialRun> results;
+    std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool) override {
+        std::vector<SetRun> results;
         for (const TestedSet* tested : sets) {
             const bool is_only = tested->lowered == Lowered::only;
             const Subset lowered = is_only ? tested->set : without(all(), tested->set);
             const auto luck = [this] { return static_cast<double>(random() >> 11) * 0x1p-53; };
             const bool is_bad = luck() < failure_rate || fails(lowered, tested->calls, luck());
-            TrialRun result{is_bad ? Verdict::not_acceptable : Verdict::acceptable, "", is_only ? Subset() : lowered,
-                            0};
+            SetRun result{.verdict = is_bad ? Verdict::not_acceptable : Verdict::acceptable};
+            if (!is_only) result.lowered = lowered;
             if (!is_only || tested->set.empty()) result.ran = all();
             if (runs > 0) result.as_often = result.ran;
             results.push_back(result);
@@ -168,16 +168,15 @@ std::string lie_in(const Findings& findings, const Program& program) {
 Judgement judged(Program& program, const SearchSettings& settings) {
     Groups groups;
     for (const Group& group : program.planted) groups.number_of(group);
-    SearchState state("", Json(), groups);
-    Answers answers(settings, program, state);
+    Answers answers(settings, program, groups);
     Judgement judgement;
     try {
         if (answers.with_everything_exact().verdict != Verdict::acceptable) return judgement;
         answers.with_everything_lowered();
-        judgement.findings = Search(settings, answers, groups).find();
+        judgement.findings = find_culprits(settings, answers, groups);
         judgement.is_certain = judgement.findings.doubt.empty();
         if (const auto rates = answers.rates()) judgement.sought = rates->by_cause;
-    } catch (const SearchFailed&) {
+    } catch (const End&) {
     }
     if (judgement.is_certain) judgement.wrong = lie_in(judgement.findings, program);
     return judgement;

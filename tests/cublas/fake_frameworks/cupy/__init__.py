@@ -1,4 +1,4 @@
-"""The part of CuPy that cupy_products.py uses."""
+"""The part of CuPy that gpu_check/frameworks/operations.py uses."""
 
 import os
 import types

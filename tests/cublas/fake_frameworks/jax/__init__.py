@@ -1,4 +1,4 @@
-"""The part of JAX that jax_products.py uses."""
+"""The part of JAX that gpu_check/frameworks/operations.py uses."""
 
 import types
 

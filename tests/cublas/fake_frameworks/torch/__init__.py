@@ -1,4 +1,4 @@
-"""The part of PyTorch that torch_products.py uses."""
+"""The part of PyTorch that gpu_check/frameworks/operations.py uses."""
 
 import types
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "driver/current.hpp"
+#include "driver/driver.hpp"
 #include "driver/modules.hpp"
 
 namespace stand_in {
@@ -19,9 +19,9 @@ CUresult launch(CUfunction function, CUstream stream, Extents extents) {
     if (launches == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const auto [grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes] = extents;
     if (std::min({grid_x, grid_y, grid_z, block_x, block_y, block_z}) == 0) return CUDA_ERROR_INVALID_VALUE;
-    return scheduler().launch_named(stream, launches,
-                                    {function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
-                                     nullptr, nullptr, nullptr, nullptr});
+    return driver().scheduler.launch_named(stream, launches,
+                                           {function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                                            nullptr, nullptr, nullptr, nullptr});
 }
 
 CUresult launch(const CUlaunchConfig* config, CUfunction function) {
@@ -39,7 +39,8 @@ LaunchCounts* node_counts(const CUDA_KERNEL_NODE_PARAMS& parameters) {
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUDA_KERNEL_NODE_PARAMS* parameters) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     LaunchCounts* const launches = node_counts(*parameters);
-    return launches == nullptr ? CUDA_ERROR_INVALID_HANDLE : scheduler().add_node(graph, launches, *parameters, node);
+    return launches == nullptr ? CUDA_ERROR_INVALID_HANDLE
+                               : driver().scheduler.add_node(graph, launches, *parameters, node);
 }
 
 // A node of any type. The stand-in has kernels only.
@@ -84,9 +85,13 @@ CUresult CUDAAPI cuLaunchCooperativeKernel_ptsz(LAUNCH_PARAMETERS) { return LAUN
 
 // ---- graphs
 
-CUresult CUDAAPI cuGraphCreate(CUgraph* graph, unsigned int) { return stand_in::scheduler().create_graph(graph); }
+CUresult CUDAAPI cuGraphCreate(CUgraph* graph, unsigned int) {
+    return stand_in::driver().scheduler.create_graph(graph);
+}
 
-CUresult CUDAAPI cuGraphClone(CUgraph* copy, CUgraph original) { return stand_in::scheduler().clone(original, copy); }
+CUresult CUDAAPI cuGraphClone(CUgraph* copy, CUgraph original) {
+    return stand_in::driver().scheduler.clone(original, copy);
+}
 
 CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                          const CUDA_KERNEL_NODE_PARAMS* parameters) {
@@ -107,41 +112,42 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphN
 
 CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                           CUgraph child) {
-    return stand_in::scheduler().add_child(graph, child, node);
+    return stand_in::driver().scheduler.add_child(graph, child, node);
 }
 
 CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
-    return stand_in::scheduler().child_of(node, child);
+    return stand_in::driver().scheduler.child_of(node, child);
 }
 
 CUresult CUDAAPI cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
-    return stand_in::scheduler().nodes(graph, nodes, count);
+    return stand_in::driver().scheduler.nodes(graph, nodes, count);
 }
 
 CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
-    return stand_in::scheduler().node_type(node, type);
+    return stand_in::driver().scheduler.node_type(node, type);
 }
 
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
-    return stand_in::scheduler().get_parameters(node, parameters);
+    return stand_in::driver().scheduler.get_parameters(node, parameters);
 }
 
 CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto* const launches = stand_in::node_counts(*parameters);
     return launches == nullptr ? CUDA_ERROR_INVALID_HANDLE
-                               : stand_in::scheduler().set_parameters(node, launches, *parameters);
+                               : stand_in::driver().scheduler.set_parameters(node, launches, *parameters);
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                                    const CUDA_KERNEL_NODE_PARAMS* parameters) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto* const launches = stand_in::node_counts(*parameters);
-    return launches == nullptr ? CUDA_ERROR_INVALID_HANDLE : stand_in::scheduler().set_kernel(exec, node, launches);
+    return launches == nullptr ? CUDA_ERROR_INVALID_HANDLE
+                               : stand_in::driver().scheduler.set_kernel(exec, node, launches);
 }
 
 CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-    const CUresult result = stand_in::scheduler().update(exec, graph);
+    const CUresult result = stand_in::driver().scheduler.update(exec, graph);
     if (info != nullptr)
         *info = {result == CUDA_SUCCESS ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR, nullptr,
                  nullptr};
@@ -149,11 +155,11 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
-    return stand_in::scheduler().instantiate(graph, exec);
+    return stand_in::driver().scheduler.instantiate(graph, exec);
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*) {
-    return stand_in::scheduler().instantiate(graph, exec);
+    return stand_in::driver().scheduler.instantiate(graph, exec);
 }
 
 }  // extern "C"

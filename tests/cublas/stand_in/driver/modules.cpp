@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/current.hpp"
+#include "driver/driver.hpp"
 #include "driver/image.hpp"
 
 struct CUfunc_st {

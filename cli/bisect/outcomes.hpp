@@ -1,0 +1,83 @@
+// Outcomes of sets of groups, and who runs them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/product_groups/groups.hpp"
+
+namespace fp32shim::cli {
+
+/// Groups that a test lowers: only those of a set, or all except those of a set.
+enum class Lowered : std::uint8_t { only, all_but };
+
+enum class Verdict : std::uint8_t { acceptable, not_acceptable, unresolved };
+
+constexpr std::string_view to_string(Verdict verdict) {
+    return verdict == Verdict::acceptable       ? "acceptable"
+           : verdict == Verdict::not_acceptable ? "not acceptable"
+                                                : "unresolved";
+}
+
+/// What one run of a set has shown.
+struct SetRun {
+    Verdict verdict = Verdict::unresolved;
+    std::string how{};             ///< end of a sentence: `ended with status 1`
+    Subset lowered{};              ///< Lowered::all_but: groups that ran at the lower precision
+    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+    Subset ran{};                  ///< with everything exact, and of Lowered::all_but: groups that ran
+    Subset as_often{};             ///< those that ran as often as in the first run with them; none of it
+    bool is_on_cpu = false;        ///< all products ran on a CPU
+    std::map<std::string, Subset> other_formats{};  ///< those of `lowered` that also ran at others, by their words
+    std::string output{};  ///< checksum of the output, or of the compared file; empty: not known
+};
+
+/// What all runs of a set have shown.
+struct Outcome {
+    Verdict verdict = Verdict::unresolved;
+    std::string how;                              ///< of the last run that failed; of the last one if none did
+    bool is_flaky = false;                        ///< equal runs had different outcomes
+    std::uint64_t last_run = 0;                   ///< number of the last run, from 1
+    std::uint64_t runs = 0;                       ///< number of runs
+    std::uint64_t failures = 0;                   ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;                  ///< number of runs that told nothing
+    bool is_confirmed = false;                    ///< further runs, judged by themselves, gave the same verdict
+    Subset lowered;                               ///< Lowered::all_but: groups that ran at the lower precision
+    std::map<std::string, Subset> other_formats;  ///< those of `lowered` that also ran at others, by their words
+    std::string output;  ///< checksum of the output, equal in all runs; empty: it differed, or is not known
+    Subset ran;          ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
+    Subset as_often;  ///< those of `ran` that ran as often as in the first run, or oftener, in a run after the first
+    Subset less_often;  ///< with everything exact: those that ran less often, or not at all, in a run after the first
+    bool was_on_cpu = false;       ///< all products of the first of these runs ran on a CPU
+    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+
+    std::uint64_t passed() const { return runs - failures - undecided; }
+};
+
+/// A set of groups, and the outcome of its runs.
+struct TestedSet {
+    Lowered lowered = Lowered::only;
+    Subset set;
+    Outcome outcome;
+    CallRange calls{};  ///< if given, only these calls of their group are lowered
+
+    bool is_everything_exact() const { return lowered == Lowered::only && set.empty(); }
+};
+
+/// Runs the command with sets lowered. Tests of the search have another implementation, which only computes.
+class SetRuns {
+  public:
+    virtual ~SetRuns() = default;
+
+    /// Runs the command once for each set, all at once; a set may be there several times. If not all may run, it
+    /// returns the first ones only. `takes_new_groups`: runs with all but a set lowered add groups that they meet for
+    /// the first time.
+    virtual std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
+    /// Takes notice of a set whose outcome is known now.
+    virtual void note(const TestedSet& tested) = 0;
+};
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,357 @@
+#include "cli/trials/distance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr double infinite_change = std::numeric_limits<double>::infinity();
+/// Rows that exact runs repeat less closely do not count, if there are others.
+constexpr double usual_limit = 0.01;
+
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// Returns the difference relative to `exact`.
+double relative_change(double exact, double found) {
+    if (is_same(exact, found)) return 0;
+    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
+    return std::abs(found - exact) / std::abs(exact);
+}
+
+/// Returns the probability that Student's t is above `t`, which is not negative (Abramowitz and Stegun, 26.7.3 and
+/// 26.7.4).
+double probability_above(double t, std::size_t freedom) {
+    const double angle = std::atan(t / std::sqrt(static_cast<double>(freedom)));
+    const double cosine = std::cos(angle);
+    const bool is_odd = freedom % 2 == 1;
+    double term = is_odd ? cosine : 1;
+    double sum = freedom == 1 ? 0 : term;
+    for (std::size_t i = is_odd ? 3 : 2; i + 1 < freedom; i += 2) {
+        term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+        sum += term;
+    }
+    const double within = is_odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+    return (1 - within) / 2;
+}
+
+/// Returns the value that Student's t exceeds with this probability.
+double students_t(double probability, std::size_t freedom) {
+    double low = 0;
+    double high = 1e6;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        (probability_above(middle, freedom) > probability ? low : high) = middle;
+    }
+    return high;
+}
+
+/// Returns the largest error that chance explains, for any of `judged` errors with 95% confidence for all of them
+/// together (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. It is a prediction limit,
+/// mean + t·s·sqrt(1 + 1/n), and no less than any of them. It is 0 if all errors are 0, and infinite if they are too
+/// few to tell, or one is infinite.
+double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {
+    constexpr double level = 0.05;
+    if (std::ranges::all_of(errors, [](double error) { return error == 0; })) return 0;
+    const double largest = *std::ranges::max_element(errors);
+    if (errors.size() < 2 || !std::isfinite(largest)) return infinite_change;
+    const auto count = static_cast<double>(errors.size());
+    double mean = 0;
+    for (const double error : errors) mean += error / count;
+    double variance = 0;
+    for (const double error : errors) variance += (error - mean) * (error - mean) / (count - 1);
+    const double t = students_t(level / static_cast<double>(std::max<std::size_t>(judged, 1)), errors.size() - 1);
+    return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
+}
+
+/// Sums up the differences of numbers, and the numbers that differ.
+class ChangeSum {
+  public:
+    explicit ChangeSum(bool takes_largest) : takes_largest_(takes_largest) {}
+
+    void add(double exact, double found) {
+        if (is_same(exact, found)) return;
+        has_other_kind_ = has_other_kind_ || !std::isfinite(exact) || !std::isfinite(found);
+        join(difference_, std::abs(found - exact));
+        join(size_, std::abs(exact));
+    }
+
+    double relative() const {
+        if (has_other_kind_) return infinite_change;
+        if (difference_ == 0) return 0;
+        return size_ == 0 ? infinite_change : difference_ / size_;
+    }
+
+  private:
+    void join(double& sum, double next) const {
+        // hypot() neither overflows nor underflows on the way.
+        sum = takes_largest_ ? std::max(sum, next) : std::hypot(sum, next);
+    }
+
+    bool takes_largest_;
+    bool has_other_kind_ = false;  ///< a number became NaN or infinite, or was
+    double difference_ = 0, size_ = 0;
+};
+
+std::string problem_of(const ChangedRow& row) {
+    const std::string name = printable(row.worst.empty() ? row.name : row.worst);
+    return fmt::format("{} became {:.3g} and was {:.3g}", name, row.found, row.exact);
+}
+
+}  // namespace
+
+ExactNumbers::ExactNumbers(const Closeness& closeness)
+    : metric_(closeness.metric),
+      relative_(closeness.relative),
+      absolute_(closeness.absolute),
+      most_noise_(std::max(usual_limit, closeness.tolerance)) {}
+
+std::string ExactNumbers::add(const Numbers& numbers) {
+    if (is_empty()) {
+        first_ = numbers;
+        noise_.assign(first_.rows.size(), 0);
+        chance_ = noise_;
+        changes_.resize(first_.rows.size());
+        has_other_words_.assign(first_.rows.size() + 1, false);
+        return {};
+    }
+    if (numbers.rows.size() != first_.rows.size() || numbers.values.size() != first_.values.size())
+        return difference_in_words(numbers);
+    for (std::size_t row = 0; row <= first_.rows.size(); ++row)
+        if (!numbers.words_before(row).are_same(first_.words_before(row))) has_other_words_[row] = true;
+    for (std::size_t row = 0; row < first_.rows.size(); ++row) {
+        changes_[row].push_back(change_of(first_.rows[row], numbers.values));
+        noise_[row] = std::max(noise_[row], changes_[row].back());
+    }
+    if (!is_by_row()) others_.push_back(numbers.values);
+    const bool leaves_out_all = std::ranges::none_of(noise_, [this](double noise) { return noise <= most_noise_; });
+    if (leaves_out_all) leaves_out_ = false;
+    return {};
+}
+
+void ExactNumbers::expect_runs(std::size_t count) {
+    expected_runs_ = count;
+    std::size_t judged = 0;  // what exact runs repeat is told apart from chance for certain
+    for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        chance_[row] = largest_by_chance(changes_[row], judged * count);
+}
+
+void ExactNumbers::count_all() {
+    leaves_out_ = false;
+    expect_runs(expected_runs_);
+}
+
+/// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
+double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& found) const {
+    ChangeSum sum(false);
+    double largest = 0;
+    for (std::size_t i = row.first; i < row.first + row.count; ++i) {
+        sum.add(first_.values[i], found[i]);
+        if (metric_ == OutputMetric::each) largest = std::max(largest, relative_change(first_.values[i], found[i]));
+    }
+    return metric_ == OutputMetric::each ? largest : sum.relative();
+}
+
+ChangedRow ExactNumbers::changed_row(std::size_t row, const std::vector<double>& found) const {
+    const NumberRow& numbers = first_.rows[row];
+    ChangedRow changed{.name = numbers.name(), .change = change_of(numbers, found), .noise = noise_[row]};
+    changed.counts = counts(row);
+    std::size_t worst = numbers.first;
+    for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i) {
+        const double change = relative_change(first_.values[i], found[i]);
+        if (!(change > changed.worst_change)) continue;
+        changed.worst_change = change;
+        worst = i;
+    }
+    changed.exact = first_.values[worst];
+    changed.found = found[worst];
+    if (numbers.line == 0) changed.worst = numbers.name_of(worst);
+    return changed;
+}
+
+/// Returns a sentence about the first words that differ from those of the exact runs, or about the count of numbers;
+/// empty if there are none. Words that differ between exact runs do not count.
+std::string ExactNumbers::difference_in_words(const Numbers& found) const {
+    const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
+    const bool has_other_count =
+        found.rows.size() != first_.rows.size() || found.values.size() != first_.values.size();
+    std::string text;
+    if (has_other_count)
+        text = fmt::format("{} instead of {}", counted(found.values.size(), "number"), first_.values.size());
+    for (std::size_t row = 0; row <= rows; ++row) {
+        const Words &exact = first_.words_before(row), &now = found.words_before(row);
+        if (exact.are_same(now) || has_other_words_[row]) continue;
+        const bool is_text = first_.rows.front().line > 0;
+        const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
+        return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",
+                           !is_text   ? ""
+                           : line > 0 ? fmt::format("line {}: ", line)
+                                      : "at the end: ",
+                           first_difference(exact, now));
+    }
+    return text;
+}
+
+/// Returns true if chance explains a change of a row. It explains an infinite one if exact runs had one, too.
+bool ExactNumbers::is_explained(std::size_t row, double change) const {
+    return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
+}
+
+/// Adds the rows that changed, and by the metrics `number` and `each` the error.
+void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance) const {
+    constexpr std::size_t most_rows = 10;
+    double by_chance = 0;
+    bool is_told_apart = false;
+    std::vector<std::pair<double, std::size_t>> changes;
+    for (std::size_t row = 0; row < first_.rows.size(); ++row) {
+        const double change = change_of(first_.rows[row], found);
+        if (change == 0) continue;
+        changes.emplace_back(change, row);
+        if (!counts(row)) continue;
+        if (is_explained(row, change)) {
+            by_chance = std::max(by_chance, change);
+            continue;
+        }
+        is_told_apart = true;
+        distance.error = std::max(distance.error, change);
+    }
+    distance.is_chance = !is_told_apart && by_chance > 0;
+    if (distance.is_chance) distance.error = by_chance;
+    distance.changed = changes.size();
+    std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const bool is_counted : {true, false}) {
+        std::size_t left = most_rows;
+        for (const auto& [change, row] : changes)
+            if (counts(row) == is_counted && left > 0) {
+                --left;
+                distance.most.push_back(changed_row(row, found));
+            }
+    }
+}
+
+double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
+    ChangeSum sum(metric_ == OutputMetric::max);
+    for (std::size_t row = 0; row < first_.rows.size(); ++row)
+        if (const NumberRow& numbers = first_.rows[row]; counts(row))
+            for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i)
+                sum.add(first_.values[i], found[i]);
+    return sum.relative();
+}
+
+/// Returns a sentence about the first number that differs by more than the limits; empty if there is none. NaN is
+/// equal only to NaN.
+std::string ExactNumbers::difference_beyond_limits(const std::vector<double>& found) const {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double wanted = first_.values[i];
+        if (is_same(found[i], wanted)) continue;
+        if (std::isfinite(wanted) && std::abs(found[i] - wanted) <= absolute_ + relative_ * std::abs(wanted))
+            continue;
+        return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
+    }
+    return {};
+}
+
+Distance ExactNumbers::distance(const Numbers& found) const {
+    Distance distance;
+    const std::string words = difference_in_words(found);
+    if (is_by_limits()) {
+        const bool has_same_count = found.values.size() == first_.values.size();
+        if (has_same_count) distance.problem = difference_beyond_limits(found.values);
+        distance.has_other_words = has_same_count && distance.problem.empty() && !words.empty();
+        if (distance.problem.empty()) distance.problem = words;
+        if (!distance.problem.empty()) distance.error = infinite_change;
+        return distance;
+    }
+    if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
+        add_rows(found.values, distance);
+        if (!is_by_row()) {
+            distance.error = error_by_norm(found.values);
+            distance.is_chance = distance.error > 0 && distance.error <= chance();
+        }
+    }
+    if (!words.empty()) {
+        distance.error = infinite_change;
+        distance.is_chance = false;
+        distance.problem = words;
+    } else if (!std::isfinite(distance.error) && !distance.is_chance) {
+        distance.problem = problem_of(distance.most.front());
+    }
+    return distance;
+}
+
+double ExactNumbers::noise() const {
+    double noise = 0;
+    if (!is_by_row()) {
+        for (const std::vector<double>& run : others_) noise = std::max(noise, error_by_norm(run));
+        return noise;
+    }
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        if (counts(row)) noise = std::max(noise, noise_[row]);
+    return noise;
+}
+
+double ExactNumbers::chance() const {
+    if (!is_by_row()) {
+        std::vector<double> errors;
+        for (const std::vector<double>& run : others_) errors.push_back(error_by_norm(run));
+        return largest_by_chance(errors, expected_runs_);
+    }
+    double chance = 0;
+    for (std::size_t row = 0; row < chance_.size(); ++row)
+        if (counts(row)) chance = std::max(chance, chance_[row]);
+    return chance;
+}
+
+std::vector<ChangedRow> ExactNumbers::left_out() const {
+    std::vector<ChangedRow> rows;
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        if (!counts(row)) rows.push_back({.name = first_.rows[row].name(), .noise = noise_[row], .counts = false});
+    return rows;
+}
+
+Json to_json(const Distance& distance) {
+    Json json = {{"error", number_or_null(distance.error)},
+                 {"problem", text_or_null(distance.problem)},
+                 {"is_chance", distance.is_chance},
+                 {"changed", distance.changed},
+                 {"most_changed", Json::array()}};
+    for (const ChangedRow& row : distance.most)
+        json["most_changed"].push_back({{"number", row.name},
+                                        {"exact", number_or_null(row.exact)},
+                                        {"found", number_or_null(row.found)},
+                                        {"change", number_or_null(row.change)},
+                                        {"worst", text_or_null(row.worst)},
+                                        {"worst_change", number_or_null(row.worst_change)},
+                                        {"noise", number_or_null(row.noise)},
+                                        {"counts", row.counts}});
+    return json;
+}
+
+Distance distance_in(const Json& json) {
+    const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
+    const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
+    Distance distance{.error = number(json.at("error")),
+                      .problem = text(json.at("problem")),
+                      .is_chance = json.at("is_chance"),
+                      .changed = json.at("changed")};
+    for (const Json& row : json.at("most_changed"))
+        distance.most.push_back({.name = row.at("number"),
+                                 .exact = number(row.at("exact")),
+                                 .found = number(row.at("found")),
+                                 .worst = text(row.at("worst")),
+                                 .worst_change = number(row.at("worst_change")),
+                                 .change = number(row.at("change")),
+                                 .noise = number(row.at("noise")),
+                                 .counts = row.at("counts")});
+    return distance;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,249 @@
+#include "cli/trials/question.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "cli/binaries/program_file.hpp"
+#include "cli/binaries/shim_library.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/shell_words.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/product_groups/policy_text.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/run/child.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/load.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns what is wrong with the library or the settings of the environment; empty if nothing is.
+std::string problem_with_settings(std::string_view name) {
+    if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    if (!environment.get("FP32_MATMUL_POLICY").empty())
+        say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
+    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
+    const policy::Loaded loaded = policy::load(environment.views(), {});
+    if (!loaded.errors.empty()) return loaded.errors.front().text();
+    if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
+    return {};
+}
+
+/// Returns why `path`, the value of `option`, cannot become a new file; empty if it can, or if the path is empty.
+std::string problem_with_new_file(std::string_view option, const std::string& path) {
+    std::error_code error;
+    if (!path.empty() && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+        return fmt::format("{}: {} exists already; remove it, or name another file", option,
+                           policy::quoted_path(path));
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0)
+        return fmt::format("{}: the folder {} cannot be written ({}); name another", option,
+                           policy::quoted_path(folder.string()), std::strerror(errno));
+    return {};
+}
+
+/// Returns the file of the program that the first word names; empty if a runner looks for it, since only a run can
+/// then tell whether it starts. Throws End if it cannot start.
+std::string find_trial_program(std::string_view name, const std::vector<std::string>& words,
+                               const std::string& runner) {
+    if (!runner.empty()) return {};
+    const char* path = std::getenv("PATH");
+    const ProgramFile found = find_program(words.front(), path == nullptr || *path == '\0' ? nullptr : path);
+    if (found.lookup != Lookup::found)
+        throw End{fmt::format("{}: {}", found.path, found.cause),
+                  found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
+    if (const Unseen unseen = why_unseen(found.path); !unseen.text.empty())
+        say(name, fmt::format("{} {}, so its products are neither seen nor controlled", found.path, unseen.text));
+    return found.path;
+}
+
+/// Writes a file that must not exist. Returns 0 or an errno.
+int write_new(const std::string& path, const std::string& text) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) return errno;
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    const int error = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? ENOSPC : errno;
+    close(descriptor);
+    return error;
+}
+
+/// A file that was written.
+struct NewFile {
+    std::string path;
+    int error;  ///< 0 or an errno
+};
+
+/// Writes a new file: `path`, or if that is empty, the first unused name of `NAME.toml`, `NAME.1.toml` and so on.
+NewFile write_new_file(const std::string& path, const std::string& name, const std::string& text) {
+    if (!path.empty()) return {path, write_new(path, text)};
+    NewFile file{{}, EEXIST};
+    for (int i = 0; file.error == EEXIST && i < 1000; ++i) {
+        file.path = i == 0 ? name + ".toml" : fmt::format("{}.{}.toml", name, i);
+        file.error = write_new(file.path, text);
+    }
+    return file;
+}
+
+/// Throws End if the options or the settings of the environment cannot be used.
+void check(const QuestionOptions& options) {
+    const auto refuse = [](const std::string& problem) {
+        if (!problem.empty()) throw End{problem, exit_code::usage};
+    };
+    if (!options.compare.empty() && options.jobs > 1)
+        refuse("--jobs and --compare cannot be combined, because all runs write the same file");
+    refuse(problem_with_new_file("--policy-out", options.policy_out));
+    refuse(problem_with_settings(options.name));
+}
+
+/// Returns all facts on which the results of runs depend.
+Json identity_of(const QuestionOptions& options, const Json& facts) {
+    Json identity = {{"search", 6},
+                     {"question", options.name},
+                     {"fp32shim", FP32SHIM_VERSION},
+                     {"command", options.words},
+                     {"cpu", options.cpu},
+                     {"runner", options.runner},
+                     {"repeat", options.repeat},
+                     {"compare", options.compare}};
+    identity.update(facts);
+    return identity;
+}
+
+int fail(const QuestionOptions& options, const End& end) {
+    say(options.name, end.message);
+    return end.exit_code;
+}
+
+}  // namespace
+
+void add_question_options(CLI::App& app, QuestionOptions& options) {
+    options.state = options.name + "-state.jsonl";
+    add_word(
+        app, "--cpu", options.cpu, policy::cpu_mode_words,
+        "Effect of lower precisions on the CPU (FP32_MATMUL_CPU; for programs that multiply on a CPU only: emulate)");
+    add_values(app, "--audits", options.audits,
+               "Recordings with audits: what they find to change most is tried first")
+        ->type_name("FILE");
+    add_count(app, "--jobs", options.jobs, 1, "Number of runs at once, for commands that do not disturb each other");
+    add_name(app, "--state", options.state, "FILE",
+             fmt::format("File of the runs so far, from which an interrupted search continues; removed at the end "
+                         "(default: {})",
+                         options.state));
+    add_name(app, "--policy-out", options.policy_out, "FILE",
+             fmt::format("File for the policy; must be new (default: {}-policy.toml, with a number if that exists)",
+                         options.name));
+    add_name(app, "--runner", options.runner, "WORDS",
+             "Words to put before each run's command line, such as 'srun -n1'");
+    add_table_or_json(app, options.is_json);
+    app.add_option("PROGRAM", options.words, "The command to run and its arguments")->required();
+}
+
+int ask(const QuestionOptions& options, TrialSettings settings, const Json& facts,
+        const std::function<int(Trials& trials)>& question) {
+    int signal = 0;
+    try {
+        check(options);
+        const std::string program = find_trial_program(options.name, options.words, options.runner);
+        settings.name = options.name;
+        settings.runs.command = options.words;
+        settings.runs.runner = list_entries(options.runner, " ");
+        settings.runs.cpu = options.cpu;
+        settings.runs.keeps_stdout = settings.compares_numbers && options.compare.empty();
+        settings.state_path = options.state;
+        settings.input_files = options.words;
+        settings.input_files.push_back(program);
+        settings.compared_file = options.compare;
+        settings.may_preview =
+            options.cpu.empty() && ProcessEnvironment::of_this_process().get("FP32_MATMUL_CPU").empty();
+        Trials trials(std::move(settings), identity_of(options, facts));
+        try {
+            const int code = question(trials);
+            trials.state().remove();
+            return code;
+        } catch (const End& end) {
+            const bool has_runs = trials.count() > 0 || trials.state().runs() > 0;
+            if (!end.keeps_state || !has_runs) trials.state().remove();
+            throw;
+        } catch (const Interrupted& interrupted) {
+            say(options.name, trials.interruption_text());
+            signal = interrupted.signal;
+        }
+    } catch (const End& end) {
+        return fail(options, end);
+    }
+    end_by_signal(signal);
+}
+
+void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups) {
+    if (options.audits.empty()) return;
+    RecordingPaths paths = find_recordings(options.audits);
+    if (paths.errors.empty()) add_rest_of_runs(paths);
+    if (print_errors(options.name, paths)) throw End{"--audits names no recording", exit_code::usage, true};
+    RecordedProductsReader reader;
+    std::map<std::pair<std::string, GroupLocation>, double> errors;
+    const auto problems = visit_recordings(paths.paths, [&](const std::string&, record::RecordingReader& recording) {
+        recording.visit_audits([&](const record::RecordedAudit& audit) {
+            const record::RecordedRow* const row = recording.row(audit.row);
+            if (row == nullptr || row->is_overflow || !are_tried(types, row->decision.call.dtype)) return true;
+            if ((audit.audit.notes & record::audit_noise) != 0 || is_about_nonfinite(audit.audit)) return true;
+            const double error = static_cast<double>(audit.audit.errors.by(policy::Metric::row));
+            double& largest = errors[line_key(reader.group_of(*row, recording))];
+            largest = std::max(largest, error >= 0 ? error : std::numeric_limits<double>::infinity());  // NaN too
+            return true;
+        });
+    });
+    print_problems(options.name, problems);
+    groups.rank(std::move(errors));
+}
+
+void FoundPolicy::write(const QuestionOptions& options, const std::string& evidence, const std::string& policy) {
+    const std::string head = fmt::format("# Found by fp32shim {} {} for: {}\n", options.name, FP32SHIM_VERSION,
+                                         shell_words(options.words));
+    const NewFile file =
+        write_new_file(options.policy_out, options.name + "-policy", head + evidence + '\n' + policy);
+    path = file.path;
+    if (file.error != 0)
+        throw End{
+            fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
+                        policy::quoted_path(path), std::strerror(file.error), policy::quoted_path(options.state)),
+            exit_code::usage, true};
+}
+
+std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettings& settings) const {
+    if (path.empty()) return {};
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    std::string words;
+    if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
+        words += " --precision " + settings.precision;
+    if (!settings.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) words += " --cpu " + settings.cpu;
+    return fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
+                       shell_words(options.words));
+}
+
+std::string comment_on_line(const Group& group, const LineTexts& lines) {
+    const std::string text = lines.of(group);
+    return group.location_text() + (text.empty() ? "" : ": " + text);
+}
+
+std::string work_share_text(double work, double all) {
+    if (all == 0) return "?";
+    constexpr double whole = 1e6;
+    return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,57 @@
+// What `bisect` and `sensitivity` share as commands: options, beginning and end, the policy that they write.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/output/json_fwd.hpp"
+#include "cli/product_groups/policy_text.hpp"
+#include "cli/trials/trials.hpp"
+
+namespace fp32shim::cli {
+
+/// Options that both commands have.
+struct QuestionOptions {
+    std::string name;  ///< of our command
+    std::string cpu{}, state{}, policy_out{}, runner{}, compare{};
+    std::vector<std::string> audits{};
+    bool is_json = false;
+    std::int64_t jobs = 1, repeat = 0;
+    std::vector<std::string> words{};  ///< the command to run
+};
+
+/// Adds the options whose meaning is the same in both commands.
+void add_question_options(CLI::App& app, QuestionOptions& options);
+
+/// Prepares trials, asks the question, and removes the state if it has come to an end. `settings` needs only how
+/// numbers are compared and which types count, `facts` only those on which the results of this question depend.
+/// `question` prints its result, and may throw End. Returns the exit code.
+int ask(const QuestionOptions& options, TrialSettings settings, const Json& facts,
+        const std::function<int(Trials& trials)>& question);
+
+/// Lets lines come first that audits of the named recordings find to change most: by the largest error of a row or
+/// column at any lower format, but for results that are noise at the format in which they were called. Throws End if
+/// there are no such recordings.
+void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups);
+
+/// The policy that a question found.
+struct FoundPolicy {
+    std::string path{};  ///< its file; empty: none was written
+
+    /// Writes the policy's file. `evidence`: lines of a comment. Throws End.
+    void write(const QuestionOptions& options, const std::string& evidence, const std::string& policy);
+    /// Returns a line that names the file and the command that runs under it; empty if there is no file. The command
+    /// has the options that keep variables of the environment from overriding the policy, as those of the trials did.
+    std::string text(const QuestionOptions& options, const PolicySettings& settings) const;
+};
+
+/// Returns a comment on a rule about groups at one line: its place and its text.
+std::string comment_on_line(const Group& group, const LineTexts& lines);
+
+/// Returns the share of the work of all groups, `25.2%`; `?` if nothing is known of any.
+std::string work_share_text(double work, double all);
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,108 @@
+// Runs of a command under policies, for the questions that `bisect` and `sensitivity` ask about it. Each run is kept
+// in a file. After an interruption, a question is asked from its beginning, and gets the runs of that file first.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/product_groups/groups.hpp"
+#include "cli/product_groups/policy_text.hpp"
+#include "cli/trials/distance.hpp"
+#include "cli/trials/runs.hpp"
+#include "cli/trials/state.hpp"
+
+namespace fp32shim::cli {
+
+struct TrialSettings {
+    std::string name;  ///< of our command, for messages
+    RunSettings runs;
+    std::string state_path;
+    std::vector<std::string> input_files;  ///< files that the command may read
+    bool compares_numbers = false;
+    std::string compared_file{};  ///< file of numbers that the command writes; empty: it prints them
+    Closeness closeness{};        ///< how numbers are compared
+    std::uint64_t max_runs = 0;   ///< 0: any number
+    bool may_preview = false;     ///< the mode of the CPU was not chosen
+};
+
+/// What a run is for.
+enum class Purpose : std::uint8_t {
+    answer,           ///< its result is kept
+    reference,        ///< everything is exact, so its numbers are those to compare with; the first run is one
+    fresh_reference,  ///< the same, but made even if the state has it, because all of its numbers are needed
+    check             ///< it confirms an earlier one, so it is always made
+};
+
+class Trials {
+  public:
+    /// `identity`: all facts on which the results depend. Throws End.
+    Trials(TrialSettings settings, const Json& identity);
+
+    /// Runs the command once for each request, all at once; of more than the settings allow, only the first ones.
+    /// Takes runs from the state if it has them and `purpose` permits. Throws End and Interrupted.
+    std::vector<Trial> run(const std::vector<RunRequest>& requests, Purpose purpose = Purpose::answer);
+
+    /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
+    bool previews() const { return settings_.may_preview && is_on_cpu_; }
+    /// Returns true if all products of the first run ran on a CPU.
+    bool is_on_cpu() const { return is_on_cpu_; }
+    /// The numbers of the exact runs. A question decides what counts in them.
+    ExactNumbers& reference() { return reference_; }
+    const ExactNumbers& reference() const { return reference_; }
+    /// Returns the run that ended last.
+    const Trial& last() const { return last_; }
+    /// Returns the number of all runs, and of those that an earlier part of the search had made.
+    std::uint64_t count() const { return is_new_.size(); }
+    std::uint64_t earlier_count() const { return static_cast<std::uint64_t>(std::ranges::count(is_new_, false)); }
+
+    /// Sets the number of runs that the whole search is expected to need, to be shown; 0: not known.
+    void expect(std::uint64_t total) { expected_ = total; }
+    std::uint64_t expected() const { return expected_; }
+    /// Tells the user about the run with this number, from 1, unless it is from the state.
+    void tell(std::uint64_t number, std::string_view what, std::string_view result);
+    /// Returns a message about a signal that ended the search.
+    std::string interruption_text() const;
+
+    TrialState& state() { return state_; }
+
+  private:
+    std::vector<Trial> make(const std::vector<RunRequest>& requests, Purpose purpose);
+    Trial trial_of(FinishedRun run, bool was_written, Purpose purpose);
+    Distance distance_of(const Trial& run, bool was_written, Purpose purpose);
+    Numbers numbers_of_run(const FinishedRun& run) const;
+    void make_reference();
+    void learn_words();
+    void check_reference();
+    void keep_inputs(const RecordedProducts& products);
+    std::uint64_t raised_expectation();
+
+    TrialSettings settings_;
+    TrialState state_;
+    Runs runs_;
+    std::map<std::string, std::string> inputs_;  ///< version_of_file() by path, from before the first run
+    ExactNumbers reference_;
+    RunRequest exact_request_;
+    std::int64_t reference_end_ns_ = 0;
+    bool knows_words_ = false;  ///< another exact run has told which words change
+    bool is_on_cpu_ = false;
+    Trial last_;
+    std::vector<bool> is_new_;    ///< by number of the run: it is not from the state
+    std::uint64_t expected_ = 0;  ///< number of all runs
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+/// Returns the value of `run --precision` for policies that lower all groups to this precision but some.
+std::string requested_precision(const std::string& precision);
+
+/// Returns a run with only some groups at the settings' precision, or calls of one of them, and all others exact.
+RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+                                 const CallRange& calls = {});
+/// Returns a run with everything at the settings' precision but these groups.
+RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings);
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,91 @@
+// The functions of cuBLAS that are measured, as one table. All are called in the same way, on the same operands.
+//
+// A row names the function. Its type (Gemm, Syrk ... in cuda/api.hpp) says which arguments it takes, so functions.cpp
+// has one call for each of these types. The functions of cublasLt are rows like all others.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "gpu_check/cuda/libraries.hpp"
+#include "gpu_check/products/host_problem.hpp"
+
+namespace gpu {
+
+using Status = std::optional<cublasStatus_t>;  ///< nullopt: the library does not have the function
+
+/// Type of the elements of matrices.
+enum class Element { half, real, complex, float64 };
+std::size_t bytes_of(Element element);
+
+/// A scalar on the host. It becomes a pointer to a number of the elements' type.
+class Scalar {
+  public:
+    explicit Scalar(double value, Element element = Element::real);
+
+    operator const void*() const;
+
+  private:
+    Element element_;
+    float complex_[2];  ///< the first serves real elements, too
+    double wide_;
+    unsigned short half_;  ///< the number 0 or 1 only
+};
+
+/// Operands and settings of a call. Matrices are column-major. Functions of symmetric and of triangular matrices use
+/// the order n only.
+struct Call {
+    Element element = Element::real;
+    int m = 0, n = 0, k = 0;
+    void *a = nullptr, *b = nullptr, *c = nullptr;
+    int lda = 0, ldb = 0, ldc = 0;
+    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
+    Scalar alpha{1}, beta{0};
+    int count = 1;  ///< products of a batch
+    /// Addresses of the matrices of a batch, on the device. In a strided batch, matrices follow one another instead.
+    void **a_array = nullptr, **b_array = nullptr, **c_array = nullptr;
+    cublasComputeType_t type = CUBLAS_COMPUTE_32F;
+    cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
+    std::size_t workspace = std::size_t{32} << 20;  ///< bytes that cublasLt may use
+};
+
+/// Returns the call for three square matrices of order n. offset: of their first elements, in bytes.
+Call square(int n, const Buffer& a, const Buffer& b, const Buffer& c, Element element = Element::real,
+            std::size_t offset = 0);
+
+struct Function {
+    enum Kind { by_mode, by_type };  ///< whether the handle's math mode or a compute type decides the precision
+
+    const char* name;      ///< name as in the rows of tests/cublas/stand_in/semantics.def
+    const char* function;  ///< name of the library's function
+    Shape shape;
+    Element element;  ///< of functions `by_mode`; others take elements of every type
+    Kind kind;
+    bool is_batch;
+    Status (*call)(const Cublas& cublas, const char* function, Shape shape, const Call& call);
+
+    Status operator()(const Cublas& cublas, const Call& arguments) const {
+        return call(cublas, function, shape, arguments);
+    }
+};
+
+std::span<const Function> functions();
+/// Returns the function with this name, which must be in the table.
+const Function& function_called(std::string_view name);
+
+struct ComputeType {
+    cublasComputeType_t value;
+    const char* name;  // name without CUBLAS_COMPUTE_
+    const char* row;   // name as used in answers
+};
+inline constexpr ComputeType compute_types[] = {
+    {CUBLAS_COMPUTE_32F, "32F", "32f"},
+    {CUBLAS_COMPUTE_32F_PEDANTIC, "32F_PEDANTIC", "32f_pedantic"},
+    {CUBLAS_COMPUTE_32F_FAST_TF32, "32F_FAST_TF32", "fast_tf32"},
+    {CUBLAS_COMPUTE_32F_FAST_16BF, "32F_FAST_16BF", "fast_16bf"},
+    {CUBLAS_COMPUTE_32F_FAST_16F, "32F_FAST_16F", "fast_16f"},
+    {CUBLAS_COMPUTE_32F_EMULATED_16BFX9, "32F_EMULATED_16BFX9", "emulated_16bfx9"},
+};
+
+}  // namespace gpu

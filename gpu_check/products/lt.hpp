@@ -1,0 +1,41 @@
+// cublasLt, with the descriptors of one product of square matrices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu_check/products/functions.hpp"
+
+namespace gpu {
+
+class Lt {
+  public:
+    /// call: the operands, and the size of the workspace. given: a handle that the caller keeps; nullptr: a new one.
+    Lt(const Device& device, const Call& call, cublasLtHandle_t given = nullptr);
+    ~Lt();
+    Lt(const Lt&) = delete;
+    Lt& operator=(const Lt&) = delete;
+
+    cublasStatus_t describe(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor);
+    cublasStatus_t ask_heuristic(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const;
+    cublasStatus_t check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const;
+    /// Starts the product, and does not wait for its end. algorithm: nullptr lets the library choose.
+    cublasStatus_t launch(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
+    /// Runs the product, and waits for its end.
+    cublasStatus_t multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
+    /// Returns an algorithm's CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
+    std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const;
+
+  private:
+    const Library library_ = open_cuda_library("libcublasLt");
+    const Device& device_;
+    const Call call_;
+    const Buffer workspace_;
+    const bool owns_handle_;
+    cublasLtHandle_t handle_;
+    cublasLtMatrixLayout_t layout_ = nullptr;
+    cublasLtMatmulPreference_t preference_ = nullptr;
+    std::vector<cublasLtMatmulDesc_t> descriptors_;
+};
+
+}  // namespace gpu

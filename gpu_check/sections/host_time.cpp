@@ -1,0 +1,197 @@
+// The costs of calls on the host: processor time of the calling thread, for products so small that their own time
+// hardly counts.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "gpu_check/cuda/clock.hpp"
+#include "gpu_check/products/lt.hpp"
+#include "gpu_check/products/problem.hpp"
+#include "gpu_check/sections/findings.hpp"
+#include "gpu_check/sections/section.hpp"
+
+namespace gpu {
+
+namespace {
+
+constexpr int order = 32;
+
+using Product = std::function<void()>;
+
+/// Returns the nanoseconds of one of `calls` calls.
+double nanoseconds(const Device& device, int calls, const Product& call) {
+    device.synchronise();
+    const double begun = nanoseconds_of_this_thread();
+    for (int i = 0; i < calls; ++i) call();
+    return (nanoseconds_of_this_thread() - begun) / calls;
+}
+
+// ---- one call, by turns: two processes that do the same differ by more than the library costs
+
+constexpr int fewest_rounds = 10, most_rounds = 40;
+constexpr auto enough_time = std::chrono::seconds(1);  // for further rounds
+constexpr int unmeasured_calls = 200,
+              measured_calls = 100;  // of a turn; few enough that no call waits for the device
+
+/// Changes what the library does in this process, by reloads of its policy file.
+class Switch {
+  public:
+    Switch() : reload_(reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_reload_policy"))) {
+        if (reload_ == nullptr) throw std::runtime_error("the library was not preloaded");
+        std::ifstream file(path_);
+        site_.assign(std::istreambuf_iterator<char>(file), {});
+        if (site_.empty()) site_ = "schema = 1\n";
+        write("");
+    }
+
+    /// level: `summary` or `calls`; empty: nothing is recorded.
+    void record(const std::string& level) {
+        if (std::exchange(level_, level) == level) return;
+        write(level.empty() ? "" : "[log]\npath = \"" + path_ + ".fp32rec\"\nlevel = \"" + level + "\"\n");
+        if (const int status = reload_(); status != 0)
+            throw std::runtime_error("fp32shim_reload_policy: status " + std::to_string(status));
+    }
+
+  private:
+    void write(const std::string& log) const {
+        std::ofstream file(path_);
+        file << site_ << log;
+        if (!file.flush()) throw std::runtime_error(path_ + ": cannot be written");
+    }
+
+    int (*reload_)();
+    const std::string path_ = std::getenv("FP32_MATMUL_POLICY");
+    std::string site_;   // rules that hold whatever is recorded
+    std::string level_;  // as last reloaded
+};
+
+/// Ways to call, in the order of a round. Each is compared with the one that `over` names.
+enum Kind { direct, off, summary, calls, kind_count };
+struct Turn {
+    const char* name;
+    const char* level;  ///< what is recorded
+    Kind over;
+};
+constexpr Turn turns[kind_count] = {
+    {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
+
+/// Sends the median of the differences, one for each round, and between which bounds the true one lies with 99%
+/// certainty.
+void tell_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
+                     const std::vector<double>& right) {
+    std::vector<double> each;
+    for (std::size_t i = 0; i < left.size(); ++i) each.push_back(left[i] - right[i]);
+    std::ranges::sort(each);
+    // Each difference is as likely above the true median as below it. 2.576: 99% of a normal distribution.
+    const auto count = static_cast<double>(each.size());
+    const auto rank = static_cast<std::size_t>(std::max(count / 2 - 2.576 * std::sqrt(count) / 2, 0.0));
+    worker.found(name, digits("%.1f", median(each)));
+    worker.found(name + "_low", digits("%.1f", each[rank]));
+    worker.found(name + "_high", digits("%.1f", each[each.size() - 1 - rank]));
+}
+
+// ---- several calls, in one process for each setting
+
+constexpr int calls_a_round = 200;
+constexpr int rounds = 10;
+constexpr int many_shapes = 300;  // more descriptors than the shim remembers in one place
+
+}  // namespace
+
+void measure_cost(Worker& worker) {
+    worker.row("cublasSgemm", "", [&] {
+        Switch policy;  // comes first, since it writes the file that the library reads at its first product
+        const Cublas& cublas = worker.cublas();
+        using Sgemm = decltype(cublasSgemm_v2);
+        Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");
+        if (own == nullptr)
+            throw std::runtime_error(cublas.library.file() + ": its own cublasSgemm_v2 was not found");
+        Sgemm* const called = &cublas.library.get<Sgemm>("cublasSgemm_v2");
+        const RandomMatrices matrices(worker.device(), order);
+        const Call p = matrices.call();
+        std::array<std::vector<double>, kind_count> times;
+        const auto take = [&](int kind) {
+            policy.record(turns[kind].level);
+            const Product call = [&, function = kind == direct ? own : called] {
+                check(function(cublas.handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
+                               p.beta, p.c, p.ldc),
+                      "cublasSgemm_v2");
+            };
+            // The first calls after a change of settings take longer.
+            for (int i = 0; i < unmeasured_calls; ++i) call();
+            times[kind].push_back(nanoseconds(worker.device(), measured_calls, call));
+        };
+        const auto begun = std::chrono::steady_clock::now();
+        for (int round = 0; round < most_rounds; ++round) {
+            if (round >= fewest_rounds && std::chrono::steady_clock::now() - begun > enough_time) break;
+            // Every second round goes the other way round, so that a drift has no effect.
+            for (int i = 0; i < kind_count; ++i) take(round % 2 == 0 ? i : kind_count - 1 - i);
+        }
+        std::vector<double> launches = times[direct];
+        std::ranges::sort(launches);
+        worker.found(turns[direct].name, digits("%.1f", median(launches)));
+        for (const Kind kind : {off, summary, calls})
+            tell_difference(worker, turns[kind].name, times[kind], times[turns[kind].over]);
+    });
+}
+
+void measure_latency(Worker& worker) {
+    const Cublas& cublas = worker.cublas();
+    const RandomMatrices matrices(worker.device(), order);
+    const Call operands = matrices.call();
+    const auto row = [&](const char* title, const char* name, const std::function<Product()>& prepare) {
+        worker.row(title, "", [&] {
+            const Product call = prepare();
+            for (int i = 0; i < calls_a_round; ++i) call();
+            double best = 1e18;  // of the fastest round; the device catches up between rounds
+            for (int i = 0; i < rounds; ++i) best = std::min(best, nanoseconds(worker.device(), calls_a_round, call));
+            worker.found(name, digits("%.0f", best));
+        });
+    };
+    const auto by_mode = [&](const char* name, cublasMath_t mode) -> Product {
+        cublas.set_math_mode(mode);
+        return [&, &function = function_called(name)] { check(*function(cublas, operands), function.function); };
+    };
+    row("cublasSgemm", "sgemm", [&] { return by_mode("sgemm", CUBLAS_DEFAULT_MATH); });
+    // At `highest` the shim sets the math mode, makes the call, and sets the mode back.
+    row("cublasSsyrk on a handle in TF32 mode", "ssyrk",
+        [&] { return by_mode("ssyrk", CUBLAS_TF32_TENSOR_OP_MATH); });
+    cublas.set_math_mode(CUBLAS_DEFAULT_MATH);
+
+    Lt lt(worker.device(), operands);
+    std::vector<cublasLtMatmulDesc_t> descriptors(many_shapes);
+    std::vector<cublasLtMatmulAlgo_t> algorithms(many_shapes);
+    const auto ask = [&](int i) {
+        check(lt.ask_heuristic(descriptors[i], algorithms[i]), "cublasLtMatmulAlgoGetHeuristic");
+    };
+    const auto launch = [&](int i) { check(lt.launch(descriptors[i], &algorithms[i]), "cublasLtMatmul"); };
+    for (auto& descriptor : descriptors)
+        check(lt.describe(CUBLAS_COMPUTE_32F, descriptor), "cublasLtMatmulDescCreate");
+    int next = 0;
+    row("cublasLtMatmul, one algorithm", "lt", [&]() -> Product {
+        ask(0);
+        return [&] { launch(0); };
+    });
+    row("cublasLtMatmulAlgoGetHeuristic and cublasLtMatmul", "lt_heuristic", [&]() -> Product {
+        return [&] {
+            ask(0);
+            launch(0);
+        };
+    });
+    row("cublasLtMatmul, 300 descriptors in turn", "lt_many", [&]() -> Product {
+        for (int i = 0; i < many_shapes; ++i) ask(i);
+        return [&] {
+            next = (next + 1) % many_shapes;
+            launch(next);
+        };
+    });
+}
+
+}  // namespace gpu
