@@ -59,7 +59,7 @@ Json to_json(const std::string& file, const policy::Loaded& loaded) {
             {"revision", text_or_null(loaded.policy.revision)},
             {"sha256", text_or_null(loaded.policy.sha256)},
             {"rules", is_valid ? Json(loaded.policy.rules.size()) : Json()},
-            {"needs_scopes", is_valid ? Json(loaded.policy.looks_at_scopes()) : Json()},
+            {"needs_scopes", is_valid ? Json(loaded.policy.needs().looks_at_scopes) : Json()},
             {"errors", to_json(loaded.errors)},
             {"warnings", to_json(loaded.warnings)}};
 }
@@ -75,7 +75,7 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     const std::size_t rules = loaded.policy.rules.size();
     print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green), counted(rules, "rule"),
                       rules == 0 ? "" : ". fp32shim run and report name rules that decide no call."));
-    if (loaded.policy.looks_at_scopes())
+    if (loaded.policy.needs().looks_at_scopes)
         print(fmt::format(
             "{}: under fp32shim run, rules by scope match PyTorch modules and NVTX and ITT ranges. With a plain "
             "preload they match only C API scopes, and ranges of programs with NVTX of CUDA 13.\n",

@@ -67,6 +67,7 @@ std::string short_text(std::string_view description) {
 OfferedCommand offered_words(const Command& command) {
     OfferedCommand result{command, defined(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
+        if (option->get_group().empty()) continue;  // hidden: it only says what replaced it
         if (!option->get_positional()) {
             result.options.push_back(option);
             continue;

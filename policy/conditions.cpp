@@ -105,45 +105,27 @@ bool Conditions::looks_at_sizes() const {
              flops.empty() && call_number.empty());
 }
 
-bool Policy::looks_at_where() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
-}
-
-bool Policy::looks_at_text() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return !rule.when.text.empty() || !rule.unless.text.empty(); });
-}
-
-bool Policy::looks_at_call_numbers() const {
-    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
-        return !rule.when.call_number.empty() || !rule.unless.call_number.empty();
-    });
+RuleNeeds Policy::needs() const {
+    RuleNeeds needs;
+    for (const Rule& rule : rules)
+        for (const Conditions* conditions : {&rule.when, &rule.unless}) {
+            needs.looks_at_sizes |= conditions->looks_at_sizes();
+            needs.looks_at_scopes |= !conditions->scope.empty();
+            needs.looks_at_where |= !conditions->where.empty() || !conditions->stack.empty();
+            needs.looks_at_text |= !conditions->text.empty();
+            needs.looks_at_call_numbers |= !conditions->call_number.empty();
+            needs.looks_at_call_sites |= !conditions->call_site.empty();
+        }
+    return needs;
 }
 
 bool Policy::has_tolerances() const {
     return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.tolerance.has_value(); });
 }
 
-bool Policy::looks_at_call_sites() const {
-    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
-        return !rule.when.call_site.empty() || !rule.unless.call_site.empty();
-    });
-}
-
-bool Policy::looks_at_sizes() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return rule.when.looks_at_sizes() || rule.unless.looks_at_sizes(); });
-}
-
-bool Policy::looks_at_scopes() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return !rule.when.scope.empty() || !rule.unless.scope.empty(); });
-}
-
 bool Policy::wants(Where source) const {
     const bool opens_scopes = source == Where::nvtx || source == Where::itt || source == Where::torch;
-    return log_where.has(source) || (opens_scopes && looks_at_scopes());
+    return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
 bool names_dtype(const Rule& rule, Dtype dtype) { return !is_double(dtype) || !rule.when.dtype.empty(); }

@@ -43,44 +43,49 @@ Problem read_word(std::string_view text, const auto& words, T& target) {
     return {};
 }
 
-Problem read_precision(std::string_view text, FromEnvironment& result) {
-    result.settings.default_precision = parse_word(default_precision_words, text);
-    return result.settings.default_precision ? Problem() : not_a_default_precision(text);
+Problem read_precision(std::string_view text, PolicyDraft& policy) {
+    const auto precision = parse_word(default_precision_words, text);
+    if (!precision) return not_a_default_precision(text);
+    policy.default_precision = *precision;
+    policy.default_source = Source::environment;
+    return {};
 }
 
-Problem read_floor(std::string_view text, FromEnvironment& result) {
-    Problem problem = read_word(text, floor_words, result.settings.floor);
-    result.floor_is_broken = !problem.empty();
+Problem read_floor(std::string_view text, PolicyDraft& policy) {
+    Floor floor = Floor::none;
+    Problem problem = read_word(text, floor_words, floor);
+    policy.floor = std::max(policy.floor, floor);
+    policy.floor_is_broken = !problem.empty();
     return problem;
 }
 
-Problem read_policy(std::string_view text, FromEnvironment& result) {
-    result.policy_path = text;
+Problem read_policy(std::string_view text, PolicyDraft& policy) {
+    policy.policy_path = text;
     return {};
 }
 
-Problem read_log(std::string_view text, FromEnvironment& result) {
+Problem read_log(std::string_view text, PolicyDraft& policy) {
     if (auto problem = problem_with_log_path(text)) return *std::move(problem);
-    result.settings.log_path = text;
+    policy.log_path = text;
     return {};
 }
 
-Problem read_where(std::string_view text, FromEnvironment& result) {
+Problem read_where(std::string_view text, PolicyDraft& policy) {
     WhereSet where;
     Problem problem = parse_where(text, where);
-    if (problem.empty()) result.settings.log_where = where;
+    if (problem.empty()) policy.log_where = where;
     return problem;
 }
 
-Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
+Problem read_audit_word(std::string_view word, PolicyDraft& policy) {
     if (const auto fraction = parse_fraction(word)) {
-        settings.audit_sample = fraction;
+        policy.audit_sample = *fraction;
     } else if (equal_ignoring_case(word, "fingerprint")) {
-        settings.audit_fingerprint = true;
+        policy.audit_fingerprint = true;
     } else if (equal_ignoring_case(word, "nonfinite")) {
-        settings.audit_nonfinite = true;
+        policy.audit_nonfinite = true;
     } else if (equal_ignoring_case(word, "float64")) {
-        settings.audit_float64 = AuditFormat::fp32;
+        policy.audit_float64 = AuditFormat::fp32;
     } else {
         return "found " + in_quotes(word) +
                "; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); separate "
@@ -90,24 +95,24 @@ Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
     return {};
 }
 
-Problem read_audit(std::string_view text, FromEnvironment& result) {
-    SettingsLayer settings = result.settings;
-    Problem problem = for_each_word(text, [&](std::string_view word) { return read_audit_word(word, settings); });
-    if (problem.empty()) result.settings = std::move(settings);
+Problem read_audit(std::string_view text, PolicyDraft& policy) {
+    PolicyDraft changed = policy;
+    Problem problem = for_each_word(text, [&](std::string_view word) { return read_audit_word(word, changed); });
+    if (problem.empty()) policy = std::move(changed);
     return problem;
 }
 
-Problem read_stochastic_seed(std::string_view text, FromEnvironment& result) {
+Problem read_stochastic_seed(std::string_view text, PolicyDraft& policy) {
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
     if (error != std::errc() || end != text.data() + text.size())
         return "found " + in_quotes(text) + "; allowed: a whole number from 0";
-    result.settings.stochastic_seed = seed;
+    policy.stochastic_seed = seed;
     return {};
 }
 
 /// Only checks the word: system/cpu_features.cpp reads the variable when the library is loaded.
-Problem check_instructions(std::string_view text, FromEnvironment& /*result*/) {
+Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;
     for (const system::InstructionLevel& level : system::instruction_levels) {
         if (equal_ignoring_case(text, level.word)) return {};
@@ -117,21 +122,15 @@ Problem check_instructions(std::string_view text, FromEnvironment& /*result*/) {
 }
 
 template <auto setting>
-Problem read_switch(std::string_view text, FromEnvironment& result) {
+Problem read_switch(std::string_view text, PolicyDraft& policy) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
-    result.settings.*setting = text == "1";
-    return {};
-}
-
-Problem read_disable(std::string_view text, FromEnvironment& result) {
-    if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
-    result.disabled = text == "1";
+    policy.*setting = text == "1";
     return {};
 }
 
 struct Variable {
     std::string_view name;  ///< name without the prefix FP32_MATMUL_
-    Problem (*read)(std::string_view text, FromEnvironment& result);
+    Problem (*read)(std::string_view text, PolicyDraft& policy);
 };
 
 constexpr Variable variables[] = {
@@ -139,19 +138,19 @@ constexpr Variable variables[] = {
     {"FLOOR", read_floor},
     {"POLICY", read_policy},
     {"CPU",
-     [](std::string_view text, FromEnvironment& r) { return read_word(text, cpu_mode_words, r.settings.cpu_mode); }},
+     [](std::string_view text, PolicyDraft& policy) { return read_word(text, cpu_mode_words, policy.cpu_mode); }},
     {"STOCHASTIC_SEED", read_stochastic_seed},
     {"LOG", read_log},
-    {"LOG_LEVEL", [](std::string_view text,
-                     FromEnvironment& r) { return read_word(text, log_level_words, r.settings.log_level); }},
+    {"LOG_LEVEL",
+     [](std::string_view text, PolicyDraft& policy) { return read_word(text, log_level_words, policy.log_level); }},
     {"WHERE", read_where},
-    {"ONEDNN", read_switch<&SettingsLayer::log_onednn>},
-    {"KERNELS", read_switch<&SettingsLayer::log_kernels>},
+    {"ONEDNN", read_switch<&Policy::log_onednn>},
+    {"KERNELS", read_switch<&Policy::log_kernels>},
     {"AUDIT", read_audit},
-    {"ON_ERROR",
-     [](std::string_view text, FromEnvironment& r) { return read_word(text, on_error_words, r.on_error); }},
+    {"ON_ERROR", [](std::string_view text,
+                    PolicyDraft& policy) { return read_word(text, on_error_words, policy.asked_on_error); }},
     {"INSTRUCTIONS", check_instructions},
-    {"DISABLE", read_disable},
+    {"DISABLE", read_switch<&Policy::disabled>},
 };
 
 Diagnostic unknown_variable(std::string_view name) {
@@ -196,9 +195,8 @@ std::string parse_where(std::string_view list, WhereSet& where) {
     return for_each_word(list, [&](std::string_view word) { return add_where(word, where); });
 }
 
-FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
-                                 std::vector<Diagnostic>& warnings) {
-    FromEnvironment result;
+void read_environment(const Environment& environment, PolicyDraft& policy, std::vector<Diagnostic>& errors,
+                      std::vector<Diagnostic>& warnings) {
     std::vector<std::string_view> seen;
     for (std::string_view entry : environment) {
         const std::size_t equals = entry.find('=');
@@ -214,11 +212,10 @@ FromEnvironment read_environment(const Environment& environment, std::vector<Dia
                                             [&](const Variable& candidate) { return candidate.name == name; });
         if (variable == std::end(variables)) {
             warnings.push_back(unknown_variable(name));
-        } else if (Problem problem = variable->read(value, result); !problem.empty()) {
+        } else if (Problem problem = variable->read(value, policy); !problem.empty()) {
             errors.push_back({std::string(prefix) + std::string(name), std::move(problem)});
         }
     }
-    return result;
 }
 
 }  // namespace fp32shim::policy

@@ -35,8 +35,6 @@ struct Conditions {
     bool empty() const;
     /// Returns true if a condition depends on a call's sizes. Decisions then cannot be cached by call site alone.
     bool looks_at_sizes() const;
-    /// Returns true if a condition depends on the lines of Python that led to a call.
-    bool looks_at_where() const { return !where.empty() || !stack.empty(); }
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
 
@@ -128,6 +126,18 @@ std::string_view to_string(Metric metric);
 /// no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
 std::string to_string(WhereSet where);
 
+/// Facts about a call on which some rule depends.
+struct RuleNeeds {
+    bool looks_at_sizes = false;
+    bool looks_at_scopes = false;
+    bool looks_at_where = false;         ///< lines of Python that lead to the call
+    bool looks_at_text = false;          ///< text of such a line
+    bool looks_at_call_numbers = false;  ///< number of the call
+    bool looks_at_call_sites = false;    ///< place of the call in a program or library
+
+    bool operator==(const RuleNeeds&) const = default;
+};
+
 struct Policy {
     std::string name;      ///< the policy's name; empty: none
     std::string revision;  ///< the file's own version text; empty: none
@@ -176,21 +186,11 @@ struct Policy {
 
     std::vector<Rule> rules;  ///< in the order in which they are tried: the user's rules, then the site's
 
-    /// Returns true if a rule depends on the sizes of a call.
-    bool looks_at_sizes() const;
-    /// Returns true if a rule depends on the scope of a call.
-    bool looks_at_scopes() const;
+    /// Returns what the rules depend on.
+    RuleNeeds needs() const;
     /// Returns true if `log_where` names the source, or if rules need it. Rules by scope need all sources that open
     /// scopes.
     bool wants(Where source) const;
-    /// Returns true if a rule depends on the lines of Python that led to a call.
-    bool looks_at_where() const;
-    /// Returns true if a rule depends on the text of a source line.
-    bool looks_at_text() const;
-    /// Returns true if a rule depends on the number of a call.
-    bool looks_at_call_numbers() const;
-    /// Returns true if a rule depends on the call site in a program or library.
-    bool looks_at_call_sites() const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
 };

@@ -243,7 +243,7 @@ void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& e
 /// Reports rules by scope if PyTorch modules do not open scopes. `fp32shim run` makes them do so; a plain preload
 /// does not.
 void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
-    if (policy.disabled || !policy.looks_at_scopes() || policy.log_where.has(policy::Where::torch)) return;
+    if (policy.disabled || !policy.needs().looks_at_scopes || policy.log_where.has(policy::Where::torch)) return;
     findings.push_back({"rules by scope in the policy",
                         "with a plain preload they match only C API scopes, and ranges of programs with NVTX of CUDA "
                         "13; not PyTorch modules or other NVTX and ITT ranges",

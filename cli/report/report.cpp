@@ -60,7 +60,7 @@ class Preparation {
                         : fmt::format("--since: {}: {}", policy::quoted_path(options_.since), opened.error);
     }
     void prepare(record::RecordingReader& recording) {
-        if (!options_.file_names.empty()) recording.name_files(options_.file_names);
+        if (!options_.file_names.empty()) recording.decisions().name_files(options_.file_names);
         if (earlier_ == nullptr || was_used_) return;
         why_not_ = recording.leave_out(*earlier_);
         was_used_ = why_not_.empty();

@@ -22,7 +22,7 @@ std::string hook_ranges(const policy::Policy& policy, const std::string& library
     for (const RangeHook& hook : wanted_range_hooks(policy)) {
         const std::string set = environment.get(hook.variable);
         if (set.empty()) environment.set(hook.variable, library);
-        if (!set.empty() && set != library && policy.looks_at_scopes())
+        if (!set.empty() && set != library && policy.needs().looks_at_scopes)
             lack += fmt::format("{}{}={} gives {} ranges to that library", lack.empty() ? "" : ", and ",
                                 hook.variable, policy::quoted_path(set), hook.name);
     }

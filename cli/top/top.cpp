@@ -81,7 +81,7 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     Share total;
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
-        const auto format = recording.format_of_row(row);
+        const auto format = recording.decisions().format_of(row);
         if (const auto met = format ? floor_shown_by(*format) : std::nullopt)
             (*met >= policy::Floor::fp64     ? seen.fp64_calls
              : *met >= policy::Floor::bf16x9 ? seen.fp32_calls

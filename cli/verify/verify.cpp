@@ -104,6 +104,11 @@ Action define_verify(CLI::App& app) {
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
+    const auto name_recordings = [](const std::string&) {
+        throw CLI::ValidationError("--onednn-log",
+                                   "recordings of run --pin, or with [log] onednn = true, have what oneDNN told");
+    };
+    app.add_option_function<std::string>("--onednn-log", name_recordings)->group("");
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });
     add_output(app, options->output);

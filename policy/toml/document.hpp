@@ -1,48 +1,55 @@
-// TOML as plain values with their positions, in the order of the text. Only document.cpp uses toml++.
+// TOML with its positions, in the order of the text. The only header with toml++, which every file of this folder
+// gets from here.
 #pragma once
 
-#include <cstdint>
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+// Limits recursion, together with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables
+// recursively.
+#define TOML_MAX_NESTED_VALUES 16
+// Wrong TOML violates some assertions of toml++ 3.3, although toml++ also checks and reports these errors. A failed
+// assertion must not end the process (as assert does). Nor may the compiler assume that it holds (as with NDEBUG).
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_assert(true)
+
+#include <toml++/toml.h>
+
+#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "policy/messages.hpp"
 
 namespace fp32shim::policy {
 
-struct Entry;
-
-/// A value of TOML and its position in the text.
-struct Value {
-    struct Date {};  ///< a date; its value is not kept, since no setting is a date
-    using Array = std::vector<Value>;
-    using Table = std::vector<Entry>;
-
-    std::variant<std::string, std::int64_t, double, bool, Date, Array, Table> content;
-    Position at;
-
-    /// Returns the content if it is a T; otherwise nullptr.
-    template <class T>
-    const T* as() const {
-        return std::get_if<T>(&content);
-    }
-};
-
-/// A key and its value.
+/// A key of a table and its value, which belongs to the table.
 struct Entry {
     std::string key;
     Position at;  ///< position of the key
-    Value value;
+    const toml::node* value;
 };
 
-/// Returns the entries of the root table. If the text is not TOML, reports an error and returns none.
-Value::Table parse_toml(std::string_view text, Report& report);
+inline Position position_of(const toml::source_region& source) {
+    return {static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
+}
+inline Position position_of(const toml::node& node) { return position_of(node.source()); }
+
+/// Returns the value of a node if it is a T: a std::string, std::int64_t, double or bool; otherwise nullptr.
+template <class T>
+const T* as(const toml::node& node) {
+    const auto* value = node.as<T>();
+    return value == nullptr ? nullptr : &value->get();
+}
+
+/// Returns the root table. If the text is not TOML, reports an error and returns nullopt.
+std::optional<toml::table> parse_toml(std::string_view text, Report& report);
+
+/// Returns the entries of a table in the order of the text, which messages and rules follow. toml++ sorts by name.
+std::vector<Entry> entries_of(const toml::table& table);
 
 /// Returns the words for a value in a message: `"hihg"`, `12`, `an array`.
-std::string describe(const Value& value);
-
-/// Returns the entry of `table` with the key `key`, or nullptr.
-const Entry* find(const Value::Table& table, std::string_view key);
+std::string describe(const toml::node& value);
 
 }  // namespace fp32shim::policy

@@ -4,12 +4,13 @@
 
 namespace fp32shim::policy {
 
-void report_not_allowed(const Entry& entry, const Value& element, std::string_view allowed, Report& report) {
-    report.error(element.at, entry.key + ": found " + describe(element) + "; allowed: " + std::string(allowed));
+void report_not_allowed(const Entry& entry, const toml::node& element, std::string_view allowed, Report& report) {
+    report.error(position_of(element),
+                 entry.key + ": found " + describe(element) + "; allowed: " + std::string(allowed));
 }
 
 void report_not_allowed(const Entry& entry, std::string_view allowed, Report& report) {
-    report_not_allowed(entry, entry.value, allowed, report);
+    report_not_allowed(entry, *entry.value, allowed, report);
 }
 
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
@@ -20,21 +21,21 @@ void report_unknown_key(const Entry& entry, std::string_view section, const std:
 }
 
 std::optional<std::string> read_string(const Entry& entry, Report& report) {
-    const auto* text = entry.value.as<std::string>();
+    const auto* text = as<std::string>(*entry.value);
     if (text && !text->empty()) return *text;
     report_not_allowed(entry, "a string that is not empty", report);
     return std::nullopt;
 }
 
 std::optional<bool> read_boolean(const Entry& entry, Report& report) {
-    if (const auto* boolean = entry.value.as<bool>()) return *boolean;
+    if (const auto* boolean = as<bool>(*entry.value)) return *boolean;
     report_not_allowed(entry, "true, false", report);
     return std::nullopt;
 }
 
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report) {
-    const auto* integer = entry.value.as<std::int64_t>();
-    const auto* fraction = entry.value.as<double>();
+    const auto* integer = as<std::int64_t>(*entry.value);
+    const auto* fraction = as<double>(*entry.value);
     if (integer || fraction) {
         const double number = integer ? static_cast<double>(*integer) : *fraction;
         if (range.lowest <= number && number <= range.highest) return number;
@@ -43,13 +44,14 @@ std::optional<double> read_number(const Entry& entry, Range range, std::string_v
     return std::nullopt;
 }
 
-std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report) {
-    const auto* array = entry.value.as<Value::Array>();
-    if (!array) return {&entry.value};
-    std::vector<const Value*> items;
-    for (const Value& item : *array) items.push_back(&item);
+std::vector<const toml::node*> read_one_or_more(const Entry& entry, Report& report) {
+    const auto* array = entry.value->as_array();
+    if (!array) return {entry.value};
+    std::vector<const toml::node*> items;
+    for (const toml::node& item : *array) items.push_back(&item);
     // An empty list is refused: it could mean nothing or everything.
-    if (items.empty()) report.error(entry.value.at, entry.key + ": found an empty list; omit the key instead");
+    if (items.empty())
+        report.error(position_of(*entry.value), entry.key + ": found an empty list; omit the key instead");
     return items;
 }
 

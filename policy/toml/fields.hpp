@@ -1,6 +1,7 @@
 // Reads the value of one key. Each function returns a value that the key allows, or reports an error.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -20,7 +21,7 @@ struct Key {
 void report_not_allowed(const Entry& entry, std::string_view allowed, Report& report);
 
 /// Reports an element of a list that is not allowed.
-void report_not_allowed(const Entry& entry, const Value& element, std::string_view allowed, Report& report);
+void report_not_allowed(const Entry& entry, const toml::node& element, std::string_view allowed, Report& report);
 
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report);
@@ -34,17 +35,17 @@ std::optional<bool> read_boolean(const Entry& entry, Report& report);
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report);
 
 /// Returns the items of a list, or a single value as a list of one. Reports an empty list and returns no items.
-std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report);
+std::vector<const toml::node*> read_one_or_more(const Entry& entry, Report& report);
 
 /// Returns the value that `element` names in `words`, a table of words.hpp. Reports an element that is not in the
 /// table.
-auto read_word(const Entry& entry, const Value& element, const auto& words, Report& report)
+auto read_word(const Entry& entry, const toml::node& element, const auto& words, Report& report)
     -> decltype(parse_word(words, {})) {
-    const auto* text = element.as<std::string>();
+    const auto* text = as<std::string>(element);
     const auto value = text ? parse_word(words, *text) : std::nullopt;
     if (value) return value;
     if (text) {
-        report.error(element.at, entry.key + ": " + not_one_of(*text, texts_of(words)));
+        report.error(position_of(element), entry.key + ": " + not_one_of(*text, texts_of(words)));
     } else {
         report_not_allowed(entry, element, joined(texts_of(words)), report);
     }
@@ -52,7 +53,7 @@ auto read_word(const Entry& entry, const Value& element, const auto& words, Repo
 }
 
 auto read_word(const Entry& entry, const auto& words, Report& report) {
-    return read_word(entry, entry.value, words, report);
+    return read_word(entry, *entry.value, words, report);
 }
 
 /// Assigns a value that was read. If reading failed (nullopt), `target` keeps its value.
@@ -70,6 +71,11 @@ template <auto field, class Target>
 void read_boolean_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_boolean(entry, report));
 }
+template <auto field, class Target>
+void read_positive_into(const Entry& entry, Target& target, Report& report) {
+    constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+    assign_if_read(target.*field, read_number(entry, positive, "a number greater than 0", report));
+}
 template <auto field, const auto& words, class Target>
 void read_word_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_word(entry, words, report));
@@ -77,9 +83,9 @@ void read_word_into(const Entry& entry, Target& target, Report& report) {
 
 /// Reads into `target` the entries of a table that `keys` lists. Reports other entries as unknown.
 template <class Target, std::size_t count>
-void read_entries(const Value::Table& table, std::string_view section, const Key<Target> (&keys)[count],
+void read_entries(const toml::table& table, std::string_view section, const Key<Target> (&keys)[count],
                   Target& target, Report& report) {
-    for (const Entry& entry : table) {
+    for (const Entry& entry : entries_of(table)) {
         bool known = false;
         for (const Key<Target>& key : keys) {
             if (key.name != entry.key) continue;
@@ -96,7 +102,7 @@ void read_entries(const Value::Table& table, std::string_view section, const Key
 /// Reads an entry, whose value must be a table, by read_entries().
 template <class Target, std::size_t count>
 void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& target, Report& report) {
-    if (const auto* table = entry.value.as<Value::Table>()) {
+    if (const auto* table = entry.value->as_table()) {
         read_entries(*table, entry.key, keys, target, report);
     } else {
         report_not_allowed(entry, "a table", report);

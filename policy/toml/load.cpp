@@ -1,73 +1,76 @@
 #include "policy/load.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "policy/settings.hpp"
+#include "policy/tensor_cores.hpp"
 #include "policy/toml/policy_file.hpp"
 
 namespace fp32shim::policy {
 namespace {
 
-Loaded loaded_from(const std::optional<SettingsLayer>& settings, std::vector<Diagnostic> errors) {
-    return {settings ? join(nullptr, &*settings, nullptr) : Policy{}, std::move(errors), {}};
-}
-
-/// Returns the settings of a file. If the file is broken or unreadable, returns nullopt and adds all errors to
-/// `errors`.
-std::optional<SettingsLayer> settings_of(const PolicyFile& file, const std::string& path,
-                                         std::vector<Diagnostic>& errors) {
-    if (!file.problem.empty()) {
-        errors.push_back({path, file.problem});
-        return std::nullopt;
-    }
+/// Reads a file's settings into `policy`. A file that is broken or unreadable changes nothing, and adds all its
+/// errors to `errors`.
+void add_settings(const PolicyFile& file, const std::string& path, PolicyDraft& policy,
+                  std::vector<Diagnostic>& errors) {
+    if (!file.problem.empty()) return errors.push_back({path, file.problem});
     Report report(path, errors);
-    return read_settings(file.bytes, report);
+    read_settings(file.bytes, report, policy);
 }
 
-OnError default_on_error(const Policy& policy, const FromEnvironment& from_environment) {
-    const bool floor_is_set = policy.floor != Floor::none || from_environment.floor_is_broken;
-    return floor_is_set ? OnError::abort : OnError::continue_untouched;
+Policy finished(PolicyDraft policy) {
+    policy.tf32_rounding = policy.asked_tf32_rounding.value_or(tf32_rounding_of(policy.accumulation));
+    return policy;
+}
+
+Loaded loaded_from(const PolicyFile& file, const std::string& path) {
+    Loaded loaded;
+    PolicyDraft policy;
+    add_settings(file, path, policy, loaded.errors);
+    loaded.policy = finished(std::move(policy));
+    loaded.is_readable = file.problem.empty();
+    return loaded;
 }
 
 }  // namespace
 
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner) {
-    std::vector<Diagnostic> errors;
-    const PolicyFile file = read_policy_bytes(path, owner);
-    const auto settings = settings_of(file, path, errors);
-    Loaded loaded = loaded_from(settings, std::move(errors));
-    loaded.is_readable = file.problem.empty();
-    return loaded;
+    return loaded_from(read_policy_bytes(path, owner), path);
 }
 
 Loaded read_policy(std::string_view text, const std::string& file) {
-    std::vector<Diagnostic> errors;
-    Report report(file, errors);
-    const auto settings = read_settings(text, report);
-    return loaded_from(settings, std::move(errors));
+    return loaded_from({std::string(text), {}}, file);
 }
 
 Loaded load(const Environment& environment, const LoadOptions& options) {
-    Loaded loaded;
+    Loaded loaded, ignored;
     if (options.elevated) return loaded;
-    const FromEnvironment from_environment = read_environment(environment, loaded.errors, loaded.warnings);
-    if (from_environment.disabled) {
-        Loaded disabled;
-        disabled.policy.disabled = true;
-        return disabled;
+    // The environment names the user's file, but its own settings come last.
+    PolicyDraft alone;
+    read_environment(environment, alone, ignored.errors, ignored.warnings);
+    if (alone.disabled) {
+        loaded.policy.disabled = true;
+        return loaded;
     }
 
-    const std::string& path = from_environment.policy_path;
-    std::optional<SettingsLayer> user;
-    if (!path.empty()) user = settings_of(read_policy_bytes(path, std::nullopt), path, loaded.errors);
-    std::optional<SettingsLayer> site;
-    if (!options.site_policy.empty() && options.site_policy != path) {
+    PolicyDraft policy;
+    std::vector<Diagnostic> errors_of_site, errors_of_user;
+    if (!options.site_policy.empty() && options.site_policy != alone.policy_path) {
         const PolicyFile file = read_policy_bytes(options.site_policy, options.site_owner);
-        if (!file.is_absent) site = settings_of(file, options.site_policy, loaded.errors);
+        if (!file.is_absent) add_settings(file, options.site_policy, policy, errors_of_site);
     }
+    if (const std::string& path = alone.policy_path; !path.empty())
+        add_settings(read_policy_bytes(path, std::nullopt), path, policy, errors_of_user);
+    read_environment(environment, policy, loaded.errors, loaded.warnings);
+    for (auto* errors : {&errors_of_user, &errors_of_site})
+        std::ranges::move(*errors, std::back_inserter(loaded.errors));
 
-    loaded.policy = join(site ? &*site : nullptr, user ? &*user : nullptr, &from_environment.settings);
-    loaded.policy.on_error = from_environment.on_error.value_or(default_on_error(loaded.policy, from_environment));
+    const bool floor_is_set = policy.floor != Floor::none || policy.floor_is_broken;
+    policy.on_error = policy.asked_on_error.value_or(floor_is_set ? OnError::abort : OnError::continue_untouched);
+    loaded.policy = finished(std::move(policy));
     return loaded;
 }
 

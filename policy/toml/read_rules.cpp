@@ -1,7 +1,6 @@
 #include "policy/toml/read_rules.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <string>
 
@@ -19,12 +18,12 @@ constexpr std::size_t most_rules = 1000;
 
 template <std::vector<std::string> Conditions::*field>
 void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : read_one_or_more(entry, report)) {
-        const auto* glob = item->as<std::string>();
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* glob = as<std::string>(*item);
         if (!glob) {
             report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
         } else if (!glob_is_well_formed(*glob)) {
-            report.error(item->at, entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
+            report.error(position_of(*item), entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
         } else {
             (conditions.*field).push_back(*glob);
         }
@@ -32,14 +31,14 @@ void read_globs_into(const Entry& entry, Conditions& conditions, Report& report)
 }
 
 void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : read_one_or_more(entry, report)) {
+    for (const toml::node* item : read_one_or_more(entry, report)) {
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
     }
 }
 
 void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : read_one_or_more(entry, report)) {
-        const auto* text = item->as<std::string>();
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* text = as<std::string>(*item);
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
         if (known && !parse_word(governed_dtype_words, *text)) {
             report_not_allowed(
@@ -51,9 +50,9 @@ void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
     }
 }
 
-std::optional<Range> range_of(const Value& item, Quantity quantity) {
-    if (const auto* text = item.as<std::string>()) return parse_range(*text, quantity);
-    const auto* number = item.as<std::int64_t>();
+std::optional<Range> range_of(const toml::node& item, Quantity quantity) {
+    if (const auto* text = as<std::string>(item)) return parse_range(*text, quantity);
+    const auto* number = as<std::int64_t>(item);
     if (!number || *number < 0 || quantity != Quantity::size) return std::nullopt;
     return Range{static_cast<double>(*number), static_cast<double>(*number)};
 }
@@ -64,12 +63,13 @@ void read_ranges_into(const Entry& entry, Conditions& conditions, Report& report
         quantity == Quantity::size
             ? "a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", or a list of these"
             : "a string such as \">=8.0\", \"9.0\", or a list of these";
-    for (const Value* item : read_one_or_more(entry, report)) {
+    for (const toml::node* item : read_one_or_more(entry, report)) {
         const auto range = range_of(*item, quantity);
         if (!range) {
             report_not_allowed(entry, *item, allowed, report);
         } else if (range->lowest > range->highest) {
-            report.error(item->at, entry.key + ": found " + describe(*item) + ", which no number satisfies");
+            report.error(position_of(*item),
+                         entry.key + ": found " + describe(*item) + ", which no number satisfies");
         } else {
             (conditions.*field).push_back(*range);
         }
@@ -100,11 +100,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"call_number", read_ranges_into<&Conditions::call_number>},
 };
 constexpr Key<Tolerance> tolerance_keys[] = {
-    {"tolerance",
-     [](const Entry& entry, Tolerance& tolerance, Report& report) {
-         constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-         assign_if_read(tolerance.error, read_number(entry, positive, "a number greater than 0", report));
-     }},
+    {"tolerance", read_positive_into<&Tolerance::error>},
     {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
 
@@ -121,23 +117,24 @@ void read_fixed_point(const Entry& entry, std::string_view text, Rule& rule, Rep
         bits <= most_bits && digits.size() <= 2)
         rule.fixed_point_bits = static_cast<std::uint8_t>(bits);
     else
-        report.error(entry.value.at, "precision: found " + in_quotes(text) +
-                                         "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
+        report.error(position_of(*entry.value),
+                     "precision: found " + in_quotes(text) +
+                         "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
 }
 
 /// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
 /// choose.
 void read_precision(const Entry& entry, Rule& rule, Report& report) {
-    const auto* table = entry.value.as<Value::Table>();
-    const auto* text = entry.value.as<std::string>();
+    const auto* table = entry.value->as_table();
+    const auto* text = as<std::string>(*entry.value);
     if (text != nullptr && equal_ignoring_case(text->substr(0, fixed_point_word.size()), fixed_point_word))
         return read_fixed_point(entry, *text, rule, report);
     if (table == nullptr) return assign_if_read(rule.precision, read_word(entry, precision_words, report));
     rule.tolerance.emplace();
     rule.precision = Precision::medium;
     read_entries(*table, entry.key, tolerance_keys, *rule.tolerance, report);
-    if (!find(*table, "tolerance"))
-        report.error(entry.value.at, "precision has no tolerance; write precision = { tolerance = 1e-3 }");
+    if (!table->contains("tolerance"))
+        report.error(position_of(*entry.value), "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
 void read_conditions(const Entry& entry, Conditions& conditions, Report& report) {
@@ -205,23 +202,21 @@ struct Draft {
     bool whole = true;
 };
 
-void add_to(system::Hash& hash, const Value& value) {
-    hash.add(std::uint64_t{value.content.index()});
-    if (const auto* text = value.as<std::string>()) hash.add(*text);
-    if (const auto* integer = value.as<std::int64_t>()) hash.add(static_cast<std::uint64_t>(*integer));
-    if (const auto* number = value.as<double>()) hash.add(std::bit_cast<std::uint64_t>(*number));
-    if (const auto* boolean = value.as<bool>()) hash.add(std::uint64_t{*boolean});
-    if (const auto* array = value.as<Value::Array>()) {
+void add_to(system::Hash& hash, const toml::node& value) {
+    hash.add(static_cast<std::uint64_t>(value.type()));
+    if (const auto* array = value.as_array()) {
         hash.add(std::uint64_t{array->size()});
-        for (const Value& item : *array) add_to(hash, item);
-    }
-    if (const auto* table = value.as<Value::Table>()) {
+        for (const toml::node& item : *array) add_to(hash, item);
+    } else if (const auto* table = value.as_table()) {
         hash.add(std::uint64_t{table->size()});
-        for (const Entry& entry : *table) add_to(hash.add(entry.key), entry.value);
+        for (const auto& [key, item] : *table) add_to(hash.add(key.str()), item);
+    } else {
+        const auto* text = as<std::string>(value);
+        hash.add(text != nullptr ? *text : describe(value));
     }
 }
 
-std::uint64_t content_hash(const Rule& rule, const Value& table) {
+std::uint64_t content_hash(const Rule& rule, const toml::table& table) {
     system::Hash hash;
     add_to(hash.add(rule.file).add(rule.name), table);
     return hash.value();
@@ -235,15 +230,15 @@ std::string precisions_of_float64() {
 }
 
 /// Reports a precision that products of the rule's element types cannot have.
-void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Report& report) {
-    const Entry* const entry = find(table, "precision");
-    if (entry == nullptr) return;
+void check_precision_of_dtype(const toml::table& table, const Rule& rule, Report& report) {
+    const toml::node* const precision = table.get("precision");
+    if (precision == nullptr) return;
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool applies_to_single = types.empty() || std::any_of(types.begin(), types.end(), is_single);
     const bool applies_to_double = std::any_of(types.begin(), types.end(), is_double);
-    const auto* const text = entry->value.as<std::string>();
+    const auto* const text = as<std::string>(*precision);
     const auto refuse = [&](const std::string& why) {
-        report.error(entry->value.at, "precision: found " + in_quotes(*text) + ", " + why);
+        report.error(position_of(*precision), "precision: found " + in_quotes(*text) + ", " + why);
     };
     if (applies_to_single && is_of_float64_only(rule.precision)) {
         refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
@@ -256,20 +251,19 @@ void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Repor
     }
 }
 
-Draft read_rule(const Value& value, std::size_t number, Report& report) {
+Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     const std::size_t errors_before = report.count();
-    const auto& table = *value.as<Value::Table>();
     Draft draft;
-    draft.at = draft.name_at = value.at;
+    draft.at = draft.name_at = position_of(table);
     draft.rule.name = "rule " + std::to_string(number);
     draft.rule.file = report.file();
-    draft.rule.line = value.at.line;
+    draft.rule.line = draft.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
     check_precision_of_dtype(table, draft.rule, report);
-    draft.rule.content = content_hash(draft.rule, value);
-    if (const Entry* name = find(table, "name")) draft.name_at = name->value.at;
-    if (!find(table, "precision")) {
-        report.error(value.at,
+    draft.rule.content = content_hash(draft.rule, table);
+    if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
+    if (!table.contains("precision")) {
+        report.error(draft.at,
                      label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
     }
     draft.whole = report.count() == errors_before;
@@ -297,22 +291,21 @@ void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, 
 }  // namespace
 
 void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
-    const auto* array = entry.value.as<Value::Array>();
-    const bool tables_only = array && std::all_of(array->begin(), array->end(), [](const Value& item) {
-                                 return item.as<Value::Table>() != nullptr;
-                             });
+    const auto* array = entry.value->as_array();
+    const bool tables_only =
+        array && std::all_of(array->begin(), array->end(), [](const toml::node& item) { return item.is_table(); });
     if (!tables_only) {
         report_not_allowed(entry, "tables that each begin with [[rule]]", report);
         return;
     }
     if (array->size() > most_rules) {
-        report.error(entry.value.at, "found " + std::to_string(array->size()) + " rules; allowed: at most " +
-                                         std::to_string(most_rules));
+        report.error(position_of(*entry.value), "found " + std::to_string(array->size()) +
+                                                    " rules; allowed: at most " + std::to_string(most_rules));
         return;
     }
 
     std::vector<Draft> drafts;
-    for (const Value& item : *array) drafts.push_back(read_rule(item, drafts.size() + 1, report));
+    for (const toml::node& item : *array) drafts.push_back(read_rule(*item.as_table(), drafts.size() + 1, report));
     for (std::size_t i = 0; i < drafts.size(); ++i) {
         const Draft& draft = drafts[i];
         check_against_earlier(drafts, i, report);

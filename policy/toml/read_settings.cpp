@@ -1,7 +1,7 @@
 // Reads the text of a policy file: all keys except those of rules.
 #include <algorithm>
-#include <limits>
 #include <string>
+#include <utility>
 
 #include "policy/quantity.hpp"
 #include "policy/settings.hpp"
@@ -17,41 +17,44 @@ constexpr std::size_t largest_policy = 1 << 20;
 constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a recording
 constexpr std::int32_t first_tf32_capability = 80;
 
-void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {
-    const auto* text = entry.value.as<std::string>();
+void read_default(const Entry& entry, PolicyDraft& policy, Report& report) {
+    const auto* text = as<std::string>(*entry.value);
     if (text && !parse_word(default_precision_words, *text)) {
-        report.error(entry.value.at, entry.key + ": " + not_a_default_precision(*text));
+        report.error(position_of(*entry.value), entry.key + ": " + not_a_default_precision(*text));
         return;
     }
-    assign_if_read(settings.default_precision, read_word(entry, default_precision_words, report));
+    if (const auto precision = read_word(entry, default_precision_words, report)) {
+        policy.default_precision = *precision;
+        policy.default_source = Source::file;
+    }
 }
 
-void read_min_compute_capability(const Entry& entry, SettingsLayer& settings, Report& report) {
-    const auto* text = entry.value.as<std::string>();
+void read_min_compute_capability(const Entry& entry, PolicyDraft& policy, Report& report) {
+    const auto* text = as<std::string>(*entry.value);
     const auto capability = text ? parse_compute_capability(*text) : std::nullopt;
     if (capability && *capability >= first_tf32_capability) {
-        settings.min_compute_capability = capability;
+        policy.min_compute_capability = *capability;
     } else {
         report_not_allowed(entry, "a string such as \"8.0\", the oldest GPUs with TF32, or higher", report);
     }
 }
 
-void read_log_path(const Entry& entry, SettingsLayer& settings, Report& report) {
+void read_log_path(const Entry& entry, PolicyDraft& policy, Report& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
     if (const auto problem = problem_with_log_path(*path)) {
-        report.error(entry.value.at, entry.key + ": " + *problem);
+        report.error(position_of(*entry.value), entry.key + ": " + *problem);
     } else {
-        settings.log_path = path;
+        policy.log_path = *path;
     }
 }
 
-void read_log_max_size(const Entry& entry, SettingsLayer& settings, Report& report) {
+void read_log_max_size(const Entry& entry, PolicyDraft& policy, Report& report) {
     std::optional<std::uint64_t> bytes;
-    if (const auto* text = entry.value.as<std::string>()) bytes = parse_bytes(*text);
-    if (const auto* number = entry.value.as<std::int64_t>()) bytes = std::max<std::int64_t>(*number, 0);
+    if (const auto* text = as<std::string>(*entry.value)) bytes = parse_bytes(*text);
+    if (const auto* number = as<std::int64_t>(*entry.value)) bytes = std::max<std::int64_t>(*number, 0);
     if (bytes && *bytes >= smallest_recording) {
-        settings.log_max_size = bytes;
+        policy.log_max_size = *bytes;
     } else {
         report_not_allowed(entry, "bytes, at least 1 MiB, as a number or a string such as \"64MiB\", \"1GiB\"",
                            report);
@@ -59,141 +62,145 @@ void read_log_max_size(const Entry& entry, SettingsLayer& settings, Report& repo
 }
 
 /// Reads the permissions of a log. Only the owner may write the log, since a recording can control the process.
-void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) {
+void read_log_mode(const Entry& entry, PolicyDraft& policy, Report& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
-    const auto* text = entry.value.as<std::string>();
+    const auto* text = as<std::string>(*entry.value);
     if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes)) {
-        settings.log_mode = static_cast<std::uint32_t>(std::stoul(*text, nullptr, 8));
+        policy.log_mode = static_cast<std::uint32_t>(std::stoul(*text, nullptr, 8));
     } else {
         report_not_allowed(entry, "\"0600\", \"0640\", \"0604\", \"0644\"; only the owner may write", report);
     }
 }
 
-void read_log_where(const Entry& entry, SettingsLayer& settings, Report& report) {
+void read_log_where(const Entry& entry, PolicyDraft& policy, Report& report) {
     WhereSet where;
-    for (const Value* item : read_one_or_more(entry, report)) {
-        const auto* word = item->as<std::string>();
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* word = as<std::string>(*item);
         if (word == nullptr) {
             report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
         } else if (const std::string problem = add_where(*word, where); !problem.empty()) {
-            report.error(item->at, entry.key + ": " + problem);
+            report.error(position_of(*item), entry.key + ": " + problem);
         }
     }
-    settings.log_where = where;
+    policy.log_where = where;
 }
 
-void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& report) {
-    assign_if_read(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
+void read_audit_sample(const Entry& entry, PolicyDraft& policy, Report& report) {
+    assign_if_read(policy.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
 
-template <std::optional<std::uint64_t> SettingsLayer::*member>
-void read_seed_into(const Entry& entry, SettingsLayer& settings, Report& report) {
-    const auto* number = entry.value.as<std::int64_t>();
+template <auto member>
+void read_seed_into(const Entry& entry, PolicyDraft& policy, Report& report) {
+    const auto* number = as<std::int64_t>(*entry.value);
     if (number != nullptr && *number >= 0) {
-        settings.*member = static_cast<std::uint64_t>(*number);
+        policy.*member = static_cast<std::uint64_t>(*number);
     } else {
         report_not_allowed(entry, "a whole number from 0", report);
     }
 }
 
-void read_audit_tolerance(const Entry& entry, SettingsLayer& settings, Report& report) {
-    constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-    assign_if_read(settings.audit_tolerance, read_number(entry, positive, "a number greater than 0", report));
-}
-
-using Layer = SettingsLayer;
-constexpr Key<Layer> limits_keys[] = {
-    {"floor", read_word_into<&Layer::floor, floor_words>},
-    {"allow_bf16x9", read_boolean_into<&Layer::allow_bf16x9>},
+constexpr Key<PolicyDraft> limits_keys[] = {
+    {"floor", read_word_into<&Policy::floor, floor_words>},
+    {"allow_bf16x9", read_boolean_into<&PolicyDraft::says_bf16x9>},
 };
-constexpr Key<Layer> cpu_keys[] = {
-    {"mode", read_word_into<&Layer::cpu_mode, cpu_mode_words>},
-    {"tf32_rounding", read_word_into<&Layer::tf32_rounding, tf32_rounding_words>},
-    {"accumulation", read_word_into<&Layer::accumulation, accumulation_words>},
-    {"stochastic_seed", read_seed_into<&Layer::stochastic_seed>},
+constexpr Key<PolicyDraft> cpu_keys[] = {
+    {"mode", read_word_into<&Policy::cpu_mode, cpu_mode_words>},
+    {"tf32_rounding", read_word_into<&PolicyDraft::asked_tf32_rounding, tf32_rounding_words>},
+    {"accumulation", read_word_into<&Policy::accumulation, accumulation_words>},
+    {"stochastic_seed", read_seed_into<&Policy::stochastic_seed>},
 };
-constexpr Key<Layer> cuda_keys[] = {
+constexpr Key<PolicyDraft> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
-    {"pedantic", read_boolean_into<&Layer::pedantic>},
+    {"pedantic", read_boolean_into<&Policy::pedantic>},
 };
-constexpr Key<Layer> log_keys[] = {
+constexpr Key<PolicyDraft> log_keys[] = {
     {"path", read_log_path},
-    {"level", read_word_into<&Layer::log_level, log_level_words>},
+    {"level", read_word_into<&Policy::log_level, log_level_words>},
     {"max_size", read_log_max_size},
-    {"on_full", read_word_into<&Layer::log_on_full, on_full_words>},
+    {"on_full", read_word_into<&Policy::log_on_full, on_full_words>},
     {"mode", read_log_mode},
-    {"group", read_string_into<&Layer::log_group>},
+    {"group", read_string_into<&Policy::log_group>},
     {"where", read_log_where},
-    {"onednn", read_boolean_into<&Layer::log_onednn>},
-    {"kernels", read_boolean_into<&Layer::log_kernels>},
+    {"onednn", read_boolean_into<&Policy::log_onednn>},
+    {"kernels", read_boolean_into<&Policy::log_kernels>},
 };
-constexpr Key<Layer> audit_keys[] = {
+constexpr Key<PolicyDraft> audit_keys[] = {
     {"sample", read_audit_sample},
-    {"seed", read_seed_into<&Layer::audit_seed>},
-    {"against", read_word_into<&Layer::audit_against, audit_against_words>},
-    {"float64", read_word_into<&Layer::audit_float64, audit_float64_words>},
-    {"metric", read_word_into<&Layer::audit_metric, metric_words>},
-    {"tolerance", read_audit_tolerance},
-    {"action", read_word_into<&Layer::audit_action, audit_action_words>},
-    {"fingerprint", read_boolean_into<&Layer::audit_fingerprint>},
-    {"nonfinite", read_boolean_into<&Layer::audit_nonfinite>},
+    {"seed", read_seed_into<&Policy::audit_seed>},
+    {"against", read_word_into<&Policy::audit_against, audit_against_words>},
+    {"float64", read_word_into<&Policy::audit_float64, audit_float64_words>},
+    {"metric", read_word_into<&Policy::audit_metric, metric_words>},
+    {"tolerance", read_positive_into<&Policy::audit_tolerance>},
+    {"action", read_word_into<&Policy::audit_action, audit_action_words>},
+    {"fingerprint", read_boolean_into<&Policy::audit_fingerprint>},
+    {"nonfinite", read_boolean_into<&Policy::audit_nonfinite>},
 };
-constexpr Key<Layer> root_keys[] = {
-    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
-    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
-    {"name", read_string_into<&Layer::name>},
-    {"revision", read_string_into<&Layer::revision>},
+constexpr Key<PolicyDraft> root_keys[] = {
+    {"schema", [](const Entry&, PolicyDraft&, Report&) { /* is_for_this_version() has judged this key */ }},
+    {"requires", [](const Entry&, PolicyDraft&, Report&) { /* is_for_this_version() has judged this key */ }},
+    {"name", read_string_into<&Policy::name>},
+    {"revision", read_string_into<&Policy::revision>},
     {"default", read_default},
     {"limits", read_table_into<limits_keys>},
     {"cpu", read_table_into<cpu_keys>},
     {"cuda", read_table_into<cuda_keys>},
     {"log", read_table_into<log_keys>},
     {"audit", read_table_into<audit_keys>},
-    {"rule", [](const Entry& entry, Layer& layer, Report& report) { read_rules(entry, layer.rules, report); }},
+    {"rule", [](const Entry& entry, PolicyDraft& draft, Report& report) { read_rules(entry, draft.rules, report); }},
 };
 
 /// Returns true if this version can read the file. If not, reports only that: newer keys would look unknown.
-bool is_for_this_version(const Value::Table& root, Report& report) {
-    if (const Entry* entry = find(root, "requires")) {
-        const auto* constraint = entry->value.as<std::string>();
+bool is_for_this_version(const toml::table& root, Report& report) {
+    if (const toml::node* node = root.get("requires")) {
+        const auto* constraint = as<std::string>(*node);
         const auto satisfied = constraint ? version_satisfies(version, *constraint) : std::nullopt;
         if (!satisfied) {
-            report_not_allowed(*entry, "a string such as \">=0.1\", \">=0.1 <2\"", report);
+            report_not_allowed({"requires", {}, node}, "a string such as \">=0.1\", \">=0.1 <2\"", report);
         } else if (!*satisfied) {
-            report.error(entry->value.at, "the policy needs fp32shim " + printable(*constraint) + ", but this is " +
-                                              std::string(version));
+            report.error(position_of(*node), "the policy needs fp32shim " + printable(*constraint) +
+                                                 ", but this is " + std::string(version));
             return false;
         }
     }
-    const Entry* schema = find(root, "schema");
+    const toml::node* schema = root.get("schema");
     if (!schema) {
         report.error({}, "schema is missing; write schema = 1");
         return true;
     }
-    const auto* number = schema->value.as<std::int64_t>();
+    const auto* number = as<std::int64_t>(*schema);
     if (number && *number == 1) return true;
-    report_not_allowed(*schema, "1, the only one that fp32shim " + std::string(version) + " reads", report);
+    report_not_allowed({"schema", {}, schema}, "1, the only one that fp32shim " + std::string(version) + " reads",
+                       report);
     return false;
 }
 
 }  // namespace
 
-std::optional<SettingsLayer> read_settings(std::string_view text, Report& report) {
+void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
     const std::size_t errors_before = report.count();
     const auto is_whole = [&] { return report.count() == errors_before; };
     if (text.size() > largest_policy) {
         report.error({}, "found more than 1 MiB; a policy may not be larger");
-        return std::nullopt;
+        return;
     }
-    const Value::Table root = parse_toml(text, report);
-    if (!is_whole() || !is_for_this_version(root, report)) return std::nullopt;
+    const std::optional<toml::table> root = parse_toml(text, report);
+    if (!root || !is_for_this_version(*root, report)) return;
 
-    SettingsLayer settings;
-    settings.file = report.file();
-    settings.sha256 = sha256(text);
-    read_entries(root, "", root_keys, settings, report);
-    if (!is_whole()) return std::nullopt;
-    return settings;
+    PolicyDraft changed = policy;
+    changed.name = changed.revision = {};
+    changed.file = report.file();
+    changed.sha256 = sha256(text);
+    changed.floor = Floor::none;
+    changed.says_bf16x9.reset();
+    changed.rules.clear();
+    read_entries(*root, "", root_keys, changed, report);
+    if (!is_whole()) return;
+    const std::optional<bool> says = changed.says_bf16x9;
+    if (says) changed.allow_bf16x9 = policy.may_allow_bf16x9 && *says;
+    if (says || changed.floor >= Floor::bf16x9) changed.may_allow_bf16x9 = says.value_or(false);
+    changed.floor = std::max(changed.floor, policy.floor);
+    changed.rules.insert(changed.rules.end(), policy.rules.begin(), policy.rules.end());
+    policy = std::move(changed);
 }
 
 }  // namespace fp32shim::policy

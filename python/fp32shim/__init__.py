@@ -291,6 +291,10 @@ def command_path() -> str:
     return str(found)
 
 
+_NO_RECORDING = ("this process has no recording: it made no product that was seen, or FP32_MATMUL_LOG names no file NAME.fp32rec "
+                 "(fp32shim run --log NAME.fp32rec)")
+
+
 class Recording:
     """The decisions of a program, as `FP32_MATMUL_LOG=x.fp32rec` keeps them. May be read while the program runs.
 
@@ -298,6 +302,8 @@ class Recording:
     Recording is one over its rows(). All methods that read raise OSError, with the command's own message, for what is
     not a recording.
     """
+
+    _lacking = _NO_RECORDING  # says why there are no rows
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path: str | None = os.fspath(path)
@@ -314,24 +320,30 @@ class Recording:
         """Returns the page of `fp32shim report --format html`, with the flame graph: one file for a browser, offline."""
         return self._report("html")
 
-    def _report(self, form: str) -> str:
-        return self._run(form, [] if self.path is None else [self.path])
+    def _recordings(self) -> list[str]:
+        return [] if self.path is None else [self.path]
 
-    def _run(self, form: str, recordings: list[str], *options: str) -> str:
+    def _options(self) -> list[str]:
+        return [f"--name-file={path}={name}" for path, name in self.file_names.items()]
+
+    def _report(self, form: str) -> str:
         import subprocess
 
-        names = [f"--name-file={path}={name}" for path, name in self.file_names.items()]
-        done = subprocess.run([command_path(), "report", "--format", form, *names, *options, "--", *recordings],
+        recordings = self._recordings()
+        if not recordings:
+            raise OSError(self._lacking)
+        done = subprocess.run([command_path(), "report", "--format", form, *self._options(), "--", *recordings],
                               capture_output=True, text=True, errors="backslashreplace", check=False)
         if not done.stdout:
             raise OSError(done.stderr.strip() or f"fp32shim report ended with {done.returncode}")
         if done.stderr:
-            warnings.warn(done.stderr.strip(), FP32ShimWarning, stacklevel=4)
+            warnings.warn(done.stderr.strip(), FP32ShimWarning, stacklevel=3)
         return done.stdout
 
     def rows(self) -> list[dict[str, typing.Any]]:
-        """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ..."""
-        rows: list[dict[str, typing.Any]] = self.report()["rows"]
+        """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ... An
+        empty list where there is no recording."""
+        rows: list[dict[str, typing.Any]] = self.report()["rows"] if self._recordings() else []
         return rows
 
     def __iter__(self) -> typing.Iterator[dict[str, typing.Any]]:
@@ -345,11 +357,14 @@ class Recording:
 
     def table(self, top: int = 10) -> str:
         """Returns a text: how many products, how long, at which formats; then the `top` rows that took longest, and as many
-        of the audits, the largest error first."""
-        return _as_text(_tables(self.report(), top))
+        of the audits, the largest error first. One sentence where there is no recording."""
+        return _as_text(self._tables(top))
 
     def _repr_html_(self) -> str:  # what a notebook shows of this object
-        return _as_html(_tables(self.report(), 10))
+        return _as_html(self._tables(10))
+
+    def _tables(self, top: int) -> list[_Table]:
+        return _tables(self.report(), top) if self._recordings() else [_Table(self._lacking, (), 0, [])]
 
 
 class Products(Recording):
@@ -366,7 +381,6 @@ class Products(Recording):
         self.file_names = {}
         self._folder: str | None = None
         self._copies: list[str] | None = None  # of what was written to during the block, in order; None: it has not ended
-        self._lacking = _NO_RECORDING  # says why there are no rows
         self._before: str | None = None
         self._began_in = recording()
         if self._began_in is None:
@@ -402,25 +416,11 @@ class Products(Recording):
             warnings.warn(self._lacking, FP32ShimWarning, stacklevel=5)
             return None
 
-    def _report(self, form: str) -> str:
-        recordings = self._recordings()
-        if not recordings:
-            raise OSError(self._lacking)
-        return self._run(form, recordings, *([f"--since={self._before}"] if self._before else []))
+    def _options(self) -> list[str]:
+        return super()._options() + ([f"--since={self._before}"] if self._before else [])
 
     def _recordings(self) -> list[str]:
         return self._paths() if self._copies is None else self._copies
-
-    def rows(self) -> list[dict[str, typing.Any]]:
-        """Returns the distinct decisions, as Recording.rows() does; none where there is no copy of a recording."""
-        return super().rows() if self._recordings() else []
-
-    def table(self, top: int = 10) -> str:
-        """Returns a text, as Recording.table() does; one sentence where the process has no recording."""
-        return super().table(top) if self._recordings() else self._lacking
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() if self._recordings() else _as_html([_Table(self._lacking, (), 0, [])])
 
 
 @contextlib.contextmanager
@@ -439,10 +439,6 @@ def products() -> typing.Iterator[Products]:
         yield seen
     finally:
         seen._end()
-
-
-_NO_RECORDING = ("this process has no recording: it made no product that was seen, or FP32_MATMUL_LOG names no file NAME.fp32rec "
-                 "(fp32shim run --log NAME.fp32rec)")
 
 
 def _remove_folder(folder: str, pid: int) -> None:

@@ -67,7 +67,7 @@ def start(words: list[str]) -> None:
     """Becomes ipykernel under the library; where that is impossible, ipykernel without it. `words` are its arguments."""
     pid, _, folder = os.environ.pop(STARTED, "").partition(":")
     if pid == str(os.getpid()):
-        atexit.register(remove_folder, folder, os.getpid())
+        atexit.register(fp32shim._remove_folder, folder, os.getpid())
     else:
         try:
             become_loaded(words)
@@ -95,12 +95,6 @@ def become_loaded(words: list[str]) -> None:
     try:
         os.execve(command, [*line, "--", sys.executable, os.path.abspath(__file__), "start", *words], variables)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_folder(folder: str, pid: int) -> None:
-    """Removes the temporary folder, but not at the end of a forked child."""
-    if os.getpid() == pid:
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -7,10 +7,6 @@
 #define ZSTD_STATIC_LINKING_ONLY  // for a state that is not on the heap
 #include <zstd.h>
 #endif
-#include <sys/mman.h>
-
-#include "system/raw_syscall.hpp"
-#include "system/thread_sanitizer.hpp"
 
 #ifdef FP32SHIM_HAS_ZSTD
 // zstd refers to these two weakly (lib/common/zstd_trace.h). Without a definition here, it would call the program's.
@@ -66,26 +62,15 @@ Unpacked::Unpacked(Bytes packed, Packing packing, std::uint64_t unpacked_size) :
         doubt_ = "is too large";
         return;
     }
-    const std::size_t size = unpacked_size + state_size;
-    const long begin =
-        system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (begin < 0) {
+    const Target pages = std::as_writable_bytes(pages_.emplace(unpacked_size + state_size).bytes());
+    if (pages.empty()) {
         doubt_ = "cannot be unpacked: there is no memory for it";
         return;
     }
-    system::note_mapped();
-    const Target pages(reinterpret_cast<std::byte*>(begin), size);
-    pages_ = pages;
     Target target = pages.subspan(state_size);
     doubt_ =
         packing == Packing::lz4 ? unpack_lz4(packed, target) : unpack_zstd(packed, target, pages.first(state_size));
     if (doubt_.empty()) bytes_ = target;
-}
-
-Unpacked::~Unpacked() {
-    if (pages_.empty()) return;
-    system::note_unmapping();
-    system::raw::syscall6(SYS_munmap, pages_.data(), pages_.size());
 }
 
 }  // namespace fp32shim::record

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "record/kernels/bytes.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::record {
 
@@ -11,15 +12,13 @@ enum class Packing : std::uint8_t { none, lz4, zstd };
 class Unpacked {
   public:
     Unpacked(Bytes packed, Packing packing, std::uint64_t unpacked_size);
-    ~Unpacked();
-    Unpacked(const Unpacked&) = delete;
-    Unpacked& operator=(const Unpacked&) = delete;
 
     Bytes bytes() const { return bytes_; }
     std::string_view doubt() const { return doubt_; }  ///< why there are no bytes; empty: there are
 
   private:
-    Bytes bytes_, pages_;
+    Bytes bytes_;
+    std::optional<MappedMemory> pages_;
     std::string_view doubt_;
 };
 

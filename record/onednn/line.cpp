@@ -309,23 +309,20 @@ void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& ex
 
 OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution) {
     if (line.ends_with('\n')) line.remove_suffix(1);
-    if (!std::ranges::any_of(onednn_line_beginnings, [&](auto beginning) { return line.starts_with(beginning); }))
-        return OneDnnLine::other_text;
-    bool is_of_graph = cut(line, ",") == "onednn_graph_verbose";
+    const std::string_view beginning = cut(line, ",");
+    if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLine::other;
+    bool is_of_graph = beginning.ends_with("graph_verbose");
     // Versions differ in the fields before: a mark of the format, a time, the part of the library.
     for (int field = 0; field < 4; ++field) {
         const std::string_view word = cut(line, ",");
         is_of_graph = is_of_graph || word == "graph";
-        if (word == "info")
-            return !is_of_graph && begins_with_one_of(line, {"oneDNN v", "DNNL v", "Intel MKL-DNN v"})
-                       ? OneDnnLine::head
-                       : OneDnnLine::info;
+        if (word == "info") break;
         if (word == "error") return OneDnnLine::error;
         if (word != "exec") continue;
         read_execution(line, is_of_graph, execution);
         return OneDnnLine::execution;
     }
-    return OneDnnLine::other_line;
+    return OneDnnLine::other;
 }
 
 }  // namespace fp32shim::record

@@ -12,17 +12,14 @@
 namespace fp32shim::record {
 
 enum class OneDnnLine : std::uint8_t {
-    other_text,  ///< not printed by oneDNN
-    head,        ///< names the version; a process prints it once, before its other lines
-    info,        ///< tells the processor, the columns of later lines and the like
-    execution,   ///< a primitive, or a partition of the graph API, was executed
+    other,      ///< tells something else, or was not printed by oneDNN
+    execution,  ///< a primitive, or a partition of the graph API, was executed
     error,
-    other_line,  ///< a line of oneDNN of another kind: something was created, compiled or refused
 };
 
-/// Beginnings of all lines of oneDNN; one may stand after other output of the program.
-inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,",
-                                                              "onednn_graph_verbose,"};
+/// The first fields of all lines of oneDNN.
+inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
+                                                              "onednn_graph_verbose", "dnnl_graph_verbose"};
 
 /// One executed primitive. All texts are parts of the line, or static.
 struct OneDnnExecution {

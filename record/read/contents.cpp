@@ -18,7 +18,6 @@ using format::CounterRecord;
 using format::CounterSegment;
 using format::EventRecord;
 using format::EventSegment;
-using format::ObjectSegment;
 using format::SegmentKind;
 
 namespace {
@@ -109,6 +108,18 @@ std::vector<IndexedSegment> by_slot(std::vector<IndexedSegment> segments) {
     return segments;
 }
 
+/// Calls `visit(entry, offset)` for each published entry of the segments.
+template <class Entry>
+void visit_published(const RecordingBytes& bytes, std::span<const IndexedSegment> segments, const auto& visit) {
+    const auto segment = std::make_unique<format::Segment<Entry>>();
+    for (const IndexedSegment& indexed : segments) {
+        bytes.read_into(indexed.offset, *segment);
+        for (std::uint32_t i = 0; i < segment->capacity; ++i)
+            if (segment->entries[i].published == 1)
+                visit(segment->entries[i], indexed.offset + format::offset_of_entry<Entry>(i));
+    }
+}
+
 /// Reports a recording that somebody appended to this one, since nothing in it is read.
 void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
     constexpr std::uint64_t segment_size = format::segment_size;
@@ -131,7 +142,7 @@ void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemL
 /// before it, so segments with references are read before those that they refer to.
 void RecordingReader::read_segments(const format::Header& header) {
     uncounted_calls_ = header.uncounted_calls;
-    uncounted_events_ = header.uncounted_events;
+    dropped_events_ = header.uncounted_events;
     if (header.objects_looked_at != 0) objects_.looked_at_ns = realtime_of(header.objects_looked_at);
     objects_.until_exit = header.exited_at != 0;
     {
@@ -229,8 +240,7 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
     std::vector<std::uint32_t> counters_by_row;  // index in `counters_` plus 1, by row; 0: the row has no counters
                                                  // yet
     for (const IndexedSegment& segment : segments) {
-        RecordedSlot& slot = slots_by_number_[segment.slot];
-        if (segment.sequence == 0) slot.thread = segment.thread;
+        slots_.insert(segment.slot);
         // A slot uses its entries in order, so the first piece without used entries is the last.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(segment, first, counters_by_row)) break;
@@ -278,13 +288,14 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     for (const IndexedSegment& segment : rings) {
         format::SegmentHeader header;
         bytes_->read_into(segment.offset, header);
-        slots_by_number_[segment.slot].dropped = header.dropped;
         SlotEvents& events = events_[segment.slot];
         if (events.ring) {
             problems_->add(segment.offset,
                            "a second ring of slot " + std::to_string(segment.slot) + "; it is left out");
             continue;
         }
+        slots_.insert(segment.slot);
+        dropped_events_ += header.dropped;
         events.ring = segment;
         events.ring->count = header.count;
         events.ring->thread = header.thread;
@@ -301,11 +312,6 @@ void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rin
         exclude_appended_events(*bytes_, events);
         count_missing(events);
     }
-    for (auto& [number, slot] : slots_by_number_) {
-        slot.slot = number;
-        slots_.push_back(slot);
-    }
-    slots_by_number_.clear();
 }
 
 void RecordingReader::drop_misordered_segments(SlotEvents& events) {
@@ -340,7 +346,7 @@ void RecordingReader::count_missing(const SlotEvents& events) {
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
     if (facts_.on_full == policy::OnFull::overwrite) {
-        slots_by_number_[events.slot].overwritten = missing * EventSegment::capacity;
+        overwritten_events_ += missing * EventSegment::capacity;
     } else {
         problems_->add(facts_.file_size, std::to_string(missing) + (missing == 1 ? " segment" : " segments") +
                                              " with events of slot " + std::to_string(events.slot) +
@@ -359,44 +365,34 @@ void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_u
 const RecordedObjects& RecordingReader::objects() const {
     if (object_segments_.empty()) return objects_;
     std::vector<IndexedSegment> unread = std::exchange(object_segments_, {});
-    const auto segment = std::make_unique<ObjectSegment>();
     if (unread.size() > format::object_segment_limit) {
         problems_->add(unread[format::object_segment_limit].offset,
                        std::to_string(unread.size()) + " segments with objects, but there are at most " +
                            std::to_string(format::object_segment_limit) + "; those from here on are left out");
         unread.resize(format::object_segment_limit);
     }
-    for (const IndexedSegment& indexed : unread) {
-        bytes_->read_into(indexed.offset, *segment);
-        for (std::uint32_t i = 0; i < ObjectSegment::capacity; ++i) {
-            const format::ObjectRecord& record = segment->entries[i];
-            if (record.published != 1) continue;
-            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::ObjectRecord>(i);
+    visit_published<format::ObjectRecord>(
+        *bytes_, unread, [&](const format::ObjectRecord& record, std::uint64_t offset) {
             const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
             objects_.all.push_back({decisions_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
                                     realtime_of(record.first_seen),
                                     record.flags,
                                     record.file});
-        }
-    }
+        });
     return objects_;
 }
 
 std::vector<RecordedRule> RecordingReader::rules() const {
     std::vector<RecordedRule> rules;
-    const auto segment = std::make_unique<format::RuleSegment>();
-    for (const IndexedSegment& indexed : rule_segments_) {
-        if (indexed.sequence >= format::rule_segment_limit) break;
-        bytes_->read_into(indexed.offset, *segment);
-        for (std::uint32_t i = 0; i < format::RuleSegment::capacity; ++i) {
-            const format::RuleRecord& record = segment->entries[i];
-            if (record.published != 1 || (record.flags & format::rule_is_withdrawn) != 0) continue;
-            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::RuleRecord>(i);
+    const auto beyond =
+        std::ranges::lower_bound(rule_segments_, format::rule_segment_limit, {}, &IndexedSegment::sequence);
+    visit_published<format::RuleRecord>(
+        *bytes_, {rule_segments_.begin(), beyond}, [&](const format::RuleRecord& record, std::uint64_t offset) {
+            if ((record.flags & format::rule_is_withdrawn) != 0) return;
             rules.push_back({decisions_->text(record.name, offset), decisions_->text(record.file, offset),
                              record.line, (record.flags & format::rule_is_used) != 0});
-        }
-    }
+        });
     return rules;
 }
 

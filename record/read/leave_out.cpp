@@ -34,15 +34,10 @@ std::string RecordingReader::leave_out(const RecordingReader& earlier) {
     counters_ = std::move(rest);
     subtract(total_calls_, earlier.total_calls_);
     subtract(uncounted_calls_, earlier.uncounted_calls_);
-    subtract(uncounted_events_, earlier.uncounted_events_);
+    subtract(dropped_events_, earlier.dropped_events_);
+    subtract(overwritten_events_, earlier.overwritten_events_);
     subtract(lost_audits_, earlier.lost_audits_);
     subtract(searched_calls_, earlier.searched_calls_);
-    for (RecordedSlot& slot : slots_)
-        for (const RecordedSlot& before : earlier.slots_)
-            if (before.slot == slot.slot) {
-                subtract(slot.dropped, before.dropped);
-                subtract(slot.overwritten, before.overwritten);
-            }
     for (const auto& [number, events] : earlier.events_)
         left_out_events_[number] = std::max(events.ring_last, events.last_appended);
     CallRecordCursor<format::AuditRecord> audits(*earlier.bytes_, earlier.audit_segments_);

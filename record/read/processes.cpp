@@ -71,10 +71,8 @@ std::vector<std::int32_t> list_processes() {
 }
 
 std::string command_of(std::int32_t pid) {
-    std::string command(1 << 16, '\0');
-    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-    file.read(command.data(), static_cast<std::streamsize>(command.size()));
-    command.resize(static_cast<std::size_t>(file.gcount()));
+    constexpr std::size_t longest = 1 << 16;
+    std::string command = content_of("/proc/" + std::to_string(pid) + "/cmdline").substr(0, longest);
     // Each argument ends in NUL. Programs that rewrite their title leave further NULs at the end.
     command.resize(command.find_last_not_of('\0') + 1);
     std::replace(command.begin(), command.end(), '\0', ' ');

@@ -335,18 +335,6 @@ const RecordedRow* RecordingReader::row(std::uint32_t id) const {
     return found;
 }
 
-std::uint64_t RecordingReader::dropped_events() const {
-    std::uint64_t sum = uncounted_events_;
-    for (const RecordedSlot& slot : slots_) sum += slot.dropped;
-    return sum;
-}
-
-std::uint64_t RecordingReader::overwritten_events() const {
-    std::uint64_t sum = 0;
-    for (const RecordedSlot& slot : slots_) sum += slot.overwritten;
-    return sum;
-}
-
 std::uint64_t RecordingReader::event_count() const {
     std::uint64_t sum = 0;
     for (const auto& [number, events] : events_) sum += events.count();

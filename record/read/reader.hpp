@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,15 +90,6 @@ struct RecordedCounters {
     std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
-};
-
-/// A slot: the part of the file for one thread at a time. After that thread has ended, another thread may use the
-/// slot.
-struct RecordedSlot {
-    std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
-    std::int32_t thread = 0;        ///< id of the last thread that used the slot
-    std::uint64_t dropped = 0;      ///< number of events that found no space in the file
-    std::uint64_t overwritten = 0;  ///< number of old events that newer ones overwrote
 };
 
 /// One call, as recorded at the level `calls`.
@@ -301,15 +293,9 @@ class RecordingReader {
     const RecordedRow* row(std::uint32_t id) const;
     /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: the file lacks it.
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
-    /// Lets `name` add to each row what follows from its call path. Its texts must outlive the reader. Call this
-    /// before reading rows.
-    void name_locations_by(std::function<void(RecordedRow&)> name) { decisions_->name_locations_by(std::move(name)); }
-    /// Gives source files other names, by their paths, in frames and in `where` of rows. Call this before reading
-    /// rows.
-    void name_files(std::map<std::string, std::string> names) { decisions_->name_files(std::move(names)); }
-    /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
-    /// overflow row.
-    std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
+    /// Returns the reader of rows, for their formats and for other names of locations and files. These are to be set
+    /// before rows are read.
+    RecordingDecisions& decisions() const { return *decisions_; }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may have gaps, two rows may be equal,
     /// and a row may have no calls.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }
@@ -341,7 +327,9 @@ class RecordingReader {
     /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file, row() may
     /// fail to find such a row.
     CountersView counters() const { return {*this}; }
-    const std::vector<RecordedSlot>& slots() const { return slots_; }
+    /// Returns the number of slots. A slot is the part of the file for one thread at a time. After that thread has
+    /// ended, another thread may use it.
+    std::size_t slot_count() const { return slots_.size(); }
     /// Returns the newest changes of the process's settings, oldest first.
     const std::vector<RecordedChange>& changes() const { return changes_; }
     /// Returns the number of changes that are not in changes(). A recording keeps only the newest
@@ -369,9 +357,9 @@ class RecordingReader {
     /// include them.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
     /// Returns the number of events that found no space in the file.
-    std::uint64_t dropped_events() const;
+    std::uint64_t dropped_events() const { return dropped_events_; }
     /// Returns the number of events that later ones overwrote.
-    std::uint64_t overwritten_events() const;
+    std::uint64_t overwritten_events() const { return overwritten_events_; }
     /// Returns an upper bound of the number of events, computed from segment headers.
     std::uint64_t event_count() const;
 
@@ -451,9 +439,8 @@ class RecordingReader {
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
     std::vector<format::CounterRecord> counters_;  // counters summed over slots, by rising row
-    std::vector<RecordedSlot> slots_;
-    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // used while reading, and empty afterwards
-    std::map<std::uint32_t, SlotEvents> events_;             // places of events, indexed by slot
+    std::set<std::uint32_t> slots_;
+    std::map<std::uint32_t, SlotEvents> events_;  // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedEnvironment> environment_;
@@ -464,8 +451,8 @@ class RecordingReader {
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
     mutable RecordedObjects objects_;
-    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0,
-                  searched_calls_ = 0;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, dropped_events_ = 0, overwritten_events_ = 0,
+                  lost_audits_ = 0, searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
     std::map<std::uint32_t, std::uint64_t> left_out_events_;  // time of the last event to leave out, by slot
     std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // number of audits to leave out, by slot

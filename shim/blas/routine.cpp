@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "shim/blas/emulate/in_float32.hpp"
-#include "shim/memory/mapped_memory.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::blas {
 namespace {

@@ -1,14 +1,12 @@
 #include "shim/kernels/image_memory.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 
 #include "record/kernels/image.hpp"
-#include "system/raw_syscall.hpp"
+#include "system/raw_file.hpp"
 
 namespace fp32shim::kernels {
 namespace {
@@ -51,20 +49,12 @@ ImageMemory::ImageMemory(const void* image) {
 }
 
 ImageMemory::ImageMemory(const char* path) {
-    const int file = system::raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe has nobody who writes now
-    if (file < 0) return;
+    const system::RawFile file(path);
     struct stat facts {};
-    if (system::raw::fstat(file, facts) == 0 && facts.st_size > 0 &&
-        static_cast<std::size_t>(facts.st_size) <= largest_image) {
-        copy_.emplace(static_cast<std::size_t>(facts.st_size));
-        const auto room = copy_->bytes();
-        while (size_ < room.size()) {
-            const long got = system::raw::read(file, room.data() + size_, room.size() - size_);
-            if (got <= 0) break;
-            size_ += static_cast<std::size_t>(got);
-        }
-    }
-    system::raw::close(file);
+    if (!file.is_regular(facts) || facts.st_size <= 0 || static_cast<std::size_t>(facts.st_size) > largest_image)
+        return;
+    copy_.emplace(static_cast<std::size_t>(facts.st_size));
+    size_ = file.read(0, copy_->bytes().data(), copy_->bytes().size());
 }
 
 std::span<const std::byte> ImageMemory::bytes() const {

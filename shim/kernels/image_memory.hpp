@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "shim/memory/mapped_memory.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::kernels {
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "policy/words.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/elf/slots.hpp"
 #include "shim/loader/loaded_files.hpp"
@@ -34,15 +35,6 @@ constinit system::ForkSafeLock copies_lock;
 
 // ---- the value of the variable ------------------------------------------------------------------------------------
 
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-    if (text.size() != lower.size()) return false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char letter = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
-        if (letter != lower[i]) return false;
-    }
-    return true;
-}
-
 /// Lines that a value of ONEDNN_VERBOSE asks for.
 struct Wish {
     bool executions = false;  ///< lines about executions, of all primitives
@@ -57,15 +49,15 @@ Wish wish_of(std::string_view value) {
     while (!value.empty()) {
         const std::string_view word = value.substr(0, value.find(','));
         value.remove_prefix(word.size() < value.size() ? word.size() + 1 : word.size());
-        if (equals_ignoring_case(word, "0") || equals_ignoring_case(word, "none")) {
+        if (policy::equal_ignoring_case(word, "0") || policy::equal_ignoring_case(word, "none")) {
             wish = {.errors = false};
             continue;
         }
         wish.errors = true;
-        wish.others = wish.others || !equals_ignoring_case(word, "error");
+        wish.others = wish.others || !policy::equal_ignoring_case(word, "error");
         for (const std::string_view known : with_executions)
-            wish.executions = wish.executions || equals_ignoring_case(word, known);
-        is_filtered = is_filtered || (word.size() >= 7 && equals_ignoring_case(word.substr(0, 7), "filter="));
+            wish.executions = wish.executions || policy::equal_ignoring_case(word, known);
+        is_filtered = is_filtered || (word.size() >= 7 && policy::equal_ignoring_case(word.substr(0, 7), "filter="));
     }
     wish.executions = wish.executions && !is_filtered;
     return wish;

@@ -33,11 +33,8 @@ std::uintptr_t kept_text_returned_to() {
 }
 
 bool begins_line(std::string_view text) {
-    constexpr std::string_view beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
-                                               "onednn_graph_verbose", "dnnl_graph_verbose"};
-    for (const std::string_view beginning : beginnings)
-        if (text.starts_with(beginning)) return true;
-    return false;
+    return std::ranges::any_of(record::onednn_line_beginnings,
+                               [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
 /// Keeps a part of the head of the log, in case that a line is shown later. `end` follows the text.

@@ -37,13 +37,9 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
     derived.forward_everything = policy.disabled || circumstances.has_elevated_rights;
     if (derived.forward_everything) return derived;
 
-    derived.looks_at_where = policy.looks_at_where();
-    derived.looks_at_sizes = policy.looks_at_sizes() || derived.looks_at_where;
-    derived.looks_at_call_numbers = policy.looks_at_call_numbers();
-    derived.looks_at_scopes = policy.looks_at_scopes();
+    static_cast<policy::RuleNeeds&>(derived) = policy.needs();
+    derived.looks_at_sizes |= derived.looks_at_where;
     derived.lacks_module_paths = derived.looks_at_scopes && !circumstances.has_module_paths;
-    derived.looks_at_text = policy.looks_at_text();
-    derived.looks_at_call_sites = policy.looks_at_call_sites();
 
     const bool has_recording = circumstances.log == LogKind::recording;
     derived.log_every_call = wants_every_call(policy);

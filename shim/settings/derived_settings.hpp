@@ -32,23 +32,18 @@ struct Circumstances {
     LogKind log = LogKind::none;    ///< the kind of log that was opened
 };
 
-struct DerivedSettings {
+/// `looks_at_sizes` is also true if some rule depends on the location of a call in the program.
+struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
     bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool looks_at_sizes = false;      ///< some rule depends on the sizes of a call, or on its location in the program
-    bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
     bool lacks_module_paths = false;  ///< some rule depends on the scope, and modules of PyTorch open none
-    bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
-    bool looks_at_where = false;         ///< some rule depends on the lines of Python that lead to a call
-    bool looks_at_text = false;          ///< some rule depends on the text of such a line
-    bool looks_at_call_sites = false;    ///< some rule depends on the call site in a program or library
-    bool reads_python_lines = false;     ///< the lines of Python that lead to a call are read
-    bool audits = false;                 ///< some calls are audited, or decided by audits
-    bool fingerprints = false;           ///< the recording keeps a fingerprint of each result
-    bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
-    bool asks_onednn = false;            ///< copies of oneDNN are made to tell what they execute
-    bool asks_kernels = false;           ///< the kernels that are launched on GPUs are recorded
-    std::uint8_t native_frames = 0;      ///< number of native callers that are recorded; 0: the call site only
+    bool reads_python_lines = false;  ///< the lines of Python that lead to a call are read
+    bool audits = false;              ///< some calls are audited, or decided by audits
+    bool fingerprints = false;        ///< the recording keeps a fingerprint of each result
+    bool finds_nonfinite = false;     ///< results are searched for the first NaN or infinity
+    bool asks_onednn = false;         ///< copies of oneDNN are made to tell what they execute
+    bool asks_kernels = false;        ///< the kernels that are launched on GPUs are recorded
+    std::uint8_t native_frames = 0;   ///< number of native callers that are recorded; 0: the call site only
 
     bool operator==(const DerivedSettings&) const = default;
 };

@@ -1052,6 +1052,11 @@ def test_a_child_that_the_loader_started_is_a_doubt(log, numpy_product):
     assert "it is the loader, which runs the program that it is given" in result.json["bypasses"][0]["reason"]
 
 
+def test_the_option_for_logs_of_onednn_names_what_replaced_it():
+    refused = fp32shim("verify", "--at-least", "fp32", "--onednn-log", "printed", "a.fp32rec")
+    assert refused.returncode == 2 and "run --pin" in refused.stderr and "[log] onednn" in refused.stderr
+
+
 MIXED = ["sgemm_:64:native:fp32:as_requested:12", "dgemm_:64:native:fp64:as_requested:30", "zgemm_:64:native:fp64:as_requested:1"]
 OPERANDS = "Operands: 12 calls of float32, 30 calls of float64, 1 call of complex128\n"
 

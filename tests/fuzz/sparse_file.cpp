@@ -88,7 +88,7 @@ void read_everything(const std::string& file) {
                  {row.decision.call.function, row.decision.call.scope, row.decision.rule})
                 letters += static_cast<std::size_t>(std::count(text.begin(), text.end(), 'x'));
             letters += to_string(row.decision.reason).size() + to_string(row.decision.how).size();
-            const bool has_format = reader.format_of_row(row.id).has_value();
+            const bool has_format = reader.decisions().format_of(row.id).has_value();
             if (has_format == row.is_overflow) std::abort();
             return true;
         });

@@ -12,8 +12,8 @@
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/level3/matrix.hpp"
-#include "shim/memory/mapped_memory.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::blas {
 

@@ -8,7 +8,7 @@
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/level3/matrix.hpp"
-#include "shim/memory/mapped_memory.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::blas {
 

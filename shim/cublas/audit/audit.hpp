@@ -9,8 +9,8 @@
 #include "shim/cublas/audit/launcher.hpp"
 #include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/audit/stream.hpp"
-#include "shim/memory/mapped_memory.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::cublas {
 

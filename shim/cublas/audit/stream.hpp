@@ -8,7 +8,7 @@
 
 #include "shim/audit/packed.hpp"
 #include "shim/cublas/driver.hpp"
-#include "shim/memory/mapped_memory.hpp"
+#include "system/mapped_memory.hpp"
 
 namespace fp32shim::cublas {
 

@@ -2,12 +2,12 @@
 
 #include "shim/loader/elf/readers.hpp"
 #include "shim/memory/arena.hpp"
-#include "shim/memory/mapped_memory.hpp"
 #include "shim/where/native/function_name.hpp"
 #include "shim/where/native/symbol.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
+#include "system/mapped_memory.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::where {

@@ -6,11 +6,11 @@
 #include <cstddef>
 
 #include "shim/loader/elf/objects.hpp"
-#include "shim/memory/mapped_memory.hpp"
 #include "shim/where/native/function_name.hpp"
 #include "shim/where/native/symbol_choice.hpp"
 #include "system/elf.hpp"
 #include "system/inline_text.hpp"
+#include "system/mapped_memory.hpp"
 #include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 

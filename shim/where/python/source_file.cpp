@@ -4,12 +4,12 @@
 #include <atomic>
 
 #include "shim/memory/arena.hpp"
-#include "shim/memory/mapped_memory.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
+#include "system/mapped_memory.hpp"
 #include "system/raw_file.hpp"
 #include "system/stderr_line.hpp"
 

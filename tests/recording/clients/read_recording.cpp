@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
                 number(reader.total_calls()), number(reader.uncounted_calls()), events, unknown_rows);
     std::printf(
         R"("dropped_events": %llu, "overwritten_events": %llu, "slots": %zu, "rows": %llu, "problems": %zu, )",
-        number(reader.dropped_events()), number(reader.overwritten_events()), reader.slots().size(), rows,
+        number(reader.dropped_events()), number(reader.overwritten_events()), reader.slot_count(), rows,
         reader.problems().size());
     std::printf(R"("last_error": %d, "threads": {)", reader.facts().last_error);
     const char* separator = "";

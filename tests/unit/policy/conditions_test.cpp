@@ -217,16 +217,16 @@ TEST(Matches, ReadsTheStackOnlyWhereTheRestHolds) {
 TEST(Policy, LooksAtPlacesWhereAnyRuleDoes) {
     Policy policy;
     policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
-    EXPECT_FALSE(policy.looks_at_where());
-    EXPECT_FALSE(policy.looks_at_call_sites());
+    EXPECT_FALSE(policy.needs().looks_at_where);
+    EXPECT_FALSE(policy.needs().looks_at_call_sites);
     policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { stack = \"\" }"));
-    EXPECT_TRUE(policy.looks_at_where());
-    EXPECT_FALSE(policy.looks_at_call_sites());
+    EXPECT_TRUE(policy.needs().looks_at_where);
+    EXPECT_FALSE(policy.needs().looks_at_call_sites);
     policy.rules.back() = rule_when(R"(when = { call_site = "*!solve" })");
-    EXPECT_FALSE(policy.looks_at_where());
-    EXPECT_TRUE(policy.looks_at_call_sites());
+    EXPECT_FALSE(policy.needs().looks_at_where);
+    EXPECT_TRUE(policy.needs().looks_at_call_sites);
     policy.rules.back() = rule_when("when = { caller = \"b\" }\nunless = { call_site = \"\" }");
-    EXPECT_TRUE(policy.looks_at_call_sites());
+    EXPECT_TRUE(policy.needs().looks_at_call_sites);
 }
 
 TEST(Conditions, KnowWhetherTheyLookAtSizes) {
@@ -244,20 +244,20 @@ TEST(Conditions, KnowWhetherTheyLookAtSizes) {
 TEST(Policy, LooksAtScopesWhereAnyRuleDoes) {
     Policy policy;
     policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
-    EXPECT_FALSE(policy.looks_at_scopes());
+    EXPECT_FALSE(policy.needs().looks_at_scopes);
     policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { scope = \"\" }"));
-    EXPECT_TRUE(policy.looks_at_scopes());
+    EXPECT_TRUE(policy.needs().looks_at_scopes);
     policy.rules.back() = rule_when(R"(when = { scope = "attention*" })");
-    EXPECT_TRUE(policy.looks_at_scopes());
+    EXPECT_TRUE(policy.needs().looks_at_scopes);
 }
 
 TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
     Policy policy;
-    EXPECT_FALSE(policy.looks_at_sizes());
+    EXPECT_FALSE(policy.needs().looks_at_sizes);
     policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
-    EXPECT_FALSE(policy.looks_at_sizes());
+    EXPECT_FALSE(policy.needs().looks_at_sizes);
     policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { k = 5 }"));
-    EXPECT_TRUE(policy.looks_at_sizes());
+    EXPECT_TRUE(policy.needs().looks_at_sizes);
 }
 
 /// Returns a call from a line with this text; nullopt: the text cannot be read.

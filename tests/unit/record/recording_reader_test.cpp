@@ -60,7 +60,7 @@ TEST(RecordingReader, LeavesOutSegmentsOfSlotsThatCannotBe) {
         const auto reader = file.read();
         EXPECT_TRUE(has_problem(*reader, ring, "slot " + std::to_string(slot)));
         EXPECT_TRUE(events_of(*reader).empty());
-        EXPECT_EQ(reader->slots().size(), 1U);
+        EXPECT_EQ(reader->slot_count(), 1U);
         EXPECT_EQ(reader->total_calls(), 3U);
     }
 }
@@ -180,7 +180,7 @@ TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     });
     const auto shown = [&](std::map<std::string, std::string> names) {
         const auto reader = read_recording(folder / "run.fp32rec");
-        reader->name_files(std::move(names));
+        reader->decisions().name_files(std::move(names));
         const RecordedRow* row = reader->row(reader->counters()[0].row);
         std::vector<std::string> texts{std::string(row->decision.call.where)};
         for (auto frame = reader->frame(row->stack); frame; frame = reader->frame(frame->parent)) {

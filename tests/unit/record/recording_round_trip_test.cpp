@@ -337,7 +337,7 @@ TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndSlotsAreUsedAgain) {
     const auto reader = read_recording(folder / "run.fp32rec");
     expect_no_problems(*reader);
     EXPECT_EQ(reader->total_calls(), static_cast<std::uint64_t>(rounds * threads * calls));
-    EXPECT_LE(reader->slots().size(), static_cast<std::size_t>(threads));
+    EXPECT_LE(reader->slot_count(), static_cast<std::size_t>(threads));
     std::map<std::uint32_t, std::uint64_t> by_row;
     std::map<std::uint32_t, std::uint64_t> last_of_slot;
     std::map<std::int32_t, int> by_thread;

@@ -95,7 +95,8 @@ TEST(DerivedSettings, AreNoneWhereEverythingIsForwarded) {
         policy_of(rule_with("where = \"train.py:3\"") + "[audit]\nsample = 1\nnonfinite = true\n");
     Circumstances elevated = recorded;
     elevated.has_elevated_rights = true;
-    const DerivedSettings forwards{.forward_everything = true};
+    DerivedSettings forwards;
+    forwards.forward_everything = true;
     EXPECT_EQ(derive_settings(policy, elevated), forwards);
     policy.disabled = true;
     EXPECT_EQ(derive_settings(policy, recorded), forwards);
