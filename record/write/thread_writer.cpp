@@ -1,5 +1,7 @@
 #include "record/write/thread_writer.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <iterator>
 #include <type_traits>
 
@@ -17,14 +19,6 @@ using format::SegmentKind;
 
 static_assert(std::is_standard_layout_v<ThreadWriter>, "all zeros is a state of its own: a forked child sees that");
 
-namespace {
-
-constexpr std::size_t first_by_row_capacity = 512;
-
-std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
-
-}  // namespace
-
 void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, CounterSegment* first) {
     thread_ = system::raw::gettid();
     slot_ = slot;
@@ -36,44 +30,26 @@ void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, CounterSe
 
 CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t row) {
     if (row == format::overflow_row) return overflow_counters;
-    if (const CountersNumber known = find_by_row(row); known != overflow_counters) return known;
-    if (2 * (by_row_used_ + 1) > by_row_capacity_ && !enlarge_by_row()) return overflow_counters;
-    if (!has_room_for_counters(file)) return overflow_counters;
-    const CountersNumber made = assign_counters(row);
-    insert_by_row(made);
-    return made;
+    CountersNumber* const known = entry_of_row(row);
+    if (known == nullptr) return overflow_counters;
+    if (*known == overflow_counters && has_room_for_counters(file)) *known = assign_counters(row);
+    return *known;
 }
 
-CountersNumber ThreadWriter::find_by_row(std::uint32_t row) const {
-    if (by_row_capacity_ == 0) return overflow_counters;
-    const std::size_t mask = by_row_capacity_ - 1;
-    for (std::size_t index = hash_of_row(row) & mask; by_row_[index] != 0; index = (index + 1) & mask)
-        if (counters(by_row_[index]).row_plus_one == row + 1) return by_row_[index];
-    return overflow_counters;
-}
-
-void ThreadWriter::insert_by_row(CountersNumber counters) {
-    const std::size_t mask = by_row_capacity_ - 1;
-    std::size_t index = hash_of_row(this->counters(counters).row_plus_one - 1) & mask;
-    while (by_row_[index] != 0) index = (index + 1) & mask;
-    by_row_[index] = counters;
-    ++by_row_used_;
-}
-
-bool ThreadWriter::enlarge_by_row() {
-    CountersNumber* const before = by_row_;
-    const std::size_t capacity_before = by_row_capacity_;
-    const std::size_t capacity = capacity_before == 0 ? first_by_row_capacity : 2 * capacity_before;
-    auto* pages =
+CountersNumber* ThreadWriter::entry_of_row(std::uint32_t row) {
+    if (row < by_row_capacity_) return &by_row_[row];
+    constexpr std::size_t least = 1024;
+    const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(row + 1, least));
+    auto* const pages =
         static_cast<CountersNumber*>(map_private_pages(capacity * sizeof(CountersNumber), InChild::nothing));
-    if (pages == nullptr) return false;
+    if (pages == nullptr) return nullptr;
+    if (by_row_ != nullptr) {
+        std::copy_n(by_row_, by_row_capacity_, pages);
+        unmap_pages(by_row_, by_row_capacity_ * sizeof(CountersNumber));
+    }
     by_row_ = pages;
     by_row_capacity_ = capacity;
-    by_row_used_ = 0;
-    for (std::size_t index = 0; index < capacity_before; ++index)
-        if (before[index] != 0) insert_by_row(before[index]);
-    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CountersNumber));
-    return true;
+    return &by_row_[row];
 }
 
 /// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused counters.

@@ -80,9 +80,8 @@ class alignas(64) ThreadWriter {
     template <class Entry>
     bool begin_records(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
 
-    CountersNumber find_by_row(std::uint32_t row) const;
-    void insert_by_row(CountersNumber counters);
-    bool enlarge_by_row();
+    /// Returns the entry of a row in by_row_; nullptr: there is no memory.
+    CountersNumber* entry_of_row(std::uint32_t row);
     CountersNumber assign_counters(std::uint32_t row);
     void begin_counters(RecordingFile& file, format::CounterSegment* segment);
     bool has_room_for_counters(RecordingFile& file);
@@ -109,11 +108,8 @@ class alignas(64) ThreadWriter {
     CallRecords<format::AuditRecord> audits_;
     CallRecords<format::FingerprintRecord> fingerprints_;
     CallRecords<format::OperandsRecord> operands_;
-    // Hash table of the slot's counters by row. Open addressing, by the last bits of the row's hash. 0 marks a free
-    // entry: the overflow row's counters have number 0, but are not in the table.
-    CountersNumber* by_row_;
-    std::size_t by_row_capacity_;  // a power of two, or 0
-    std::size_t by_row_used_;
+    CountersNumber* by_row_;  // the slot's counters of each row; overflow_counters: the row has none
+    std::size_t by_row_capacity_;
 
     // Has room for one counter of each row. Last member, since few threads use more than its beginning.
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];

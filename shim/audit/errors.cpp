@@ -62,19 +62,7 @@ void compare_elements(const Matrix& tested, const Reference* reference, std::int
 
 }  // namespace
 
-Written written_part(const Level3& product) {
-    switch (product.operation) {
-        case Operation::syrk:
-        case Operation::herk:
-        case Operation::syr2k:
-        case Operation::her2k:
-            return {product.uplo == 'U' ? Part::upper : Part::lower, true};
-        case Operation::gemmt:
-            return {product.uplo == 'U' ? Part::upper : Part::lower, false};
-        default:
-            return {};
-    }
-}
+Written written_part(const Level3& product) { return {written_of(product), is_rank_update(product.operation)}; }
 
 std::size_t ErrorSums::bytes_for(const Matrix& result) {
     return static_cast<std::size_t>(result.rows + result.columns) * sizeof(Sums);

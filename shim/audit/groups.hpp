@@ -1,4 +1,4 @@
-// Groups of calls that are audited or counted together, with the results of their audits.
+// Groups of calls that are audited, counted or shown together, with the results of their audits.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,11 @@ class Group {
     std::int64_t next_call_number() { return 1 + calls_.fetch_add(1, std::memory_order_relaxed); }
     /// Counts an audit among the first calls of the group. Returns false if there were `most` already.
     bool claim_early_audit(std::uint32_t most);
+
+    /// Returns true if a log has shown the group's decision.
+    bool is_shown() const { return calls_.load(std::memory_order_relaxed) != 0; }
+    /// Notes that a log shows it now. Returns false if one has.
+    bool show() { return next_call_number() == 1; }
 
     /// Notes the error of an audit, in the metric by which the group is judged.
     void add_error(policy::AuditFormat tested, double error);

@@ -65,15 +65,6 @@ Matrix packed(const Matrix& like, char* memory) {
     return matrix;
 }
 
-void copy_elements(const Matrix& from, Part part, const Matrix& to) {
-    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
-        const auto [begin, end] = stored_range(from, part, outer);
-        const float* const source = from.data + (begin + outer * from.ld) * from.width;
-        std::copy(source, source + (end - begin) * from.width,
-                  const_cast<float*>(to.data) + (begin + outer * to.ld) * to.width);
-    }
-}
-
 RoundingKernel absolute_values(const Level3& product) {
     if (product.is_double) return product.is_complex ? absolute_complex_doubles : store_absolute_doubles;
     return product.is_complex ? absolute_complex : store_absolute;

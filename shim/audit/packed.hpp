@@ -19,9 +19,6 @@ std::size_t packed_bytes(const Matrix& matrix);
 /// Returns a matrix of the size and layout of `like`, stored without gaps at `memory`.
 Matrix packed(const Matrix& like, char* memory);
 
-/// Copies the elements of `part`.
-void copy_elements(const Matrix& from, Part part, const Matrix& to);
-
 /// Returns the function that replaces numbers of the product's type by their absolute values; complex numbers by
 /// their moduli.
 RoundingKernel absolute_values(const Level3& product);

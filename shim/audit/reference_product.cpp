@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "shim/audit/double_double.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/level3/numbers.hpp"
+#include "shim/level3/operand_view.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -15,6 +15,11 @@ template <class Real>
 struct Number {
     Real re = 0;
     Real im = 0;
+
+    static Number read(const void* memory, bool is_double, bool is_pair) {
+        return {StoredNumber(memory, is_double).value(), is_pair ? StoredNumber(memory, is_double, 1).value() : 0};
+    }
+    static Number missing() { return {}; }
 };
 
 template <class Real>
@@ -25,155 +30,54 @@ template <class Real>
 Number<Real> operator*(Number<Real> x, Number<Real> y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
-template <class Real>
-Number<Real> conj(Number<Real> x) {
-    return {x.re, -x.im};
-}
-
-/// The shape of the two dense factors whose product is the result, apart from alpha and beta.
-struct Shape {
-    std::int64_t rows;
-    std::int64_t summed;
-    std::int64_t columns;
-};
-
-Shape shape_of(const Level3& product) {
-    switch (product.operation) {
-        case Operation::gemm:
-            return {product.m, product.k, product.n};
-        case Operation::gemmt:
-        case Operation::syrk:
-        case Operation::herk:
-            return {product.n, product.k, product.n};
-        case Operation::syr2k:
-        case Operation::her2k:
-            return {product.n, 2 * product.k, product.n};
-        default:
-            return {product.m, product.side == 'L' ? product.m : product.n, product.n};
-    }
-}
-
-template <class Real>
-Number<Real> number_at(const void* at, bool is_double, bool is_pair) {
-    return {StoredNumber(at, is_double).value(), is_pair ? StoredNumber(at, is_double, 1).value() : 0};
-}
-
-template <class Real>
-Number<Real> number_at(const Matrix& matrix, std::int64_t row, std::int64_t column) {
-    return number_at<Real>(matrix.at(row, column), matrix.is_double, matrix.is_complex);
-}
-
-template <class Real>
-Number<Real> scalar(const Level3& product, const void* at, bool is_pair) {
-    return at == nullptr ? Number<Real>{} : number_at<Real>(at, product.is_double, is_pair);
-}
-
-/// Alpha and beta of a product as sum of two dense factors' product and of C.
-template <class Real>
-struct Scalars {
-    Number<Real> alpha;
-    Number<Real> beta;
-};
-
-template <class Real>
-Scalars<Real> scalars_of(const Level3& product) {
-    const bool has_pairs = product.is_complex && product.operation != Operation::herk;
-    const bool has_alpha_inside = product.operation == Operation::syr2k || product.operation == Operation::her2k;
-    return {has_alpha_inside ? Number<Real>{1.0, 0.0} : scalar<Real>(product, product.alpha, has_pairs),
-            scalar<Real>(product, product.beta, has_pairs && product.operation != Operation::her2k)};
-}
 
 template <class Real>
 bool is_zero(Number<Real> x) {
     return static_cast<double>(x.re) == 0 && static_cast<double>(x.im) == 0;
 }
 
-/// An operand in its mathematical form: op() is applied, and triangles are completed.
+/// A product as that of two dense factors: result := alpha left right + beta C. Of a rank-2k update, alpha A B' +
+/// alpha' B A' is [alpha A, alpha' B] times [B, A]'.
 template <class Real>
-class Operand {
+class DenseFactors {
   public:
-    Operand(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// Makes a symmetric, Hermitian or triangular operand from its one stored triangle.
-    Operand(const Level3& product, const Matrix& matrix)
-        : matrix_(matrix), trans_(product.trans_a), product_(&product) {}
+    /// An in-place trmm has overwritten its B, so `start` replaces it.
+    DenseFactors(const Level3& product, const Matrix& start) : product_(product) {
+        if (is_in_place(product)) {
+            product_.b = start.data;
+            product_.ldb = start.ld;
+        }
+        for_each_product_of_factors<Number<Real>>(product_, [&](const auto& factors) { of_[count_++] = factors; });
+    }
+    DenseFactors(const DenseFactors&) = delete;  // the factors point to product_
+    DenseFactors& operator=(const DenseFactors&) = delete;
 
-    Number<Real> at(std::int64_t row, std::int64_t column) const {
-        const bool transposed = trans_ == 'T' || trans_ == 'C';
-        const Number<Real> value = transposed ? stored(column, row) : stored(row, column);
-        return trans_ == 'C' || trans_ == 'R' ? conj(value) : value;
+    std::int64_t summed() const { return count_ * of_[0].depth; }
+    Number<Real> alpha() const { return has_alpha_inside() ? Number<Real>{1.0, 0.0} : of_[0].alpha; }
+    Number<Real> beta() const { return of_[0].beta; }
+    Number<Real> left(std::int64_t row, std::int64_t p) const {
+        const auto& factors = at(p);
+        const Number<Real> element = factors.left.at(row, p);
+        return has_alpha_inside() ? factors.alpha * element : element;
+    }
+    Number<Real> right(std::int64_t p, std::int64_t column) const {
+        const auto& factors = at(p);
+        return factors.right.at(p, column);
     }
 
   private:
-    Number<Real> stored(std::int64_t row, std::int64_t column) const {
-        if (product_ == nullptr) return element(row, column);
-        const bool is_there = product_->uplo == 'U' ? row <= column : row >= column;
-        switch (product_->operation) {
-            case Operation::symm:
-                return is_there ? element(row, column) : element(column, row);
-            case Operation::hemm:
-                if (row == column) return {element(row, row).re, 0.0};
-                return is_there ? element(row, column) : conj(element(column, row));
-            default:  // trmm
-                if (row == column && product_->diag == 'U') return {1.0, 0.0};
-                return is_there ? element(row, column) : Number<Real>{};
-        }
-    }
-    Number<Real> element(std::int64_t row, std::int64_t column) const {
-        return number_at<Real>(matrix_, row, column);
+    bool has_alpha_inside() const { return count_ == 2; }
+    /// Returns the factors that have index `p` of the sum, and makes it an index of theirs.
+    const FactorsOf<Number<Real>>& at(std::int64_t& p) const {
+        if (p < of_[0].depth) return of_[0];
+        p -= of_[0].depth;
+        return of_[1];
     }
 
-    Matrix matrix_;
-    char trans_;
-    const Level3* product_ = nullptr;
+    Level3 product_;
+    FactorsOf<Number<Real>> of_[2];
+    int count_ = 0;
 };
-
-/// Calls `use` with functions `left(row, p)` and `right(p, column)` that return elements of the two factors.
-template <class Real, class Use>
-void with_factors(const Level3& product, const Matrix& start, const Use& use) {
-    const Matrix a = operand_a(product);
-    // An in-place trmm has overwritten its B, so `start` replaces it.
-    const Matrix b = product.operation == Operation::trmm && product.c == nullptr ? start : operand_b(product);
-    const bool hermitian = product.operation == Operation::herk || product.operation == Operation::her2k;
-    const bool plain = product.trans_a == 'N';
-    const char own = plain ? 'N' : hermitian ? 'C' : 'T';
-    const char other = !plain ? 'N' : hermitian ? 'C' : 'T';
-    const Number<Real> alpha =
-        scalar<Real>(product, product.alpha, product.is_complex && product.operation != Operation::herk);
-    switch (product.operation) {
-        case Operation::gemm:
-        case Operation::gemmt:
-            return use(Operand<Real>(a, product.trans_a), Operand<Real>(b, product.trans_b));
-        case Operation::syrk:
-        case Operation::herk:
-            return use(Operand<Real>(a, own), Operand<Real>(a, other));
-        case Operation::syr2k:
-        case Operation::her2k: {
-            // alpha A B' + alpha' B A' is [alpha A, alpha' B] times [B, A]'.
-            const Operand<Real> a_left(a, own), b_left(b, own), a_right(a, other), b_right(b, other);
-            const std::int64_t k = product.k;
-            const Number<Real> second = hermitian ? conj(alpha) : alpha;
-            struct Left {
-                const Operand<Real>&a, &b;
-                std::int64_t k;
-                Number<Real> alpha, second;
-                Number<Real> at(std::int64_t row, std::int64_t p) const {
-                    return p < k ? alpha * a.at(row, p) : second * b.at(row, p - k);
-                }
-            };
-            struct Right {
-                const Operand<Real>&a, &b;
-                std::int64_t k;
-                Number<Real> at(std::int64_t p, std::int64_t column) const {
-                    return p < k ? b.at(p, column) : a.at(p - k, column);
-                }
-            };
-            return use(Left{a_left, b_left, k, alpha, second}, Right{a_right, b_right, k});
-        }
-        default:
-            if (product.side == 'L') return use(Operand<Real>(product, a), Operand<Real>(b, 'N'));
-            return use(Operand<Real>(b, 'N'), Operand<Real>(product, a));
-    }
-}
 
 /// Adds A times B to rows of C, all dense. Each row of A has `depth` numbers, each row of B and C `columns`.
 template <class Real>
@@ -196,9 +100,8 @@ void add_product(const Real* a, const Real* b, Real* c, std::int64_t rows, std::
 /// stored.
 template <class Real>
 Number<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row, std::int64_t column) {
-    const bool is_stored = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
-    if (is_stored) return number_at<Real>(matrix, row, column);
-    const Number<Real> mirror = number_at<Real>(matrix, column, row);
+    if (contains(part, row, column)) return element_at<Number<Real>>(matrix, row, column);
+    const auto mirror = element_at<Number<Real>>(matrix, column, row);
     return is_hermitian ? conj(mirror) : mirror;
 }
 
@@ -210,41 +113,37 @@ double square(Number<Real> x, double scale) {
     return re * re + im * im;
 }
 
-std::size_t parts_of(const Level3& product) { return product.is_complex ? 2 : 1; }
-
 template <class Real>
 void add_line_in(const Level3& product, const Matrix& start, const Results& results, Line line, char* memory,
                  LineSums& sums) {
-    const auto [rows, summed, columns] = shape_of(product);
-    const std::int64_t length = line.is_row ? columns : rows;
+    const DenseFactors<Real> factors(product, start);
+    const Matrix result = result_of(product);
+    const std::int64_t length = line.is_row ? result.columns : result.rows;
     auto* const values = reinterpret_cast<Number<Real>*>(memory);
     std::fill(values, values + length, Number<Real>{});
-    with_factors<Real>(product, start, [&, depth = summed](const auto& a, const auto& b) {
-        for (std::int64_t p = 0; p < depth; ++p) {
-            const Number<Real> factor = line.is_row ? a.at(line.index, p) : b.at(p, line.index);
-            for (std::int64_t i = 0; i < length; ++i)
-                values[i] = values[i] + factor * (line.is_row ? b.at(p, i) : a.at(i, p));
-        }
-    });
-    const auto [alpha, beta] = scalars_of<Real>(product);
-    const bool is_hermitian = product.operation == Operation::herk || product.operation == Operation::her2k ||
-                              product.trans_a == 'C' || product.trans_b == 'C';
+    for (std::int64_t p = 0; p < factors.summed(); ++p) {
+        const Number<Real> factor = line.is_row ? factors.left(line.index, p) : factors.right(p, line.index);
+        for (std::int64_t i = 0; i < length; ++i)
+            values[i] = values[i] + factor * (line.is_row ? factors.right(p, i) : factors.left(i, p));
+    }
+    const Number<Real> beta = factors.beta();
+    const bool is_hermitian =
+        is_hermitian_update(product.operation) || product.trans_a == 'C' || product.trans_b == 'C';
     const Part part = results.written.part;
-    const auto for_each_written = [&, count = length](const auto& visit) {
-        for (std::int64_t i = 0; i < count; ++i) {
+    const auto for_each_written = [&](const auto& visit) {
+        for (std::int64_t i = 0; i < length; ++i) {
             const std::int64_t row = line.is_row ? line.index : i;
             const std::int64_t column = line.is_row ? i : line.index;
-            const bool is_written = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
-            if (is_written || results.written.symmetric) visit(values[i], row, column);
+            if (contains(part, row, column) || results.written.symmetric) visit(values[i], row, column);
         }
     };
     double largest = 0;
-    for_each_written([&, by = alpha, of_start = beta](Number<Real>& value, std::int64_t row, std::int64_t column) {
-        value = by * value;
-        if (!is_zero(of_start)) {
+    for_each_written([&](Number<Real>& value, std::int64_t row, std::int64_t column) {
+        value = factors.alpha() * value;
+        if (!is_zero(beta)) {
             Number<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
             if (is_hermitian && results.written.symmetric && row == column) old.im = 0.0;  // BLAS takes it as 0
-            value = value + of_start * old;
+            value = value + beta * old;
         }
         largest =
             std::max({largest, std::abs(static_cast<double>(value.re)), std::abs(static_cast<double>(value.im))});
@@ -264,10 +163,10 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
 
 template <class Real>
 const Real* multiply_in(const Level3& product, const Matrix& start, char* memory) {
-    const Shape shape = shape_of(product);
-    const std::int64_t rows = shape.rows;
-    const std::int64_t summed = shape.summed;
-    const std::int64_t columns = shape.columns;
+    const DenseFactors<Real> factors(product, start);
+    const std::int64_t rows = start.rows;
+    const std::int64_t summed = factors.summed();
+    const std::int64_t columns = start.columns;
     const bool is_complex = product.is_complex;
     // Real and imaginary parts are separate matrices. A complex product is a real one of twice the depth: re = [ar,
     // -ai] [br; bi], im = [ar, ai] [bi; br].
@@ -276,26 +175,23 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     Real* const right = left + rows * depth;
     Real* const sum = right + depth * columns;
     Real* const result = sum + rows * columns;
-    const auto [alpha, beta] = scalars_of<Real>(product);
-    const bool adds_start = !is_zero(beta);
-    const bool is_hermitian = product.operation == Operation::herk || product.operation == Operation::her2k;
+    const bool adds_start = !is_zero(factors.beta());
+    const bool is_hermitian = is_hermitian_update(product.operation);
     const int width = is_complex ? 2 : 1;
 
     const auto fill = [&](bool imaginary) {
-        with_factors<Real>(product, start, [&](const auto& a, const auto& b) {
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t p = 0; p < summed; ++p) {
-                    const Number<Real> x = a.at(i, p);
-                    left[i * depth + p] = x.re;
-                    if (is_complex) left[i * depth + summed + p] = imaginary ? x.im : -x.im;
-                }
-            for (std::int64_t p = 0; p < summed; ++p)
-                for (std::int64_t j = 0; j < columns; ++j) {
-                    const Number<Real> y = b.at(p, j);
-                    right[p * columns + j] = imaginary ? y.im : y.re;
-                    if (is_complex) right[(summed + p) * columns + j] = imaginary ? y.re : y.im;
-                }
-        });
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t p = 0; p < summed; ++p) {
+                const Number<Real> x = factors.left(i, p);
+                left[i * depth + p] = x.re;
+                if (is_complex) left[i * depth + summed + p] = imaginary ? x.im : -x.im;
+            }
+        for (std::int64_t p = 0; p < summed; ++p)
+            for (std::int64_t j = 0; j < columns; ++j) {
+                const Number<Real> y = factors.right(p, j);
+                right[p * columns + j] = imaginary ? y.im : y.re;
+                if (is_complex) right[(summed + p) * columns + j] = imaginary ? y.re : y.im;
+            }
     };
     const auto offset = [&](std::int64_t row, std::int64_t column) {
         const std::int64_t inner = start.row_major ? column : row;
@@ -312,11 +208,11 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {
             Real* const at = result + offset(i, j);
-            Number<Real> value = alpha * Number<Real>{at[0], is_complex ? at[1] : Real(0)};
+            Number<Real> value = factors.alpha() * Number<Real>{at[0], is_complex ? at[1] : Real(0)};
             if (adds_start) {
-                Number<Real> old = number_at<Real>(start, i, j);
+                auto old = element_at<Number<Real>>(start, i, j);
                 if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes it as 0
-                value = value + beta * old;
+                value = value + factors.beta() * old;
             }
             at[0] = value.re;
             if (is_complex) at[1] = value.im;
@@ -327,12 +223,13 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
 }  // namespace
 
 std::size_t bytes_for_reference(const Level3& product) {
-    const auto [rows, summed, columns] = shape_of(product);
-    const double numbers = static_cast<double>(rows) * static_cast<double>(summed) +
-                           static_cast<double>(summed) * static_cast<double>(columns) +
-                           2 * static_cast<double>(rows) * static_cast<double>(columns);
+    const Matrix result = result_of(product);
+    const auto rows = static_cast<double>(result.rows);
+    const auto columns = static_cast<double>(result.columns);
+    const auto summed = static_cast<double>(DenseFactors<double>(product, operand_b(product)).summed());
+    const double numbers = rows * summed + summed * columns + 2 * rows * columns;
     const std::size_t size = product.is_double ? sizeof(DoubleDouble) : sizeof(double);
-    const double bytes = numbers * static_cast<double>(size * parts_of(product));
+    const double bytes = numbers * static_cast<double>(size * (product.is_complex ? 2 : 1));
     return bytes < 0x1p62 ? static_cast<std::size_t>(bytes) : SIZE_MAX;
 }
 
@@ -347,6 +244,23 @@ void add_line(const Level3& product, const Matrix& start, const Results& results
         add_line_in<DoubleDouble>(product, start, results, line, memory, sums);
     else
         add_line_in<double>(product, start, results, line, memory, sums);
+}
+
+bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
+                             OperandExponents& operands, record::Audit& audit) {
+    operands = {};
+    bool all_finite = has_finite_scalars(product);
+    all_finite &= add_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
+    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands.b);
+    if (start.data != nullptr) all_finite &= add_exponents(start, written_of(product), operands.c);
+    const auto widen = [](record::Exponents& sum, const record::Exponents& more) {
+        sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
+    };
+    widen(audit.a, operands.a);
+    widen(audit.b, operands.b);
+    widen(audit.c, operands.c);
+    if (!all_finite) audit.flags |= record::audit_bad_operand;
+    return all_finite;
 }
 
 bool fits_reference(const Level3& product, const OperandExponents& operands) {

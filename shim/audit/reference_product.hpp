@@ -18,6 +18,12 @@ struct OperandExponents {
     record::Exponents a, b, c;
 };
 
+/// Stores the exponents of a product's operands, and widens those of its audit. `a` and `b` are the operands in
+/// memory, `start` the values that C had; no data: there is none, or it is not used. Returns false, and sets a flag
+/// of the audit, if these, alpha or beta hold NaN or infinity.
+bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
+                             OperandExponents& operands, record::Audit& audit);
+
 /// Returns true if the reference of a product stays in its numbers' range: none of its terms overflows, and the last
 /// digits of none underflow. Precondition: alpha and beta are finite.
 bool fits_reference(const Level3& product, const OperandExponents& operands);

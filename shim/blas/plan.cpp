@@ -13,27 +13,9 @@ namespace {
 using policy::Applied;
 using policy::Reason;
 
-bool all_arguments_are_valid(const Site& site, const Frame& frame, const Product& product) {
-    return for_each_product(
-        site, frame, product, [](void*, const Level3& single) { return arguments_are_valid(single); }, nullptr);
-}
-
-bool any_multiplies(const Site& site, const Frame& frame, const Product& product) {
-    const bool none_does = for_each_product(
-        site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
-    return !none_does;
-}
-
 OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
-    switch (rounding) {
-        case policy::Tf32Rounding::even:
-            return OperandRounding::tf32_even;
-        case policy::Tf32Rounding::truncate:
-            return OperandRounding::tf32_truncate;
-        case policy::Tf32Rounding::away:
-            break;
-    }
-    return OperandRounding::tf32_away;
+    if (rounding == policy::Tf32Rounding::even) return OperandRounding::tf32_even;
+    return rounding == policy::Tf32Rounding::truncate ? OperandRounding::tf32_truncate : OperandRounding::tf32_away;
 }
 
 constexpr int bits_of_float64 = 53;
@@ -70,19 +52,12 @@ Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     }
 }
 
-bool all_are_faster_in_bf16(const Site& site, const Frame& frame, const Product& product, Bf16Units units) {
-    return for_each_product(
-        site, frame, product,
-        [](void* context, const Level3& single) {
-            return bf16_is_faster(single, *static_cast<const Bf16Units*>(context));
-        },
-        &units);
-}
-
 /// Plans a product whose operands may be BF16: on units for it, if they are faster.
 void plan_bf16_units(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Bf16Units units = bf16_units();
-    plan.uses_bf16_units = units != Bf16Units::none && all_are_faster_in_bf16(site, frame, product, units);
+    plan.uses_bf16_units =
+        units != Bf16Units::none &&
+        for_each_product(site, frame, product, [&](const Level3& single) { return bf16_is_faster(single, units); });
     if (plan.uses_bf16_units) {
         plan.how = record::How::bf16_units;
         return;
@@ -114,7 +89,13 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     plan.applied = treated.applied;
     plan.reason = treated.reason;
     if (treated.applied == Applied::unchanged) return plan;
-    if (!product.readable || !all_arguments_are_valid(site, frame, product)) {
+    bool any_multiplies = false;
+    const bool are_valid = product.readable && for_each_product(site, frame, product, [&](const Level3& single) {
+                               if (!arguments_are_valid(single)) return false;
+                               any_multiplies = any_multiplies || (treated.rounds && multiplies(single));
+                               return true;
+                           });
+    if (!are_valid) {
         const bool has_no_width =
             !product.readable && site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown;
         plan.applied = policy::format_as_called(product.call.dtype);
@@ -127,7 +108,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
         return plan;
     }
     if (!treated.rounds) return plan;
-    if (!any_multiplies(site, frame, product)) {
+    if (!any_multiplies) {
         plan.applied = policy::format_as_called(product.call.dtype);
         plan.reason = Reason::no_product;
         return plan;

@@ -1,5 +1,7 @@
 #include "shim/blas/product.hpp"
 
+#include "shim/level3/groups.hpp"
+
 namespace fp32shim::blas {
 namespace {
 
@@ -48,7 +50,10 @@ class ArgumentReader {
     }
 
     /// Returns true if every option and size that is passed by reference has an address that could be a pointer.
-    bool all_references_present() const {
+    bool all_references_present(const KeyedArguments& keyed) const {
+        for (std::size_t i = 0; i < keyed.count; ++i)
+            if (!is_plausible_pointer(frame_.word_at(keyed.offsets[i]))) return false;
+        if (keyed.count != 0) return true;
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
             Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
@@ -128,9 +133,6 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     } else {
         level3.beta = arguments.pointer(Role::beta);
     }
-    product.stride_a = arguments.integer(Role::stride_a);
-    product.stride_b = arguments.integer(Role::stride_b);
-    product.stride_c = arguments.integer(Role::stride_c);
 }
 
 /// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
@@ -138,38 +140,35 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
     const Operation operation = level3.operation;
-    const bool is_sided = operation == Operation::symm || operation == Operation::hemm ||
-                          operation == Operation::trmm || operation == Operation::trsm;
+    const bool is_sided = has_side(operation);
     call.n = level3.n;
     call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
+/// Returns the product of a group, whose operands and scalars are still to be set.
+Level3 single_of_group(const ArgumentReader& arguments, const Level3& level3, std::int64_t group) {
+    Level3 single = level3;
+    single.side = arguments.option(Role::side, group);
+    single.uplo = arguments.option(Role::uplo, group);
+    single.trans_a = arguments.option(Role::trans_a, group);
+    single.trans_b = arguments.option(Role::trans_b, group);
+    single.diag = arguments.option(Role::diag, group);
+    single.m = arguments.integer_of_group(Role::m, group);
+    single.n = arguments.integer_of_group(Role::n, group);
+    single.k = arguments.integer_of_group(Role::k, group);
+    single.lda = arguments.integer_of_group(Role::lda, group);
+    single.ldb = arguments.integer_of_group(Role::ldb, group);
+    single.ldc = arguments.integer_of_group(Role::ldc, group);
+    return single;
+}
+
 void read_groups(const ArgumentReader& arguments, Product& product) {
     product.group_count = arguments.integer(Role::group_count);
-    product.call.batch = 0;
-    double most_work = -1;
-    for (std::int64_t group = 0; group < product.group_count; ++group) {
-        Level3 single = product.level3;
-        single.m = arguments.integer_of_group(Role::m, group);
-        single.n = arguments.integer_of_group(Role::n, group);
-        single.k = arguments.integer_of_group(Role::k, group);
-        single.side = arguments.option(Role::side, group);
-        single.trans_a = arguments.option(Role::trans_a, group);
-        single.trans_b = arguments.option(Role::trans_b, group);
-        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
-        if (size > 0) product.call.batch += size;
-        policy::MatmulCall call = product.call;
-        set_sizes(single, call);
-        const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
-                            static_cast<double>(size);
-        if (work > most_work) {
-            most_work = work;
-            const std::int64_t batch = product.call.batch;
-            product.call = call;
-            product.call.batch = batch;
-        }
-    }
+    describe_groups(product.group_count, product.call, [&](std::int64_t group, policy::MatmulCall& call) {
+        set_sizes(single_of_group(arguments, product.level3, group), call);
+        return arguments.integer_of_group(Role::group_size, group);
+    });
 }
 
 }  // namespace
@@ -196,8 +195,8 @@ void describe(const Site& site, const Frame& frame, Product& product) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));
         product.level3.row_major = layout == row_major_layout;
         if (layout != row_major_layout && layout != column_major_layout) return;
-        if (function.product().batching == Batching::groups && !arguments.all_references_present()) return;
-    } else if (!arguments.all_references_present()) {
+        if (function.product().batching == Batching::groups && !arguments.all_references_present(site.keyed)) return;
+    } else if (!arguments.all_references_present(site.keyed)) {
         return;
     }
     product.readable = true;
@@ -207,6 +206,9 @@ void describe(const Site& site, const Frame& frame, Product& product) {
             return;
         case Batching::strided:
             call.batch = arguments.integer(Role::batch_count);
+            product.stride_a = arguments.integer(Role::stride_a);
+            product.stride_b = arguments.integer(Role::stride_b);
+            product.stride_c = arguments.integer(Role::stride_c);
             [[fallthrough]];
         case Batching::single:
             read_single(arguments, frame, product);
@@ -220,7 +222,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
 namespace {
 
 bool for_each_of_groups(const Site& site, const Frame& frame, const Product& product,
-                        bool (*visit)(void*, const Level3&), void* context) {
+                        bool (*visit)(const void*, const Level3&), const void* visitor) {
     const ArgumentReader arguments(site, frame);
     const auto* a = static_cast<const void* const*>(arguments.pointer(Role::a));
     const auto* b = static_cast<const void* const*>(arguments.pointer(Role::b));
@@ -229,19 +231,8 @@ bool for_each_of_groups(const Site& site, const Frame& frame, const Product& pro
     const auto* beta = static_cast<const char*>(arguments.pointer(Role::beta));
     std::int64_t index = 0;
     for (std::int64_t group = 0; group < product.group_count; ++group) {
-        Level3 single = product.level3;
+        Level3 single = single_of_group(arguments, product.level3, group);
         const auto scalar = static_cast<std::size_t>(group) * element_size(single);
-        single.side = arguments.option(Role::side, group);
-        single.uplo = arguments.option(Role::uplo, group);
-        single.trans_a = arguments.option(Role::trans_a, group);
-        single.trans_b = arguments.option(Role::trans_b, group);
-        single.diag = arguments.option(Role::diag, group);
-        single.m = arguments.integer_of_group(Role::m, group);
-        single.n = arguments.integer_of_group(Role::n, group);
-        single.k = arguments.integer_of_group(Role::k, group);
-        single.lda = arguments.integer_of_group(Role::lda, group);
-        single.ldb = arguments.integer_of_group(Role::ldb, group);
-        single.ldc = arguments.integer_of_group(Role::ldc, group);
         single.alpha = alpha == nullptr ? nullptr : alpha + scalar;
         single.beta = beta == nullptr ? nullptr : beta + scalar;
         const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
@@ -249,38 +240,38 @@ bool for_each_of_groups(const Site& site, const Frame& frame, const Product& pro
             single.a = a == nullptr ? nullptr : a[index];
             single.b = b == nullptr ? nullptr : b[index];
             single.c = c == nullptr ? nullptr : c[index];
-            if (!visit(context, single)) return false;
+            if (!visit(visitor, single)) return false;
         }
     }
     return true;
 }
 
-bool for_each_of_stride(const Product& product, bool (*visit)(void*, const Level3&), void* context) {
+bool for_each_of_stride(const Product& product, bool (*visit)(const void*, const Level3&), const void* visitor) {
     const auto size = static_cast<std::int64_t>(element_size(product.level3));
     for (std::int64_t i = 0; i < product.call.batch; ++i) {
         Level3 single = product.level3;
         single.a = static_cast<const char*>(single.a) + i * product.stride_a * size;
         if (single.b != nullptr) single.b = static_cast<const char*>(single.b) + i * product.stride_b * size;
         if (single.c != nullptr) single.c = static_cast<char*>(single.c) + i * product.stride_c * size;
-        if (!visit(context, single)) return false;
+        if (!visit(visitor, single)) return false;
     }
     return true;
 }
 
 }  // namespace
 
-bool for_each_product(const Site& site, const Frame& frame, const Product& product,
-                      bool (*visit)(void* context, const Level3& single), void* context) {
+bool for_each_product_by(const Site& site, const Frame& frame, const Product& product,
+                         bool (*visit)(const void* visitor, const Level3& single), const void* visitor) {
     switch (site.function->product().batching) {
         case Batching::groups:
-            return for_each_of_groups(site, frame, product, visit, context);
+            return for_each_of_groups(site, frame, product, visit, visitor);
         case Batching::strided:
-            return for_each_of_stride(product, visit, context);
+            return for_each_of_stride(product, visit, visitor);
         case Batching::single:
         case Batching::pointers:
             break;
     }
-    return visit(context, product.level3);
+    return visit(visitor, product.level3);
 }
 
 }  // namespace fp32shim::blas

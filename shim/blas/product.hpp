@@ -36,9 +36,18 @@ void describe(const Site& site, const Frame& frame, Product& product);
 /// not treated as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
-/// Calls `visit` with each single product of a call. Stops and returns false as soon as `visit` returns false.
+/// For for_each_product().
+bool for_each_product_by(const Site& site, const Frame& frame, const Product& product,
+                         bool (*visit)(const void* visitor, const Level3& single), const void* visitor);
+
+/// Calls `visit(single)` with each single product of a call. Stops and returns false as soon as it returns false.
 /// Precondition: product.readable.
-bool for_each_product(const Site& site, const Frame& frame, const Product& product,
-                      bool (*visit)(void* context, const Level3& single), void* context);
+template <class Visit>
+bool for_each_product(const Site& site, const Frame& frame, const Product& product, const Visit& visit) {
+    const auto call = [](const void* visitor, const Level3& single) {
+        return (*static_cast<const Visit*>(visitor))(single);
+    };
+    return for_each_product_by(site, frame, product, call, &visit);
+}
 
 }  // namespace fp32shim::blas

@@ -18,47 +18,29 @@ namespace {
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
-std::int64_t call_with(void* address, const std::int64_t* words, double first, double second,
-                       std::index_sequence<I...>) {
+std::int64_t call_with(void* address, const Words& words, double first, double second, std::index_sequence<I...>) {
     using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
-// Functions that pass the words of a frame to a routine, one function for each number of words. Fortran routines also
-// get hidden lengths of option texts, which callers written in C leave out. They are always 1 here, enough to read an
-// option.
-using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
-
-template <bool is_cblas, std::size_t... I>
-std::int64_t call_frame(void* address, const Frame& frame) {
-    if constexpr (is_cblas) {
-        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
-        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))...,
-                                                  std::bit_cast<double>(frame.real_bits(0)),
-                                                  std::bit_cast<double>(frame.real_bits(1)));
-    } else {
-        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
-                                         std::int64_t, std::int64_t);
-        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
-    }
-}
-
-template <bool is_cblas, std::size_t... I>
-constexpr FrameCall frame_call(std::index_sequence<I...>) {
-    return call_frame<is_cblas, I...>;
-}
-template <bool is_cblas, std::size_t... N>
-constexpr std::array<FrameCall, sizeof...(N)> frame_calls(std::index_sequence<N...>) {
-    return {frame_call<is_cblas>(std::make_index_sequence<N>{})...};
-}
-constexpr auto fortran_calls = frame_calls<false>(std::make_index_sequence<max_words + 1>{});
-constexpr auto cblas_calls = frame_calls<true>(std::make_index_sequence<max_words + 1>{});
-
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
-std::int64_t call_words(void* address, const std::int64_t* words, int count, double first, double second) {
+std::int64_t call_words(void* address, const Words& words, int count, double first, double second) {
     if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
+}
+
+/// Fortran routines get up to four hidden lengths of option texts, which callers written in C leave out. They are
+/// always 1 here, enough to read an option.
+constexpr int hidden_lengths = 4;
+
+/// Passes `count` words of a frame on, and then hidden lengths, which routines of CBLAS ignore.
+template <std::size_t... I>
+std::int64_t call_frame(void* address, const Frame& frame, int count, std::index_sequence<I...>) {
+    const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
+    return reinterpret_cast<Routine>(address)(word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
+                                              std::bit_cast<double>(frame.real_bits(1)));
 }
 
 std::int32_t cblas_value(Role role, char letter) {
@@ -122,8 +104,9 @@ class ArgumentWriter {
 
     void call(void* address) {
         int count = positions_.words;
-        for (int hidden = 0; !is_cblas_ && hidden < 4; ++hidden) words_[static_cast<std::size_t>(count++)] = 1;
-        call_words(address, words_.data(), count, reals_[0], reals_[1]);
+        for (int hidden = 0; !is_cblas_ && hidden < hidden_lengths; ++hidden)
+            words_[static_cast<std::size_t>(count++)] = 1;
+        call_words(address, words_, count, reals_[0], reals_[1]);
     }
 
   private:
@@ -152,6 +135,11 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     return leading_dimension * largest;
 }
 
+Routine by_role(const BoundRoutine& routine) {
+    // Routine::context is not const, since a Routine may have a state; this one has none.
+    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
+}
+
 }  // namespace
 
 FunctionIndex gemm_beside(const Function& function) {
@@ -178,15 +166,6 @@ FunctionIndex float32_beside(const Function& function) {
     return is_double ? find_function(**(row - 1), function.form) : FunctionIndex{-1};
 }
 
-namespace {
-
-Routine by_role(const BoundRoutine& routine) {
-    // Routine::context is not const, since a Routine may have a state; this one has none.
-    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
-}
-
-}  // namespace
-
 Routines routines_of(const Site& site) {
     const auto row = [](FunctionIndex index) { return index < 0 ? nullptr : &functions[index]; };
     const Function* const float32 = row(float32_beside(*site.routine));
@@ -210,9 +189,10 @@ EmulationResult emulate_by(const Routines& routines, const Level3& product, Prev
 }
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
-    const auto words = static_cast<std::size_t>(site.function->positions().words);
-    if (site.function->convention == Convention::cblas) return cblas_calls[words](site.real, frame);
-    return fortran_calls[words](site.real, frame);
+    const int count = site.function->positions().words;
+    if (count + hidden_lengths <= few_words)
+        return call_frame(site.real, frame, count, std::make_index_sequence<few_words>{});
+    return call_frame(site.real, frame, count, std::make_index_sequence<max_words>{});
 }
 
 void call_by_role(void* context, const Level3& product) {

@@ -8,8 +8,8 @@ namespace fp32shim::blas {
 /// A decision for every call of a call site. Valid while settings and overrides stay as they were. Fits in one word,
 /// so that threads load and store it atomically.
 struct KeptDecision {
-    std::uint8_t settings;  ///< Settings::id of the settings under which the decision was made; never 0
-    std::uint8_t override_count;
+    std::uint8_t generation;    ///< lower bits of Settings::generation, to which `rule` belongs
+    std::uint8_t change_count;  ///< lower bits of settings_change_count()
     std::int16_t rule;
     policy::Precision requested;
     policy::Precision precision;
@@ -18,21 +18,19 @@ struct KeptDecision {
 };
 static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
-/// Decides the precision of a call. If its call site has no valid decision for all calls, calls `describe(call)` to
-/// fill in the call. Thread-safe.
-template <class Describe>
-policy::Decision decide_for_site(Site& site, const Settings& in_force, const Describe& describe) {
+/// Decides the precision of a call, unless its call site has a valid decision for all calls. Thread-safe.
+inline policy::Decision decide_for_site(Site& site, const Settings& in_force, policy::MatmulCall& call) {
     // Read before the overrides: a kept decision may be newer than its number, but never older.
-    const std::uint8_t override_count = process_override_count();
+    const auto change_count = static_cast<std::uint8_t>(settings_change_count());
+    const auto generation = static_cast<std::uint8_t>(in_force.generation);
     const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_decide(in_force);
-    const auto kept = __builtin_bit_cast(KeptDecision, site.cpu.decision.load(std::memory_order_relaxed));
-    if (holds_for_all_calls && kept.settings == in_force.id && kept.override_count == override_count)
+    const std::uint64_t word = site.cpu.decision.load(std::memory_order_relaxed);
+    const auto kept = __builtin_bit_cast(KeptDecision, word);
+    if (holds_for_all_calls && word != 0 && kept.generation == generation && kept.change_count == change_count)
         return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
-    policy::MatmulCall call;
-    describe(call);
     const policy::Decision decision = decide_call(site, in_force, call);
     if (holds_for_all_calls) {
-        const KeptDecision fresh{in_force.id,        override_count,     static_cast<std::int16_t>(decision.rule),
+        const KeptDecision fresh{generation,         change_count,       static_cast<std::int16_t>(decision.rule),
                                  decision.requested, decision.precision, decision.source,
                                  decision.reason};
         site.cpu.decision.store(__builtin_bit_cast(std::uint64_t, fresh), std::memory_order_relaxed);

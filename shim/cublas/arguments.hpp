@@ -20,10 +20,12 @@ inline char letter_of_operation(std::int32_t value) {
 class ArgumentReader {
   public:
     ArgumentReader(const Function& function, const Frame& frame)
-        : positions_(function.positions()),
-          frame_(frame),
-          is_legacy_(function.convention == Convention::legacy),
-          is_wide_(function.width == Width::ilp64) {}
+        : ArgumentReader(function.positions(), frame, function.width == Width::ilp64) {
+        is_legacy_ = function.convention == Convention::legacy;
+    }
+    /// Reads those of a function with these positions; not of the legacy interface.
+    ArgumentReader(const Positions& positions, const Frame& frame, bool is_wide)
+        : positions_(positions), frame_(frame), is_wide_(is_wide) {}
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
     std::int32_t enumerator(Role role) const { return static_cast<std::int32_t>(frame_.word(positions_.of(role))); }
@@ -63,8 +65,8 @@ class ArgumentReader {
 
     const Positions& positions_;
     const Frame& frame_;
-    bool is_legacy_;
     bool is_wide_;
+    bool is_legacy_ = false;
 };
 
 }  // namespace fp32shim::cublas

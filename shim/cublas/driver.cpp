@@ -27,39 +27,34 @@ std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32
                : 0;
 }
 
+/// Asks the driver by a function that stores one number. Returns false if it does not answer, or tells no attributes
+/// of devices.
+bool ask(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
+    ForeignFunction<std::int32_t(std::int32_t*)> get;
+    {
+        const elf::Reading reading;
+        const LoadedObject* const object = driver_object();
+        if (object == nullptr) return false;
+        find_in(*object, function, get);
+        find_in(*object, "cuDeviceGetAttribute", get_attribute);
+    }
+    return get != nullptr && get_attribute != nullptr && get(&number) == 0;
+}
+
 }  // namespace
 
 Device current_device() {
-    ForeignFunction<std::int32_t(std::int32_t * device)> get_device;
     GetAttribute get_attribute;
-    {
-        const elf::Reading reading;
-        if (const LoadedObject* const object = driver_object()) {
-            find_in(*object, "cuCtxGetDevice", get_device);
-            find_in(*object, "cuDeviceGetAttribute", get_attribute);
-        }
-    }
-    Device device;
     std::int32_t index = -1;
-    if (get_device == nullptr || get_attribute == nullptr || get_device(&index) != 0) return device;
-    device.index = index;
-    device.compute_capability = compute_capability_of(get_attribute, index);
-    return device;
+    if (!ask("cuCtxGetDevice", index, get_attribute)) return {};
+    return {.index = index, .compute_capability = compute_capability_of(get_attribute, index)};
 }
 
 std::array<std::int32_t, 9> compute_capabilities() {
-    ForeignFunction<std::int32_t(std::int32_t * count)> get_count;
-    GetAttribute get_attribute;
-    {
-        const elf::Reading reading;
-        if (const LoadedObject* const object = driver_object()) {
-            find_in(*object, "cuDeviceGetCount", get_count);
-            find_in(*object, "cuDeviceGetAttribute", get_attribute);
-        }
-    }
     std::array<std::int32_t, 9> found{};
+    GetAttribute get_attribute;
     std::int32_t count = 0;
-    if (get_count == nullptr || get_attribute == nullptr || get_count(&count) != 0) return found;
+    if (!ask("cuDeviceGetCount", count, get_attribute)) return found;
     std::size_t size = 0;
     for (std::int32_t i = 0; i < count && size + 1 < found.size(); ++i) {
         const std::int32_t one = compute_capability_of(get_attribute, i);

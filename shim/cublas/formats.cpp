@@ -293,7 +293,7 @@ void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Ch
 
 }  // namespace
 
-Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
+Change plan_change(const Asked& asked, const Environment& environment, Reason forbids_lowering,
                    const Decision& decision, Floor floor, const policy::Policy& policy) {
     const Format as_called = asked_format(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
@@ -301,8 +301,8 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     if (wish.format != as_called && !wish.only_without_algorithm)
         wish = nearest_reachable_wish(asked, environment, wish);
     change.reason = wish.reason;
-    if (wish.format < as_called && restraints.forbid_lowering != Reason::as_requested) {
-        change.reason = restraints.forbid_lowering;
+    if (wish.format < as_called && forbids_lowering != Reason::as_requested) {
+        change.reason = forbids_lowering;
         return change;
     }
     if (asked.ignores_tf32_mode && wish.format < as_called && wish.format <= Format::tf32) {
@@ -336,7 +336,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     return change;
 }
 
-Change plan_change_of_float64(const Asked& asked, const Environment& environment, const Restraints& restraints,
+Change plan_change_of_float64(const Asked& asked, const Environment& environment, Reason forbids_lowering,
                               const Decision& decision) {
     const Format as_called = asked_format_of_float64(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
@@ -348,8 +348,8 @@ Change plan_change_of_float64(const Asked& asked, const Environment& environment
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
     if (asked.road == Road::none)
         change.reason = Reason::not_governable;
-    else if (is_lowered && restraints.forbid_lowering != Reason::as_requested)
-        change.reason = restraints.forbid_lowering;
+    else if (is_lowered && forbids_lowering != Reason::as_requested)
+        change.reason = forbids_lowering;
     else if (is_lowered && !has_emulation)
         change.reason = Reason::fp64_emulation_unavailable;
     if (change.reason != decision.reason) return change;

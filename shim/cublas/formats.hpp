@@ -56,8 +56,8 @@ struct Asked {
 
 /// Returns true if no cuBLAS is known to round a function's operands in TF32 or TENSOR_OP mode: symm, syrk, syr2k,
 /// syrkx, trmm and their Hermitian forms. An H200 with cuBLAS 13.1 ran them in FP32 (rows ..._honours_math_mode of
-/// cublas/semantics.def). So they are never lowered by these modes. What a mode of the program's may permit is still
-/// reported, and raised, because other devices and versions may make use of it.
+/// tests/cublas/stand_in/semantics.def). So they are never lowered by these modes. What a mode of the program's may
+/// permit is still reported, and raised, because other devices and versions may make use of it.
 bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
@@ -81,14 +81,9 @@ Format asked_format(const Asked& asked, const Environment& environment);
 bool is_known_of_float64(const Asked& asked);
 
 /// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it
-/// by fixed-point products. It then decides itself, by the size, the GPU and the workspace. Rows f64_* of
-/// cublas/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
+/// by fixed-point products. cuBLAS then decides itself, by the size, the GPU and the workspace. Rows f64_* of
+/// tests/cublas/stand_in/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
 Format asked_format_of_float64(const Asked& asked, const Environment& environment);
-
-/// A reason not to round operands to a lower format than the program asked for.
-struct Restraints {
-    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: there is no reason
-};
 
 struct Change {
     Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
@@ -106,15 +101,16 @@ bool is_known_algorithm(std::int32_t algorithm);
 /// Returns true if an algorithm allows FP16 for every compute type.
 bool is_tensor_op(std::int32_t algorithm);
 
-/// Plans how to run a call in the format that a decision wants. `floor` is the lowest precision allowed to a decision
-/// `native`, which leaves the format to the program. Other decisions obey the floor already. Precondition:
-/// is_known(asked).
-Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
+/// Plans how to run a call in the format that a decision wants. `forbids_lowering` is a reason not to round operands
+/// to a lower format than the program asked for; as_requested: there is none. `floor` is the lowest precision allowed
+/// to a decision `native`, which leaves the format to the program. Other decisions obey the floor already.
+/// Precondition: is_known(asked).
+Change plan_change(const Asked& asked, const Environment& environment, policy::Reason forbids_lowering,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 
 /// Plans how to run a product of float64. A decision other than fp64 and fp64_emulated leaves it as the program made
 /// it. Precondition: is_known_of_float64(asked).
-Change plan_change_of_float64(const Asked& asked, const Environment& environment, const Restraints& restraints,
+Change plan_change_of_float64(const Asked& asked, const Environment& environment, policy::Reason forbids_lowering,
                               const policy::Decision& decision);
 
 /// Returns a change that reaches the same format by the handle's math mode, for a function that takes no compute

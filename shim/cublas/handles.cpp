@@ -1,8 +1,8 @@
 #include "shim/cublas/handles.hpp"
 
 #include <linux/futex.h>
-#include <sys/mman.h>
 
+#include "record/write/memory.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/thread/running.hpp"
 #include "system/raw_syscall.hpp"
@@ -20,11 +20,8 @@ void update_key(HandleRecord& record, std::int32_t math_mode) {
 /// Allocates a lock on a page that the kernel zeroes in a forked child, so nobody holds it there. (CUDA does not work
 /// in a forked child, but its functions must return their error there and not hang.)
 HandleLock* allocate_lock() {
-    constexpr std::size_t page_size = 4096;
-    void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return static_cast<HandleLock*>(arena_allocate(sizeof(HandleLock)));
-    madvise(page, page_size, MADV_WIPEONFORK);
-    return static_cast<HandleLock*>(page);
+    void* const page = record::map_private_pages(sizeof(HandleLock), record::InChild::zeros);
+    return static_cast<HandleLock*>(page != nullptr ? page : arena_allocate(sizeof(HandleLock)));
 }
 
 /// Returns the record of a handle. On first use, makes the record and takes the handle to be live. If two threads do

@@ -25,6 +25,12 @@ struct DescSize {
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
+/// Reads or sets an attribute of a descriptor, layout, preference or algorithm of cublasLt.
+using GetAttributeOf = ForeignFunction<std::int32_t(const void* object, std::int32_t attribute, void* value,
+                                                    std::size_t size, std::size_t* written)>;
+using SetAttributeOf =
+    ForeignFunction<std::int32_t(void* object, std::int32_t attribute, const void* value, std::size_t size)>;
+
 /// The functions that the shim calls in one library. nullptr: the library lacks the function. Never freed.
 struct Library {
     std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
@@ -40,28 +46,19 @@ struct Library {
     mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
     ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
         desc_init;
-    ForeignFunction<std::int32_t(void* desc, std::int32_t attribute, const void* value, std::size_t size)> desc_set;
-    ForeignFunction<std::int32_t(const void* desc, std::int32_t attribute, void* value, std::size_t size,
-                                 std::size_t* written)>
-        desc_get;
+    SetAttributeOf desc_set;
+    GetAttributeOf desc_get;
     ForeignFunction<std::int32_t(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
                                  std::uint64_t columns, std::int64_t ld)>
         layout_init;
-    ForeignFunction<std::int32_t(const void* layout, std::int32_t attribute, void* value, std::size_t size,
-                                 std::size_t* written)>
-        layout_get;
+    GetAttributeOf layout_get;
     ForeignFunction<std::int32_t(void* preference, std::size_t size)> preference_init;
-    ForeignFunction<std::int32_t(void* preference, std::int32_t attribute, const void* value, std::size_t size)>
-        preference_set;
-    ForeignFunction<std::int32_t(const void* preference, std::int32_t attribute, void* value, std::size_t size,
-                                 std::size_t* written)>
-        preference_get;
+    SetAttributeOf preference_set;
+    GetAttributeOf preference_get;
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* algo, void* result)>
         algo_check;
-    ForeignFunction<std::int32_t(const void* algo, std::int32_t attribute, void* value, std::size_t size,
-                                 std::size_t* written)>
-        algo_capability;
+    GetAttributeOf algo_capability;
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* preference, std::int32_t wanted, void* results, std::int32_t* found)>
         heuristic;

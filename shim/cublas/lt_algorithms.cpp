@@ -49,13 +49,8 @@ class Table {
     Entry entries_[size]{};
 };
 
-struct KeptReplacement {
-    std::uint64_t exists;
-    Algorithm64 algorithm;
-};
-
 constinit Table<FoundAlgorithm, 2048> found_algorithms;
-constinit Table<KeptReplacement, 512> replacements;
+constinit Table<Replacement, 512> replacements;
 
 std::uint64_t key_of(const Algorithm64& algorithm) {
     system::Hash hash;
@@ -73,15 +68,8 @@ bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found) {
     return found_algorithms.get(key_of(algorithm), found);
 }
 
-void remember_replacement(std::uint64_t key, const Replacement& replacement) {
-    replacements.put(key, {replacement.exists ? 1U : 0U, replacement.algorithm});
-}
+void remember_replacement(std::uint64_t key, const Replacement& replacement) { replacements.put(key, replacement); }
 
-bool recall_replacement(std::uint64_t key, Replacement& replacement) {
-    KeptReplacement kept{};
-    if (!replacements.get(key, kept)) return false;
-    replacement = {kept.exists != 0, kept.algorithm};
-    return true;
-}
+bool recall_replacement(std::uint64_t key, Replacement& replacement) { return replacements.get(key, replacement); }
 
 }  // namespace fp32shim::cublas

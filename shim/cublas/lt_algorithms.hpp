@@ -38,7 +38,7 @@ bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
 
 /// The algorithm that the shim's own search found to replace the program's.
 struct Replacement {
-    bool exists = false;  ///< false: the search found no algorithm
+    std::uint64_t exists = 0;  ///< 0: the search found no algorithm; a word, as a Table keeps them
     Algorithm64 algorithm{};
 };
 void remember_replacement(std::uint64_t key, const Replacement& replacement);

@@ -1,5 +1,7 @@
-// The arguments of cublasLtMatmul.
+// The arguments of cublasLtMatmul. Reads descriptors of cublasLt, and makes changed copies of them.
 #pragma once
+
+#include <cstring>
 
 #include "shim/cublas/library.hpp"
 
@@ -32,6 +34,38 @@ struct Parts {
     const void* b_layout;
     const void* c_layout;
     const void* d_layout;
+};
+
+/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for that
+/// kind.
+template <class Value>
+bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute, Value& value) {
+    std::size_t written = 0;
+    return get.keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
+}
+
+/// A copy of the program's descriptor with another compute type.
+class ChangedDesc {
+  public:
+    /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
+    bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
+        std::int32_t version = 0;
+        std::memcpy(&version, desc, sizeof version);
+        const std::size_t size = desc_size(library, version);
+        if (size == 0) return false;
+        std::memcpy(words_.data(), desc, size);
+        return set(library, desc_compute_type, compute_type);
+    }
+    /// Sets another attribute. Returns false if the library refuses.
+    template <class Value>
+    bool set(const Library& library, std::int32_t attribute, const Value& value) {
+        return library.desc_set.keeping_errno(words_.data(), attribute, &value, sizeof value) == status_success;
+    }
+    const void* address() const { return words_.data(); }
+    const auto& words() const { return words_; }
+
+  private:
+    alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
 };
 
 }  // namespace fp32shim::cublas

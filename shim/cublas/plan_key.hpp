@@ -1,9 +1,9 @@
 // The key of a cached plan, packed into one word with the plan's number: see CublasSite::plan.
 //
-//     bits 0-15   settings_change_count
+//     bits 0-15   settings_change_count; of this and the generation, the lower bits
 //          16-23  compute capability of the handle's device
 //          24-28  math mode that the program set
-//          29-34  Settings::id, its lower bits: consecutive ids differ
+//          29-34  Settings::generation, to which rules belong
 //          35-37  dtype
 //          38-42  compute type, less 63; 0: the function has none
 //          43     the algorithm allows FP16
@@ -19,14 +19,14 @@ namespace fp32shim::cublas {
 
 constexpr int capability_shift = 16;
 constexpr int math_mode_shift = 24;
-constexpr int settings_id_shift = 29;
+constexpr int generation_shift = 29;
 constexpr int dtype_shift = 35;
 constexpr int compute_type_shift = 38;
 constexpr int algorithm_shift = 43;
 constexpr int number_shift = 48;
 
 constexpr std::uint64_t key_mask = (std::uint64_t{1} << number_shift) - 1;
-constexpr std::uint64_t settings_id_mask = std::uint64_t{63} << settings_id_shift;
+constexpr std::uint64_t generation_mask = std::uint64_t{63} << generation_shift;
 constexpr std::uint64_t number_mask = 0xfff;
 constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
@@ -49,8 +49,8 @@ constexpr std::uint64_t call_key(std::uint8_t dtype, std::int32_t compute_type, 
            std::uint64_t{algorithm_allows_fp16} << algorithm_shift;
 }
 
-constexpr std::uint64_t settings_key(std::uint16_t change_count, std::uint8_t id) {
-    return change_count | (std::uint64_t{id} << settings_id_shift & settings_id_mask);
+constexpr std::uint64_t settings_key(std::uint32_t change_count, std::uint32_t generation) {
+    return (change_count & 0xffff) | (std::uint64_t{generation} << generation_shift & generation_mask);
 }
 
 constexpr std::uint64_t join(std::uint64_t settings, std::uint64_t handle, std::uint64_t call) {
@@ -58,7 +58,7 @@ constexpr std::uint64_t join(std::uint64_t settings, std::uint64_t handle, std::
 }
 
 static_assert((handle_key(255, 31) & call_key(7, 94, true)) == 0);
-static_assert(((handle_key(255, 31) | call_key(7, 94, true)) & settings_key(0xffff, 0xff)) == 0);
-static_assert((join(settings_key(0xffff, 0xff), handle_key(255, 31), call_key(7, 94, true)) & ~key_mask) == 0);
+static_assert(((handle_key(255, 31) | call_key(7, 94, true)) & settings_key(~0U, ~0U)) == 0);
+static_assert((join(settings_key(~0U, ~0U), handle_key(255, 31), call_key(7, 94, true)) & ~key_mask) == 0);
 
 }  // namespace fp32shim::cublas

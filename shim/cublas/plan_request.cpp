@@ -80,51 +80,46 @@ void set_unknown_mode(const Request& request, Plan& plan) {
     plan.reason = Reason::unknown_value;
 }
 
-/// Plans a product of float64 operands.
-void plan_float64(const Request& request, const Environment& environment, const policy::Policy& policy, Plan& plan) {
-    const bool needs_handle = request.asked.road != Road::none;
-    if (needs_handle && !request.handle_is_known) {
-        plan.reason = Reason::unknown_handle;
-    } else if (!is_known_of_float64(request.asked)) {
-        plan.reason = Reason::unknown_value;
-    } else {
-        plan.asked = asked_format_of_float64(request.asked, environment);
-        plan.change = plan_change_of_float64(
-            request.asked, environment, {reason_to_forbid_lowering(request, plan.decision, policy)}, plan.decision);
-        set_outcome(plan, plan.change.format, plan.change.reason, environment);
-        set_unknown_mode(request, plan);
-    }
-}
-
 }  // namespace
 
 Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy) {
     Plan plan;
     plan.decision = decision;
+    const Asked& asked = request.asked;
+    const bool is_float64 = request.counted == Counted::as_called;
     if (request.counted == Counted::observed) {
         plan.reason = Reason::observed;
-    } else if (request.counted == Counted::as_called) {
-        plan_float64(request, environment, policy, plan);
-    } else if (request.asked.road == Road::none) {
+        return plan;
+    }
+    if (!is_float64 && asked.road == Road::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
-        plan.asked = asked_format({.compute_capability = request.asked.compute_capability}, environment);
+        plan.asked = asked_format({.compute_capability = asked.compute_capability}, environment);
         plan.change.format = plan.asked;
         set_outcome(plan, plan.asked, Reason::not_governable, environment);
-    } else if (!request.handle_is_known) {
+        return plan;
+    }
+    if (asked.road != Road::none && !request.handle_is_known) {
         plan.reason = Reason::unknown_handle;
-    } else if (!is_known(request.asked)) {
+        return plan;
+    }
+    if (is_float64 ? !is_known_of_float64(asked) : !is_known(asked)) {
         plan.reason = Reason::unknown_value;
+        return plan;
+    }
+    const Reason forbids_lowering = reason_to_forbid_lowering(request, decision, policy);
+    if (is_float64) {
+        plan.asked = asked_format_of_float64(asked, environment);
+        plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision);
     } else {
         // policy::decide has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
-        plan.asked = asked_format(request.asked, environment);
-        plan.change = plan_change(request.asked, environment, {reason_to_forbid_lowering(request, decision, policy)},
-                                  decision, floor, policy);
-        set_outcome(plan, plan.change.format, plan.change.reason, environment);
-        set_unknown_mode(request, plan);
+        plan.asked = asked_format(asked, environment);
+        plan.change = plan_change(asked, environment, forbids_lowering, decision, floor, policy);
     }
+    set_outcome(plan, plan.change.format, plan.change.reason, environment);
+    set_unknown_mode(request, plan);
     return plan;
 }
 

@@ -3,35 +3,10 @@
 #include "shim/cublas/api.hpp"
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/routes.hpp"
+#include "shim/level3/groups.hpp"
 
 namespace fp32shim::cublas {
 namespace {
-
-/// Fills in the sizes of the group with the most work; call.batch counts the products of all groups.
-void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
-    const std::int64_t group_count = arguments.integer(Role::group_count, 0);
-    if (group_count == 0) call.batch = 0;
-    for (Role role : {Role::trans_a, Role::trans_b, Role::m, Role::n, Role::k, Role::group_size})
-        if (arguments.array(role) == nullptr) return;
-    call.batch = 0;
-    double most_work = -1;
-    for (std::int64_t group = 0; group < group_count; ++group) {
-        const std::int64_t m = arguments.integer_of_group(Role::m, group);
-        const std::int64_t n = arguments.integer_of_group(Role::n, group);
-        const std::int64_t k = arguments.integer_of_group(Role::k, group);
-        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
-        const double work =
-            static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(size);
-        if (size > 0) call.batch += size;
-        if (work <= most_work) continue;
-        most_work = work;
-        call.m = m;
-        call.n = n;
-        call.k = k;
-        call.trans_a = arguments.operation_of_group(Role::trans_a, group);
-        call.trans_b = arguments.operation_of_group(Role::trans_b, group);
-    }
-}
 
 void describe_one_size(const ArgumentReader& arguments, const ProductFamily& family, policy::MatmulCall& call) {
     call.trans_a = arguments.operation(Role::trans_a);
@@ -50,6 +25,22 @@ bool is_cublas_library(const LoadedObject* object) {
     return object != nullptr &&
            (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so") ||
             object->name.starts_with("libcublas-") || object->name.starts_with("libcublasLt-"));  // names in wheels
+}
+
+bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
+    const std::int64_t group_count = arguments.integer(Role::group_count, 0);
+    if (group_count == 0) call.batch = 0;
+    if (group_count <= 0) return group_count != 0;
+    for (Role role : {Role::trans_a, Role::trans_b, Role::m, Role::n, Role::k, Role::group_size})
+        if (arguments.array(role) == nullptr) return true;
+    return blas::describe_groups(group_count, call, [&](std::int64_t group, policy::MatmulCall& of_group) {
+        of_group.m = arguments.integer_of_group(Role::m, group);
+        of_group.n = arguments.integer_of_group(Role::n, group);
+        of_group.k = arguments.integer_of_group(Role::k, group);
+        of_group.trans_a = arguments.operation_of_group(Role::trans_a, group);
+        of_group.trans_b = arguments.operation_of_group(Role::trans_b, group);
+        return arguments.integer_of_group(Role::group_size, group);
+    });
 }
 
 OperandType operand_type(std::int32_t data_type) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "policy/matmul_call.hpp"
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/handles.hpp"
 #include "shim/cublas/plan_request.hpp"
 #include "shim/entry/frame.hpp"
@@ -27,6 +28,11 @@ struct Product {
     Asked asked;
 };
 bool is_cublas_library(const LoadedObject* object);
+
+/// Fills in the sizes of the group with the most work; call.batch counts the products of all groups. Returns true if
+/// a group multiplies anything, and for arguments that the library will report as errors: missing arrays, a negative
+/// number of groups.
+bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call);
 
 /// Reads the type of a call's operands, and its handle. describe_request() adds the rest.
 Product describe(const Site& site, const Frame& frame);

@@ -89,30 +89,12 @@ std::uint64_t key(const Frame& frame) {
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }
 
-/// Returns true if a group of the batch has products whose m, n and k are not zero. Also returns true for arguments
-/// that the library will report as errors: missing arrays, a negative number of groups.
-bool any_group_multiplies(const Positions& positions, const Frame& frame, bool is_ilp64) {
-    const auto array = [&](Role role) { return reinterpret_cast<const void*>(frame.word(positions.of(role))); };
-    const auto is_zero = [&](Role role, std::int64_t group) {
-        return is_ilp64 ? static_cast<const std::int64_t*>(array(role))[group] == 0
-                        : static_cast<const std::int32_t*>(array(role))[group] == 0;
-    };
-    constexpr Role sizes[] = {Role::m, Role::n, Role::k, Role::group_size};
-    const std::int64_t word = frame.word(positions.of(Role::group_count));
-    const std::int64_t group_count = is_ilp64 ? word : static_cast<std::int32_t>(word);
-    if (group_count == 0) return false;
-    if (group_count < 0) return true;
-    for (Role role : sizes)
-        if (array(role) == nullptr) return true;
-    for (std::int64_t group = 0; group < group_count; ++group)
-        if (std::none_of(std::begin(sizes), std::end(sizes), [&](Role role) { return is_zero(role, group); }))
-            return true;
-    return false;
-}
-
 template <const auto& called>
 bool multiplies(const Frame& frame, bool is_ilp64) {
-    if constexpr (called.batching == Batching::groups) return any_group_multiplies(called.cblas, frame, is_ilp64);
+    if constexpr (called.batching == Batching::groups) {
+        policy::MatmulCall unused;
+        return describe_groups({called.cblas, frame, is_ilp64}, unused);
+    }
     bool result = true;
     const auto look_at = [&]<Role role>() {
         constexpr int position = called.cblas.of(role);

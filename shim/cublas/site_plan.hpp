@@ -25,6 +25,11 @@ Done done_as_planned(const Site& site, const Plan& plan);
 /// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
 Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
+/// Returns the key by which the recording counts later calls with these arguments that run by the kept plan. Returns
+/// an empty key if the site does not keep this plan, or if this call failed or did not run as planned.
+ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                             const Done& done, std::uint32_t change_count);
+
 // ---- details -----------------------------------------------------------------------------------------------------
 
 /// Returns the plan with this number. Equal plans have the same number.

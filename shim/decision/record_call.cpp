@@ -1,6 +1,5 @@
 #include "shim/decision/record_call.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <ctime>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "record/format/row_fields.hpp"
 #include "record/lines/event_lines.hpp"
 #include "record/write/count_call.hpp"
+#include "shim/audit/groups.hpp"
 #include "shim/decision/note_environment.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
@@ -142,12 +142,6 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 // `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. Not inlined: recorded calls do
 // not need this code.
 
-// Hashes of the decisions shown; 0 marks a free entry. A hash table with open addressing, whose entries are never
-// removed.
-constexpr std::size_t table_size = 1 << 15;
-constexpr std::size_t longest_probe = 64;
-constinit std::atomic<std::uint64_t> shown[table_size]{};
-
 /// Returns a hash of the values that a row of a recording would have, so lines and rows tell the same decisions
 /// apart.
 std::uint64_t hash_of(const record::DecisionEvent& event) {
@@ -159,22 +153,14 @@ std::uint64_t hash_of(const record::DecisionEvent& event) {
     return system::Hash().add({reinterpret_cast<const char*>(&content), sizeof content}).value();
 }
 
-enum class IfNew : bool { only_look, mark_as_shown };
-
-/// Returns true if no call with this hash of a decision was marked as shown before. If the table is full, prints one
-/// line once and returns false for new decisions. Thread-safe, lock-free.
-[[gnu::noinline]] bool is_new_decision(std::uint64_t hash, IfNew then) {
-    for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-        std::atomic<std::uint64_t>& entry = shown[(hash + probe) % table_size];
-        std::uint64_t held = entry.load(std::memory_order_relaxed);
-        if (held == 0 &&
-            (then == IfNew::only_look || entry.compare_exchange_strong(held, hash, std::memory_order_relaxed)))
-            return true;
-        if (held == hash) return false;
-    }
+/// Returns the group of calls with this decision. If there is no room for it, prints one line once and returns
+/// nullptr.
+[[gnu::noinline]] audit::Group* group_of(const record::DecisionEvent& event) {
+    audit::Group* const group = audit::find_group(hash_of(event));
     static constinit system::OncePerProcess said;
-    if (said.first()) system::stderr_line("too many distinct decisions; further ones are not shown");
-    return false;
+    if (group == nullptr && said.first())
+        system::stderr_line("there is no room for more distinct decisions; further ones are not shown");
+    return group;
 }
 
 }  // namespace
@@ -198,14 +184,14 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    const std::uint64_t hash = every_call ? 0 : hash_of(event);
-    if (!every_call && !is_new_decision(hash, IfNew::only_look)) return;
+    audit::Group* const group = every_call ? nullptr : group_of(event);
+    if (!every_call && (group == nullptr || group->is_shown())) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // Signals are held: a handler that multiplies must not overwrite the line that it interrupted. One that leaves by
     // siglongjmp must not leave a decision marked as shown that was not written.
     const system::SignalHold hold;
-    if (!every_call && !is_new_decision(hash, IfNew::mark_as_shown)) return;
+    if (group != nullptr && !group->show()) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

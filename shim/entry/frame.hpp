@@ -8,8 +8,10 @@ namespace fp32shim {
 /// The arguments of a call, saved by the entry point: the integer-class registers, followed by the stack.
 struct Frame {
     /// Returns the i-th integer-class argument as a word. The upper half of a 32-bit value is undefined.
-    std::int64_t word(int i) const {
-        return *reinterpret_cast<const std::int64_t*>(reinterpret_cast<const char*>(this) + offset_of(i));
+    std::int64_t word(int i) const { return word_at(offset_of(i)); }
+    /// Returns the word at this offset, in bytes.
+    std::int64_t word_at(std::uint8_t offset) const {
+        return *reinterpret_cast<const std::int64_t*>(reinterpret_cast<const char*>(this) + offset);
     }
 
     static constexpr std::uint8_t offset_of(int i) {

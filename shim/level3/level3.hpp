@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace fp32shim::blas {
 
@@ -19,6 +20,40 @@ enum class Operation : std::uint8_t {
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; logged, never altered
 };
+
+/// A set of operations.
+class Operations {
+  public:
+    constexpr Operations(std::initializer_list<Operation> operations) {
+        for (const Operation operation : operations) bits_ |= bit(operation);
+    }
+    constexpr bool has(Operation operation) const { return (bits_ & bit(operation)) != 0; }
+
+  private:
+    static constexpr std::uint32_t bit(Operation operation) { return 1U << static_cast<unsigned>(operation); }
+    std::uint32_t bits_ = 0;
+};
+
+/// Returns true if one factor is a square A, symmetric or triangular, on the left or on the right side.
+constexpr bool has_side(Operation operation) {
+    constexpr Operations all{Operation::symm, Operation::hemm, Operation::trmm, Operation::trsm};
+    return all.has(operation);
+}
+constexpr bool is_triangular(Operation operation) {
+    return operation == Operation::trmm || operation == Operation::trsm;
+}
+/// Returns true for updates that multiply a matrix with itself, or two with each other, and form a symmetric result.
+constexpr bool is_rank_update(Operation operation) {
+    constexpr Operations all{Operation::syrk, Operation::herk, Operation::syr2k, Operation::her2k};
+    return all.has(operation);
+}
+constexpr bool is_hermitian_update(Operation operation) {
+    return operation == Operation::herk || operation == Operation::her2k;
+}
+constexpr bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
+
+constexpr bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
+constexpr bool conjugates(char trans) { return trans == 'C' || trans == 'R'; }
 
 /// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
 /// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The

@@ -11,8 +11,6 @@
 namespace fp32shim::blas {
 namespace {
 
-bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
-
 Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
     return {static_cast<const float*>(data),
             rows,
@@ -23,6 +21,8 @@ Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int
             product.is_complex,
             product.is_double};
 }
+
+Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upper : Part::lower; }
 
 /// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
 /// with inner >= outer.
@@ -37,84 +37,43 @@ IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
 }
 
 Matrix operand_a(const Level3& product) {
-    std::int64_t rows = 0;
-    std::int64_t columns = 0;
-    switch (product.operation) {
-        case Operation::gemm:
-        case Operation::gemmt:
-        case Operation::syrk:
-        case Operation::herk:
-        case Operation::syr2k:
-        case Operation::her2k:
-            rows = product.operation == Operation::gemm ? product.m : product.n;
-            columns = product.k;
-            if (transposes(product.trans_a)) std::swap(rows, columns);
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            rows = columns = product.side == 'L' ? product.m : product.n;
-            break;
+    if (has_side(product.operation)) {
+        const std::int64_t size = product.side == 'L' ? product.m : product.n;
+        return stored(product, product.a, product.lda, size, size);
     }
+    std::int64_t rows = product.operation == Operation::gemm ? product.m : product.n;
+    std::int64_t columns = product.k;
+    if (transposes(product.trans_a)) std::swap(rows, columns);
     return stored(product, product.a, product.lda, rows, columns);
 }
 
 Matrix operand_b(const Level3& product) {
-    std::int64_t rows = 0;
-    std::int64_t columns = 0;
-    switch (product.operation) {
-        case Operation::gemm:
-        case Operation::gemmt:
-            rows = product.k;
-            columns = product.n;
-            if (transposes(product.trans_b)) std::swap(rows, columns);
-            break;
-        case Operation::syr2k:
-        case Operation::her2k:
-            rows = product.n;
-            columns = product.k;
-            if (transposes(product.trans_a)) std::swap(rows, columns);
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            rows = product.m;
-            columns = product.n;
-            break;
-        case Operation::syrk:
-        case Operation::herk:
-            return {};
-    }
+    if (!has_b(product.operation)) return {};
+    if (has_side(product.operation)) return stored(product, product.b, product.ldb, product.m, product.n);
+    const bool is_update = is_rank_update(product.operation);
+    std::int64_t rows = is_update ? product.n : product.k;
+    std::int64_t columns = is_update ? product.k : product.n;
+    if (transposes(is_update ? product.trans_a : product.trans_b)) std::swap(rows, columns);
     return stored(product, product.b, product.ldb, rows, columns);
 }
 
 Matrix operand_c(const Level3& product) {
-    switch (product.operation) {
-        case Operation::trmm:
-        case Operation::trsm:
-            if (product.c == nullptr) return {};
-            [[fallthrough]];
-        case Operation::gemm:
-        case Operation::symm:
-        case Operation::hemm:
-            return stored(product, product.c, product.ldc, product.m, product.n);
-        default:
-            return stored(product, product.c, product.ldc, product.n, product.n);
-    }
+    if (is_triangular(product.operation) && product.c == nullptr) return {};
+    const bool is_square = product.operation == Operation::gemmt || is_rank_update(product.operation);
+    return stored(product, product.c, product.ldc, is_square ? product.n : product.m, product.n);
 }
 
-Part part_of_a(const Level3& product) {
-    switch (product.operation) {
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            return product.uplo == 'U' ? Part::upper : Part::lower;
-        default:
-            return Part::whole;
-    }
+Part part_of_a(const Level3& product) { return has_side(product.operation) ? triangle_of(product) : Part::whole; }
+
+Part written_of(const Level3& product) {
+    const bool is_triangle = product.operation == Operation::gemmt || is_rank_update(product.operation);
+    return is_triangle ? triangle_of(product) : Part::whole;
+}
+
+void copy_elements(const Matrix& from, Part part, const Matrix& to) {
+    for_each_run(from, to, part, [&](const float* source, float* target, std::int64_t elements) {
+        std::copy_n(source, elements * from.width, target);
+    });
 }
 
 namespace {
@@ -179,20 +138,14 @@ void RoundingKernel::round_doubles(const float* from, float* to, std::size_t cou
 
 std::uint64_t hash_of(const Matrix& matrix, Part part) {
     system::Hash hash;
-    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
-        const auto [begin, end] = stored_range(matrix, part, outer);
-        const float* const first = matrix.data + (begin + outer * matrix.ld) * matrix.width;
-        const auto floats = static_cast<std::size_t>((end - begin) * matrix.width);
-        hash.add(std::string_view(reinterpret_cast<const char*>(first), floats * sizeof(float)));
-    }
+    for_each_run(matrix, part, [&](const float* floats, std::size_t count) {
+        hash.add(std::string_view(reinterpret_cast<const char*>(floats), count * sizeof(float)));
+    });
     return hash.value();
 }
 
 void round_in_place(const Matrix& matrix, RoundingKernel kernel) {
-    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
-        float* const column = const_cast<float*>(matrix.data) + outer * matrix.ld * matrix.width;
-        kernel(column, column, static_cast<std::size_t>(matrix.inner() * matrix.width));
-    }
+    for_each_run(matrix, Part::whole, [&](float* floats, std::size_t count) { kernel(floats, floats, count); });
 }
 
 }  // namespace fp32shim::blas

@@ -38,18 +38,48 @@ Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
 
-/// The part of a square operand that the routine reads.
+/// The part of a square matrix that a routine reads or writes.
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
+/// Returns the part of the result that the routine writes.
+Part written_of(const Level3& product);
+
+constexpr bool contains(Part part, std::int64_t row, std::int64_t column) {
+    return part == Part::whole || (part == Part::upper ? row <= column : row >= column);
+}
 
 /// Indices from `begin` to `end`, excluding `end`.
 struct IndexRange {
     std::int64_t begin;
     std::int64_t end;
+    std::int64_t count() const { return end - begin; }
 };
 
 /// Returns the inner indices that belong to `part` at an outer index.
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
+
+/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
+template <class Visit>
+void for_each_run(const Matrix& matrix, Part part, const Visit& visit) {
+    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
+        const auto [begin, end] = stored_range(matrix, part, outer);
+        visit(const_cast<float*>(matrix.data) + (begin + outer * matrix.ld) * matrix.width,
+              static_cast<std::size_t>((end - begin) * matrix.width));
+    }
+}
+
+/// Calls `visit(from, to, elements)` with each run of adjacent elements in a part of two matrices of one shape.
+template <class Visit>
+void for_each_run(const Matrix& from, const Matrix& to, Part part, const Visit& visit) {
+    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
+        const auto [begin, end] = stored_range(from, part, outer);
+        visit(const_cast<float*>(from.data) + (begin + outer * from.ld) * from.width,
+              const_cast<float*>(to.data) + (begin + outer * to.ld) * to.width, end - begin);
+    }
+}
+
+/// Copies the elements of `part`.
+void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
 /// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
 using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
@@ -70,7 +100,7 @@ class RoundingKernel {
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
     /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point
-    /// numbers of this many bits (blas/emulate/fixed_point.hpp).
+    /// numbers of this many bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));

@@ -1,50 +1,71 @@
 // The operands of a product in their mathematical form, for code that computes products itself: op() is applied, and
 // a triangle is completed if the operation does so.
+//
+// `Number` is the type of an element that the code computes with. It has `re` and `im`, of which a real element has
+// im = 0, and two static functions: read(memory, is_double, is_pair), and missing() for an element that a triangle
+// does not have.
 #pragma once
 
 #include <cstdint>
 
 #include "shim/level3/level3.hpp"
 #include "shim/level3/matrix.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 
-/// An element of an operand, or the place where a triangle has none. A real element has im = 0.
+/// An element of a float32 operand, or the place where a triangle has none.
 struct Element {
     float re = 0;
     float im = 0;
     bool exists = true;
+
+    static Element read(const void* memory, bool /*is_double*/, bool is_pair) {
+        const auto* const at = static_cast<const float*>(memory);
+        return {at[0], is_pair ? at[1] : 0.0F};
+    }
+    static Element missing() { return {.exists = false}; }
 };
 
-inline Element conj(Element x) { return {x.re, -x.im, x.exists}; }
 inline bool is_zero(Element x) { return x.re == 0 && x.im == 0; }
-inline Element element_at(const float* at, int width) { return {at[0], width == 2 ? at[1] : 0.0F}; }
+
+template <class Number>
+Number conj(Number x) {
+    x.im = -x.im;
+    return x;
+}
+
+template <class Number>
+Number element_at(const Matrix& matrix, std::int64_t row, std::int64_t column) {
+    return Number::read(matrix.at(row, column), matrix.is_double, matrix.is_complex);
+}
 
 /// A factor op(A) or op(B). Points into the program's memory.
-class OperandView {
+template <class Number>
+class ViewOf {
   public:
-    OperandView() = default;
-    OperandView(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
+    ViewOf() = default;
+    ViewOf(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
     /// Views A of a product whose A has one triangle only.
-    explicit OperandView(const Level3& product)
+    explicit ViewOf(const Level3& product)
         : matrix_(operand_a(product)),
           trans_(product.operation == Operation::trmm ? product.trans_a : 'N'),
+          part_(part_of_a(product)),
           product_(&product) {}
 
-    Element at(std::int64_t row, std::int64_t column) const {
-        const Element value = is_transposed() ? stored(column, row) : stored(row, column);
-        return is_conjugated() ? conj(value) : value;
+    Number at(std::int64_t row, std::int64_t column) const {
+        const Number value = transposes(trans_) ? stored(column, row) : stored(row, column);
+        return conjugates(trans_) ? conj(value) : value;
     }
 
     /// Returns the stored matrix if all its elements are read where they stand; otherwise nullptr.
     const Matrix* whole_matrix() const { return product_ == nullptr ? &matrix_ : nullptr; }
-    bool is_transposed() const { return trans_ == 'T' || trans_ == 'C'; }
-    bool is_conjugated() const { return trans_ == 'C' || trans_ == 'R'; }
+    char trans() const { return trans_; }
 
   private:
-    Element stored(std::int64_t row, std::int64_t column) const {
+    Number stored(std::int64_t row, std::int64_t column) const {
         if (product_ == nullptr) return whole(row, column);
-        const bool is_there = product_->uplo == 'U' ? row <= column : row >= column;
+        const bool is_there = contains(part_, row, column);
         switch (product_->operation) {
             case Operation::symm:
                 return is_there ? whole(row, column) : whole(column, row);
@@ -52,58 +73,60 @@ class OperandView {
                 if (row == column) return {whole(row, row).re};
                 return is_there ? whole(row, column) : conj(whole(column, row));
             default:  // trmm
-                if (row == column && product_->diag == 'U') return {1};
-                return is_there ? whole(row, column) : Element{.exists = false};
+                if (row == column && product_->diag == 'U') return {1.0F};
+                return is_there ? whole(row, column) : Number::missing();
         }
     }
-    Element whole(std::int64_t row, std::int64_t column) const {
-        return element_at(matrix_.at(row, column), matrix_.width);
-    }
+    Number whole(std::int64_t row, std::int64_t column) const { return element_at<Number>(matrix_, row, column); }
 
     Matrix matrix_;
     char trans_ = 'N';
+    Part part_ = Part::whole;
     const Level3* product_ = nullptr;
 };
+using OperandView = ViewOf<Element>;
 
 /// One product of two factors: result := alpha left right + beta result. A rank-2k update has two of them.
-struct ProductOfFactors {
-    OperandView left;
-    OperandView right;
+template <class Number>
+struct FactorsOf {
+    ViewOf<Number> left;
+    ViewOf<Number> right;
     std::int64_t depth = 0;  ///< the length of the sums
-    Element alpha;
-    Element beta;
+    Number alpha;
+    Number beta;
 };
+using ProductOfFactors = FactorsOf<Element>;
 
-/// Calls `use` with each product of factors, in their order.
-template <class Use>
+/// Calls `use` with each product of factors, in their order. They point to `product`.
+template <class Number, class Use>
 void for_each_product_of_factors(const Level3& product, const Use& use) {
-    const bool hermitian = product.operation == Operation::herk || product.operation == Operation::her2k;
-    const auto scalar = [](const void* at, bool is_pair) {
-        return at == nullptr ? Element{} : element_at(static_cast<const float*>(at), is_pair ? 2 : 1);
+    using Factors = FactorsOf<Number>;
+    const bool hermitian = is_hermitian_update(product.operation);
+    const auto scalar = [&](const void* at, bool is_beta) {
+        return at == nullptr ? Number{} : Number::read(at, product.is_double, has_pair(product, is_beta));
     };
-    const Element alpha = scalar(product.alpha, product.is_complex && product.operation != Operation::herk);
-    const Element beta = scalar(product.beta, product.is_complex && !hermitian);
+    const Number alpha = scalar(product.alpha, false);
+    const Number beta = scalar(product.beta, true);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
     const char transposed = hermitian ? 'C' : 'T';
     const char other = product.trans_a == 'N' ? transposed : 'N';
-    const OperandView op_a{a, product.trans_a};
+    const ViewOf<Number> op_a{a, product.trans_a};
     switch (product.operation) {
         case Operation::gemm:
         case Operation::gemmt:
-            return use(ProductOfFactors{op_a, {b, product.trans_b}, product.k, alpha, beta});
+            return use(Factors{op_a, {b, product.trans_b}, product.k, alpha, beta});
         case Operation::syrk:
         case Operation::herk:
-            return use(ProductOfFactors{op_a, {a, other}, product.k, alpha, beta});
+            return use(Factors{op_a, {a, other}, product.k, alpha, beta});
         case Operation::syr2k:
         case Operation::her2k:
-            use(ProductOfFactors{op_a, {b, other}, product.k, alpha, beta});
-            return use(ProductOfFactors{
-                {b, product.trans_a}, {a, other}, product.k, hermitian ? conj(alpha) : alpha, Element{1}});
+            use(Factors{op_a, {b, other}, product.k, alpha, beta});
+            return use(
+                Factors{{b, product.trans_a}, {a, other}, product.k, hermitian ? conj(alpha) : alpha, Number{1.0F}});
         default:  // a trmm in place has no beta
-            if (product.side == 'L')
-                return use(ProductOfFactors{OperandView(product), {b, 'N'}, a.rows, alpha, beta});
-            return use(ProductOfFactors{{b, 'N'}, OperandView(product), a.rows, alpha, beta});
+            if (product.side == 'L') return use(Factors{ViewOf<Number>(product), {b, 'N'}, a.rows, alpha, beta});
+            return use(Factors{{b, 'N'}, ViewOf<Number>(product), a.rows, alpha, beta});
     }
 }
 

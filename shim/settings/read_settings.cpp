@@ -297,10 +297,7 @@ void read(Reading& reading) {
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
-    if (reading.is_reload()) {
-        settings->generation = reading.previous->generation + 1;
-        settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
-    }
+    if (reading.is_reload()) settings->generation = reading.previous->generation + 1;
     if (settings->policy.log_onednn) note_who_asks_past();
     if (settings->policy.log_kernels) note_calls_of_driver();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);

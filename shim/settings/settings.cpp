@@ -30,7 +30,6 @@ namespace {
 //     63             32 31        0
 //     | this_process() | thread id |
 constinit std::atomic<std::uint64_t> reader{0};
-constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
@@ -165,8 +164,6 @@ record::Recording* own_recording() {
     return known->recording->is_of_this_process() ? known->recording : nullptr;
 }
 
-std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
-
 namespace {
 
 bool read_settings_again() {
@@ -216,7 +213,6 @@ record::PolicyFacts policy_facts(const policy::Policy& policy) {
 bool set_process_precision(std::optional<policy::Precision> precision) {
     const int value = precision ? static_cast<int>(*precision) : -1;
     if (process_precision_value.exchange(value, std::memory_order_acq_rel) == value) return false;
-    override_count.fetch_add(1, std::memory_order_acq_rel);
     settings_changed();
     return true;
 }
@@ -231,7 +227,6 @@ bool raise_process_floor(policy::Floor floor) {
     policy::Floor current = process_floor_value.load(std::memory_order_acquire);
     while (floor > current) {
         if (process_floor_value.compare_exchange_weak(current, floor)) {
-            override_count.fetch_add(1, std::memory_order_acq_rel);
             settings_changed();
             return true;
         }

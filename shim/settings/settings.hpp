@@ -19,7 +19,6 @@ namespace fp32shim {
 /// one, since running calls may still use it.
 struct Settings : DerivedSettings {
     std::uint32_t generation = 1;  ///< serial number of this reading, from 1
-    std::uint8_t id = 1;           ///< 8-bit form of `generation`: never 0 or the previous reading's id
     policy::Policy policy;
     policy::Process process;                 ///< refers to texts in `facts`
     record::ProcessFacts facts;              ///< unset if there is neither a rule nor a log
@@ -74,9 +73,6 @@ bool end_search();
 /// Returns true for the first product of this process, and of children that it forks later, that received NaN or
 /// infinity. Thread-safe.
 bool is_first_to_receive();
-
-/// Returns the number of changes of the process-wide overrides, modulo 256.
-std::uint8_t process_override_count();
 
 /// Reads the policy files again, with the environment as it was at the first reading. If they have errors, changes
 /// nothing, prints one line on stderr and returns false.

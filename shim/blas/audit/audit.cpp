@@ -5,11 +5,11 @@
 
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/audit/weigh.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/in_float32.hpp"
+#include "shim/level3/roles.hpp"
 #include "shim/thread/running.hpp"
 
 namespace fp32shim::blas {
@@ -32,10 +32,6 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
-void widen(record::Exponents& sum, const record::Exponents& more) {
-    sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
-}
-
 /// Returns true if the reference of these products has more digits than their type, so that no library computes it.
 bool is_wider(AuditFormat reference, policy::Dtype dtype) {
     return reference == (policy::is_double(dtype) ? AuditFormat::double_double : AuditFormat::fp64);
@@ -46,16 +42,12 @@ bool is_wider(AuditFormat reference, policy::Dtype dtype) {
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64) {
     const policy::Dtype dtype = product.call.dtype;
     const bool has_type = policy::is_single(dtype) || (policy::is_double(dtype) && (plan.rounds || wants_float64));
-    if (!has_type || site.function->family->treatment != Treatment::governed || !has_result(product, plan) ||
-        plan.reason == policy::Reason::no_product)
-        return false;
-    const bool none_multiplies = for_each_product(
-        site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
-    return !none_multiplies;
+    return has_type && site.function->family->treatment == Treatment::governed && has_result(product, plan) &&
+           plan.reason != policy::Reason::no_product &&
+           !for_each_product(site, frame, product, [](const Level3& single) { return !multiplies(single); });
 }
 
-bool CallAudit::add_sizes(void* sizes, const Level3& single) {
-    auto& sum = *static_cast<Sizes*>(sizes);
+bool CallAudit::add_sizes(const Level3& single, Sizes& sum) {
     if (!multiplies(single)) return true;
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
@@ -87,7 +79,7 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
           audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
           Sizes sizes{.has_reference_product = is_wider(compared.reference, product.call.dtype),
                       .has_float32_copies = compared.tested == AuditFormat::sgemm};
-          for_each_product(site, frame, product, add_sizes, &sizes);
+          for_each_product(site, frame, product, [&](const Level3& single) { return add_sizes(single, sizes); });
           const std::size_t bytes = sizes.starts + sizes.work;
           return bytes <= audit_memory_limit ? bytes : 0;
       }()) {
@@ -96,17 +88,16 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
         audit_.flags = record::audit_skipped;
         return;
     }
-    for_each_product(site, frame, product, save_start, this);
+    for_each_product(site, frame, product, [this](const Level3& single) { return save_start(single); });
     work_ = next_work_ = next_start_;
     next_start_ = starts_;
 }
 
-bool CallAudit::save_start(void* audit, const Level3& single) {
-    auto& self = *static_cast<CallAudit*>(audit);
+bool CallAudit::save_start(const Level3& single) {
     if (!multiplies(single) || !uses_start(single)) return true;
     const Matrix result = result_of(single);
-    copy_elements(result, written_of(single), packed(result, self.next_start_));
-    self.next_start_ += packed_bytes(result);
+    copy_elements(result, written_of(single), packed(result, next_start_));
+    next_start_ += packed_bytes(result);
     return true;
 }
 
@@ -117,47 +108,32 @@ record::Audit CallAudit::finish() {
     const int saved_errno = errno;
     const Running outer = running;
     running = {site_.provider, nullptr, &frame_};
-    for_each_product(site_, frame_, product_, audit_one, this);
+    for_each_product(site_, frame_, product_, [this](const Level3& single) { return audit_one(single); });
     running = outer;
     errno = saved_errno;
     return audit_;
 }
 
-bool CallAudit::audit_one(void* audit, const Level3& single) {
-    auto& self = *static_cast<CallAudit*>(audit);
+bool CallAudit::audit_one(const Level3& single) {
     if (!multiplies(single)) return true;
-    self.next_work_ = self.work_;
+    next_work_ = work_;
     const Matrix result = result_of(single);
     Matrix start{};
     if (uses_start(single)) {
-        start = packed(result, self.next_start_);
-        self.next_start_ += packed_bytes(result);
+        start = packed(result, next_start_);
+        next_start_ += packed_bytes(result);
     }
-    if (!self.store_operand_exponents(single, start)) return false;
-    Bound bound;
-    bool done = self.compute_bound(single, start, bound);
-    if (done)
-        done = is_wider(self.audit_.reference, self.product_.call.dtype)
-                   ? self.compare_with_reference(single, start, bound)
-                   : self.compare_with_exact(single, start, bound);
-    if (!done) self.audit_.flags |= record::audit_skipped;
-    return done;
-}
-
-/// Notes the exponents of a product's operands. Returns false if these, alpha or beta hold NaN or infinity.
-bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
     const bool in_place = is_in_place(single);
-    bool all_finite = has_finite_scalars(single);
-    operands_ = {};
-    all_finite &= add_exponents(operand_a(single), part_of_a(single), operands_.a, has_unit_diagonal(single));
-    const Matrix b = in_place ? start : operand_b(single);
-    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands_.b);
-    if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), operands_.c);
-    widen(audit_.a, operands_.a);
-    widen(audit_.b, operands_.b);
-    widen(audit_.c, operands_.c);
-    if (!all_finite) audit_.flags |= record::audit_bad_operand;
-    return all_finite;
+    if (!store_operand_exponents(single, operand_a(single), in_place ? start : operand_b(single),
+                                 in_place ? Matrix{} : start, operands_, audit_))
+        return false;
+    Bound bound;
+    bool done = compute_bound(single, start, bound);
+    if (done)
+        done = is_wider(audit_.reference, product_.call.dtype) ? compare_with_reference(single, start, bound)
+                                                               : compare_with_exact(single, start, bound);
+    if (!done) audit_.flags |= record::audit_skipped;
+    return done;
 }
 
 /// Compares the tested format with the product's own type, as the library computes it.

@@ -42,16 +42,15 @@ class CallAudit {
         bool has_reference_product = false;
         bool has_float32_copies = false;
     };
-    static bool add_sizes(void* sizes, const Level3& single);
-    static bool save_start(void* audit, const Level3& single);
-    static bool audit_one(void* audit, const Level3& single);
+    static bool add_sizes(const Level3& single, Sizes& sum);
+    bool save_start(const Level3& single);
+    bool audit_one(const Level3& single);
     bool compare_with_exact(const Level3& single, const Matrix& start, const Bound& bound);
     bool compare_with_reference(const Level3& single, const Matrix& start, const Bound& bound);
     bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
     bool compute_bound(const Level3& single, const Matrix& start, Bound& bound);
     bool run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
                       const float* beta, const Matrix& to);
-    bool store_operand_exponents(const Level3& single, const Matrix& start);
     Matrix allocate_like(const Matrix& like);
     char* allocate_bytes(std::size_t bytes);
 

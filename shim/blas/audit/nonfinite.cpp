@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "shim/audit/errors.hpp"
-#include "shim/audit/roles.hpp"
-#include "shim/blas/audit/finite.hpp"
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/level3/finite.hpp"
 #include "shim/level3/numbers.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -45,15 +45,20 @@ std::optional<BadOperand> bad_operand(const Level3& single) {
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
 }
 
-record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+/// Returns the audit of product `number` of a call, for what was found at `position`.
+record::Audit found_at(const ElementPosition& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
     audit.tested = audit.reference = format_of(plan);
-    audit.flags = record::audit_received | record::audit_skipped;
-    if (bad.position.is_nan) audit.flags |= record::audit_nan;
-    audit.notes = static_cast<std::uint8_t>(bad.operand);
-    audit.worst_row = static_cast<std::uint32_t>(bad.position.row);
-    audit.worst_column = static_cast<std::uint32_t>(bad.position.column);
+    audit.flags = static_cast<decltype(audit.flags)>(flags | (position.is_nan ? record::audit_nan : 0));
+    audit.worst_row = static_cast<std::uint32_t>(position.row);
+    audit.worst_column = static_cast<std::uint32_t>(position.column);
     audit.product = static_cast<std::uint32_t>(number);
+    return audit;
+}
+
+record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+    record::Audit audit = found_at(bad.position, number, plan, record::audit_received | record::audit_skipped);
+    audit.notes = static_cast<std::uint8_t>(bad.operand);
     return audit;
 }
 
@@ -66,13 +71,7 @@ float size_of(const Level3& single, bool is_beta) {
 }
 
 record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
-    record::Audit audit;
-    audit.tested = audit.reference = format_of(plan);
-    audit.flags = record::audit_nonfinite;
-    if (position.is_nan) audit.flags |= record::audit_nan;
-    audit.worst_row = static_cast<std::uint32_t>(position.row);
-    audit.worst_column = static_cast<std::uint32_t>(position.column);
-    audit.product = static_cast<std::uint32_t>(number);
+    record::Audit audit = found_at(position, number, plan, record::audit_nonfinite);
     audit.alpha = size_of(single, false);
     audit.beta = size_of(single, true);
     add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));
@@ -85,14 +84,13 @@ record::Audit audit_of(const Level3& single, const ElementPosition& position, st
 
 NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
     : site_(site), frame_(frame), product_(product) {
-    for_each_product(site, frame, product, check_start, this);
+    for_each_product(site, frame, product, [this](const Level3& single) { return check_start(single); });
 }
 
-bool NonfiniteSearch::check_start(void* search, const Level3& single) {
-    auto& self = *static_cast<NonfiniteSearch*>(search);
+bool NonfiniteSearch::check_start(const Level3& single) {
     const bool is_bad = multiplies(single) && uses_start(single) && first_nonfinite(written_elements(single));
-    const bool goes_on = !is_bad || self.mark_nonfinite_start();
-    ++self.number_;
+    const bool goes_on = !is_bad || mark_nonfinite_start();
+    ++number_;
     return goes_on;
 }
 
@@ -101,9 +99,7 @@ bool NonfiniteSearch::check_start(void* search, const Level3& single) {
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
-        for_each_product(
-            site_, frame_, product_, [](void* sum, const Level3&) { return ++*static_cast<std::size_t*>(sum) != 0; },
-            &count);
+        for_each_product(site_, frame_, product_, [&](const Level3&) { return ++count != 0; });
         bad_starts_.emplace(count);
     }
     if (bad_starts_->bytes().empty()) return false;
@@ -118,29 +114,26 @@ bool NonfiniteSearch::began_nonfinite(const Level3& single, std::int64_t number)
 }
 
 std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
-    plan_ = &plan;
     number_ = 0;
-    for_each_product(site_, frame_, product_, check_result, this);
+    for_each_product(site_, frame_, product_, [&](const Level3& single) { return check_result(single, plan); });
     return found_;
 }
 
-bool NonfiniteSearch::check_result(void* search, const Level3& single) {
-    auto& self = *static_cast<NonfiniteSearch*>(search);
-    const std::int64_t number = self.number_++;
+bool NonfiniteSearch::check_result(const Level3& single, const Plan& plan) {
+    const std::int64_t number = number_++;
     // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
     // either.
     if (!multiplies(single)) return true;
     const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
     if (!position) return true;
     std::optional<BadOperand> bad = bad_operand(single);
-    if (!bad &&
-        self.began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
+    if (!bad && began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
         bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
     if (bad) {
-        if (!self.received_) self.received_ = received_by(*bad, number, *self.plan_);
+        if (!received_) received_ = received_by(*bad, number, plan);
         return true;
     }
-    self.found_ = audit_of(single, *position, number, *self.plan_);
+    found_ = audit_of(single, *position, number, plan);
     return false;
 }
 

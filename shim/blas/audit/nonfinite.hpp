@@ -28,15 +28,14 @@ class NonfiniteSearch {
     const std::optional<record::Audit>& received() const { return received_; }
 
   private:
-    static bool check_start(void* search, const Level3& single);
-    static bool check_result(void* search, const Level3& single);
+    bool check_start(const Level3& single);
+    bool check_result(const Level3& single, const Plan& plan);
     bool mark_nonfinite_start();
     bool began_nonfinite(const Level3& single, std::int64_t number) const;
 
     const Site& site_;
     const Frame& frame_;
     const Product& product_;
-    const Plan* plan_ = nullptr;
     std::int64_t number_ = 0;  ///< index of the product in its batch
     /// One byte per product. 1: its result contained NaN or infinity before the call. Allocated when the first one is
     /// found.

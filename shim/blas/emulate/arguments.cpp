@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -14,49 +15,21 @@ bool one_of(char value, std::string_view allowed) {
 
 bool has_uplo(Operation operation) { return operation != Operation::gemm; }
 
-bool has_side(Operation operation) {
-    return operation == Operation::symm || operation == Operation::hemm || operation == Operation::trmm ||
-           operation == Operation::trsm;
-}
-
-bool is_hermitian(Operation operation) {
-    return operation == Operation::hemm || operation == Operation::herk || operation == Operation::her2k;
-}
-
-bool is_triangular(Operation operation) { return operation == Operation::trmm || operation == Operation::trsm; }
-
-bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
-
-bool has_c(const Level3& product) { return !is_triangular(product.operation) || product.c != nullptr; }
-
 bool trans_is_valid(const Level3& product) {
-    switch (product.operation) {
-        case Operation::gemm: {
-            const std::string_view allowed = product.is_complex ? "NTCR" : "NTC";
-            return one_of(product.trans_a, allowed) && one_of(product.trans_b, allowed);
-        }
-        case Operation::gemmt:
-            return one_of(product.trans_a, "NTC") && one_of(product.trans_b, "NTC");
-        case Operation::syrk:
-        case Operation::syr2k:
-            return one_of(product.trans_a, product.is_complex ? "NT" : "NTC");
-        case Operation::herk:
-        case Operation::her2k:
-            return one_of(product.trans_a, "NC");
-        case Operation::trmm:
-        case Operation::trsm:
-            return one_of(product.trans_a, "NTC");
-        case Operation::symm:
-        case Operation::hemm:
-            return true;
-    }
-    return false;
+    const Operation operation = product.operation;
+    if (has_side(operation) && !is_triangular(operation)) return true;
+    std::string_view allowed = "NTC";
+    if (is_hermitian_update(operation)) allowed = "NC";
+    if (is_rank_update(operation) && !is_hermitian_update(operation) && product.is_complex) allowed = "NT";
+    if (operation == Operation::gemm && product.is_complex) allowed = "NTCR";
+    const bool has_trans_b = operation == Operation::gemm || operation == Operation::gemmt;
+    return one_of(product.trans_a, allowed) && (!has_trans_b || one_of(product.trans_b, allowed));
 }
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
 bool is_zero(const Level3& product) {
-    const bool is_pair = product.is_complex && product.operation != Operation::herk;
+    const bool is_pair = has_pair(product, false);
     const auto is_zero = [is_pair](const auto* alpha) { return alpha[0] == 0 && (!is_pair || alpha[1] == 0); };
     return product.is_double ? is_zero(static_cast<const double*>(product.alpha))
                              : is_zero(static_cast<const float*>(product.alpha));
@@ -66,14 +39,15 @@ bool is_zero(const Level3& product) {
 
 bool arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
-    if (is_hermitian(operation) && !product.is_complex) return false;
+    const bool is_hermitian = operation == Operation::hemm || is_hermitian_update(operation);
+    if (is_hermitian && !product.is_complex) return false;
     if (has_side(operation) && !one_of(product.side, "LR")) return false;
     if (has_uplo(operation) && !one_of(product.uplo, "UL")) return false;
     if (is_triangular(operation) && !one_of(product.diag, "UN")) return false;
     if (!trans_is_valid(product)) return false;
     if (product.m < 0 || product.n < 0 || product.k < 0) return false;
     return ld_is_valid(operand_a(product)) && (!has_b(operation) || ld_is_valid(operand_b(product))) &&
-           (!has_c(product) || ld_is_valid(operand_c(product)));
+           (is_in_place(product) || ld_is_valid(operand_c(product)));
 }
 
 bool multiplies(const Level3& product) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -112,13 +113,11 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
 }
 
 Factor left_factor(const Level3& product, const RoundedProduct& rounded) {
-    const bool cut_rows = product.trans_a == 'N' || product.trans_a == 'R';
-    return {.stored = operand_a(product), .cut_rows = cut_rows, .kernel = rounded.round_a};
+    return {.stored = operand_a(product), .cut_rows = !transposes(product.trans_a), .kernel = rounded.round_a};
 }
 
 Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
-    const bool cut_rows = product.trans_b == 'T' || product.trans_b == 'C';
-    return {.stored = operand_b(product), .cut_rows = cut_rows, .kernel = rounded.round_b};
+    return {.stored = operand_b(product), .cut_rows = transposes(product.trans_b), .kernel = rounded.round_b};
 }
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
@@ -147,10 +146,10 @@ struct Terms {
     char trans_b = 'N';
 };
 
-Scalar scalar(const Level3& product, const void* value, bool is_real) {
+Scalar scalar(const Level3& product, bool is_beta) {
     Scalar copy{};
     const std::size_t size = product.is_double ? sizeof(double) : sizeof(float);
-    std::memcpy(copy.data(), value, product.is_complex && !is_real ? 2 * size : size);
+    std::memcpy(copy.data(), is_beta ? product.beta : product.alpha, has_pair(product, is_beta) ? 2 * size : size);
     return copy;
 }
 
@@ -165,11 +164,11 @@ Scalar one_of(const Level3& product) {
 Terms terms_of(const Level3& product, const Blocking& blocking) {
     const RoundedProduct& rounded = blocking.rounded;
     const Operation operation = product.operation;
-    const bool hermitian = operation == Operation::herk || operation == Operation::her2k;
+    const bool hermitian = is_hermitian_update(operation);
     Terms terms;
     Term& first = terms.of[0];
-    first.alpha = scalar(product, product.alpha, operation == Operation::herk);
-    first.beta = scalar(product, product.beta, hermitian);
+    first.alpha = scalar(product, false);
+    first.beta = scalar(product, true);
     first.left = left_factor(product, rounded);
     terms.trans_a = product.trans_a;
     if (operation == Operation::gemmt) {
@@ -245,16 +244,10 @@ TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limi
     return plan;
 }
 
-struct Span {
-    std::int64_t begin;
-    std::int64_t end;
-    std::int64_t count() const { return end - begin; }
-};
-
 using Panels = std::array<Factor, 2>;
 
 /// Computes C's diagonal block at `span` from rounded panels. Calls `same`, the routine that the program called.
-void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
+void call_diagonal(const Level3& product, const Panels& left, const Panels& right, IndexRange span, Routine same) {
     Level3 call = product;
     call.n = span.count();
     set_operands(call, left[0].stored, right[0].stored);
@@ -266,8 +259,8 @@ void call_diagonal(const Level3& product, const Panels& left, const Panels& righ
     same.call(same.context, call);
 }
 
-void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right, Span rows,
-                    Span columns, Routine gemm) {
+void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
+                    IndexRange rows, IndexRange columns, Routine gemm) {
     Level3 call = product;
     call.operation = Operation::gemm;
     call.uplo = '\0';
@@ -307,7 +300,7 @@ void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, co
 /// Computes C's diagonal block at `span` if the terms are asymmetric. Calls gemm to compute the whole block in
 /// `memory`.
 void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
-                           Span span, float* memory, Routine gemm) {
+                           IndexRange span, float* memory, Routine gemm) {
     constexpr float zero[2] = {0.0F, 0.0F};
     const Matrix c = operand_c(product);
     const Matrix tile = tile_of(c, span.count(), memory);
@@ -317,7 +310,7 @@ void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Pane
     whole.ldc = tile.ld;
     Terms plain = terms;
     plain.of[0].beta = {};
-    const Span all{0, span.count()};
+    const IndexRange all{0, span.count()};
     call_rectangle(whole, plain, left, right, all, all, gemm);
     add_triangle(c.block(span.begin, span.begin, span.count(), span.count()), tile, product, terms.of[0].beta);
 }
@@ -338,7 +331,7 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     if (scratch == nullptr) return EmulationResult::scratch_limit;
     float* const streamed_to = advanced_by(scratch, plan.kept_bytes);
 
-    const auto copy_panels = [&](Factor Term::*side, Span span, float* to) {
+    const auto copy_panels = [&](Factor Term::*side, IndexRange span, float* to) {
         Panels panels;
         for (int t = 0; t < terms.count; ++t) {
             const Factor& factor = terms.of[t].*side;
@@ -349,17 +342,17 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     };
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < n; i += plan.kept) {
-        const Span rows{i, std::min(n, i + plan.kept)};
+        const IndexRange rows{i, std::min(n, i + plan.kept)};
         const Panels kept = copy_panels(&Term::left, rows, scratch);
-        const Span triangle = upper ? Span{rows.begin, n} : Span{0, rows.end};
+        const IndexRange triangle = upper ? IndexRange{rows.begin, n} : IndexRange{0, rows.end};
         for (std::int64_t j = triangle.begin; j < triangle.end; j += plan.streamed) {
-            const Span columns{j, std::min(triangle.end, j + plan.streamed)};
+            const IndexRange columns{j, std::min(triangle.end, j + plan.streamed)};
             const bool on_diagonal = columns.begin >= rows.begin && columns.end <= rows.end;
             const Panels left =
                 on_diagonal ? sub_panels(kept, columns.begin - rows.begin, columns.count()) : Panels{};
             const Panels right = on_diagonal && terms.same_factors ? Panels{left[terms.count - 1], left[0]}
                                                                    : copy_panels(&Term::right, columns, streamed_to);
-            Span beside = rows;
+            IndexRange beside = rows;
             if (on_diagonal) {
                 if (terms.is_asymmetric)
                     call_diagonal_as_gemm(product, terms, left, right, columns, advanced_by(scratch, plan.tile_begin),
@@ -422,18 +415,9 @@ EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
 
 /// Adds each element of a panel to the element of `sum` at the same position.
 void add_panel(const Matrix& sum, const Matrix& panel) {
-    for (std::int64_t outer = 0; outer < panel.outer(); ++outer) {
-        const std::int64_t begin = outer * panel.ld * panel.width;
-        auto* const to = const_cast<float*>(sum.data) + begin;
-        for (std::int64_t i = 0; i < panel.inner() * panel.width; ++i) to[i] += panel.data[begin + i];
-    }
-}
-
-void copy_panel(const Matrix& to, const Matrix& from) {
-    const std::int64_t count = from.inner() * from.width;
-    for (std::int64_t outer = 0; outer < from.outer(); ++outer)
-        std::copy_n(from.data + outer * from.ld * from.width, count,
-                    const_cast<float*>(to.data) + outer * to.ld * to.width);
+    for_each_run(panel, sum, Part::whole, [&](const float* from, float* to, std::int64_t elements) {
+        for (std::int64_t i = 0; i < elements * panel.width; ++i) to[i] += from[i];
+    });
 }
 
 }  // namespace
@@ -470,7 +454,7 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
             else
                 add_panel(sum, panel);
         }
-        copy_panel(b.panel(first, count), sum);
+        copy_elements(sum, Part::whole, b.panel(first, count));
     }
     return EmulationResult::done;
 }

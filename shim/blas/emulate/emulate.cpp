@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "shim/blas/emulate/blocks.hpp"
-#include "shim/blas/emulate/fixed_point.hpp"
 #include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/emulate/tensor_core.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -29,7 +29,7 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
 }
 
 EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking) {
-    const bool is_rank_k = product.operation == Operation::syrk || product.operation == Operation::herk;
+    const bool is_rank_k = !has_b(product.operation);
     const bool rounds_lines = blocking.rounded.round_a.fixed_point_bits() > 0;  // panels have whole lines
     if (rounds_lines || (is_rank_k && blocking.is_of_parts)) return emulate_in_blocks(product, blocking);
     const Matrix a = operand_a(product);
@@ -61,8 +61,7 @@ EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking)
 /// Runs the products of parts one after the other. All except the first add to C.
 EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
                               Routine gemm, HeldScratch& scratch) {
-    if (product.operation == Operation::trmm && product.c == nullptr)
-        return sum_trmm_in_place(product, products, same, scratch);
+    if (is_in_place(product)) return sum_trmm_in_place(product, products, same, scratch);
     constexpr float one[2] = {1.0F, 0.0F};
     Level3 addend = product;
     for (const RoundedProduct& rounded : products) {
@@ -75,8 +74,7 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
 
 EmulationResult emulate_with_kernel(HeldScratch& scratch, const Level3& product, RoundingKernel kernel, Routine same,
                                     Routine gemm) {
-    if (product.operation == Operation::trmm && product.c == nullptr)
-        return emulate_trmm_in_place(product, kernel, same, scratch);
+    if (is_in_place(product)) return emulate_trmm_in_place(product, kernel, same, scratch);
     return emulate_rounded(product, {{kernel, kernel}, false, same, gemm, &scratch});
 }
 
@@ -93,13 +91,6 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);
 }
 
-template <class Run>
-EmulationResult with_scratch(HeldScratch& scratch, const Run& run) {
-    const EmulationResult result = run(scratch);
-    scratch.release();
-    return result;
-}
-
 }  // namespace
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
@@ -113,15 +104,17 @@ EmulationResult emulate(const Level3& product, Preview preview, Routine same, Ro
         routine = {*core, &held};
         same = gemm = {multiply_on_tensor_core, &routine};
     }
-    return with_scratch(held,
-                        [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
+    const EmulationResult result = emulate_in(held, product, preview, same, gemm);
+    held.release();
+    return result;
 }
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
     HeldScratch held{scratch_limit};
-    return with_scratch(
-        held, [&](HeldScratch& scratch) { return emulate_with_kernel(scratch, product, kernel, same, gemm); });
+    const EmulationResult result = emulate_with_kernel(held, product, kernel, same, gemm);
+    held.release();
+    return result;
 }
 
 }  // namespace fp32shim::blas

@@ -40,12 +40,6 @@ struct Preview {
     bool in_float32 = false;
 };
 
-/// Rounds `count` floats at `from` to `to`; both may be the same address. NaN and infinities stay. Finite values
-/// beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they stay finite.
-/// The formats of 8 bits have no infinity: a larger value becomes the largest number.
-/// Chooses AVX-512, AVX2, NEON or plain code at run time. Thread-safe, allocates nothing, calls nothing of libc.
-void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
-
 /// A BLAS routine of the program's library that takes its arguments by role (Level3) instead of by position.
 struct Routine {
     void (*call)(void* context, const Level3& product) = nullptr;  ///< nullptr: the library has no such routine

@@ -1,4 +1,8 @@
-#include "shim/blas/emulate/fixed_point.hpp"
+// Rounds the operands of a float64 product as libraries do that emulate it by products of integers (the scheme of
+// Ozaki et al., "Error-free transformations of matrix multiplication by using fast routines of matrix multiplication
+// and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`): each row of the left factor, and
+// each column of the right one, becomes fixed-point numbers with one common unit.
+#include "shim/blas/emulate/operand.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -44,23 +48,29 @@ std::uint64_t rounded(std::uint64_t number, int unit) {
 /// Lines that are rounded at once.
 constexpr std::int64_t lines_at_once = 256;
 
-class Lines {
-  public:
-    Lines(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones)
-        : matrix_(matrix),
-          part_(part),
-          // A line along the inner dimension lies in one piece of memory.
-          along_inner_(lines_are_rows == matrix.row_major),
-          counts_ones_(counts_ones) {}
+}  // namespace
 
-    void round(int bits) const {
-        const std::int64_t count = along_inner_ ? matrix_.outer() : matrix_.inner();
-        for (std::int64_t first = 0; first < count; first += lines_at_once)
-            round_some(first, std::min(first + lines_at_once, count), bits);
-    }
-
-  private:
-    void round_some(std::int64_t first, std::int64_t end, int bits) const {
+void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits) {
+    // A line along the inner dimension lies in one piece of memory.
+    const bool along_inner = lines_are_rows == matrix.row_major;
+    // Calls `visit(line, address)` with each number of the lines from `first` to `end`, in memory order.
+    const auto for_each_number = [&](std::int64_t first, std::int64_t end, const auto& visit) {
+        const IndexRange outers = along_inner ? IndexRange{first, end} : IndexRange{0, matrix.outer()};
+        for (std::int64_t outer = outers.begin; outer < outers.end; ++outer) {
+            IndexRange inners = stored_range(matrix, part, outer);
+            if (!along_inner) inners = {std::max(inners.begin, first), std::min(inners.end, end)};
+            for (std::int64_t inner = inners.begin; inner < inners.end; ++inner) {
+                if (counts_ones && inner == outer) continue;
+                auto* at = const_cast<float*>(matrix.data) + (inner + outer * matrix.ld) * matrix.width;
+                const std::int64_t line = along_inner ? outer : inner;
+                visit(line, at);
+                if (matrix.is_complex) visit(line, at + 2);
+            }
+        }
+    };
+    const std::int64_t count = along_inner ? matrix.outer() : matrix.inner();
+    for (std::int64_t first = 0; first < count; first += lines_at_once) {
+        const std::int64_t end = std::min(first + lines_at_once, count);
         std::uint64_t largest[lines_at_once] = {};
         for_each_number(first, end, [&](std::int64_t line, float* at) {
             std::uint64_t& so_far = largest[line - first];
@@ -68,7 +78,7 @@ class Lines {
         });
         int units[lines_at_once];
         for (std::int64_t line = 0; line < end - first; ++line) {
-            const std::uint64_t of_line = std::max(largest[line], counts_ones_ ? bits_of_one : 0);
+            const std::uint64_t of_line = std::max(largest[line], counts_ones ? bits_of_one : 0);
             units[line] = of_line >= infinity ? -1 : unit_of_line(of_line, bits);
         }
         for_each_number(first, end, [&](std::int64_t line, float* at) {
@@ -76,34 +86,6 @@ class Lines {
             std::memcpy(at, &result, sizeof result);
         });
     }
-
-    /// Calls `visit(line, address)` with each number of the lines from `first` to `end`, in memory order.
-    template <class Visit>
-    void for_each_number(std::int64_t first, std::int64_t end, const Visit& visit) const {
-        const IndexRange outers = along_inner_ ? IndexRange{first, end} : IndexRange{0, matrix_.outer()};
-        for (std::int64_t outer = outers.begin; outer < outers.end; ++outer) {
-            IndexRange inners = stored_range(matrix_, part_, outer);
-            if (!along_inner_) inners = {std::max(inners.begin, first), std::min(inners.end, end)};
-            for (std::int64_t inner = inners.begin; inner < inners.end; ++inner) {
-                if (counts_ones_ && inner == outer) continue;
-                auto* at = const_cast<float*>(matrix_.data) + (inner + outer * matrix_.ld) * matrix_.width;
-                const std::int64_t line = along_inner_ ? outer : inner;
-                visit(line, at);
-                if (matrix_.is_complex) visit(line, at + 2);
-            }
-        }
-    }
-
-    const Matrix& matrix_;
-    Part part_;
-    bool along_inner_;
-    bool counts_ones_;
-};
-
-}  // namespace
-
-void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits) {
-    Lines(matrix, part, lines_are_rows, counts_ones).round(bits);
 }
 
 }  // namespace fp32shim::blas

@@ -8,11 +8,12 @@
 
 namespace fp32shim::blas {
 
-enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
+/// `plain`: every processor of the architecture, with NEON on aarch64.
+enum class InstructionSet : std::uint8_t { plain, avx2, avx512 };
 
-/// All instruction sets, the best of each architecture first.
+/// All instruction sets, the best first.
 inline constexpr InstructionSet instruction_sets[] = {InstructionSet::avx512, InstructionSet::avx2,
-                                                      InstructionSet::neon, InstructionSet::plain};
+                                                      InstructionSet::plain};
 
 #if defined(__x86_64__)
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shim/blas/emulate/fixed_point.hpp"
-
 namespace fp32shim::blas {
 namespace {
 
@@ -51,24 +49,20 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
     Matrix copy = from;
     copy.data = to;
     copy.ld = copy_ld(from.inner(), from.width);
-    const auto floats = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * from.width); };
-    if (part == Part::whole && from.ld == from.inner() && copy.ld == from.ld) {
-        kernel(from.data, to, floats(from.inner() * from.outer()));
-        return copy;
-    }
-    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
-        const auto [begin, end] = stored_range(from, part, outer);
-        kernel(from.data + (begin + outer * from.ld) * from.width, to + (begin + outer * copy.ld) * from.width,
-               floats(end - begin));
-    }
+    const auto round = [&](const float* source, float* target, std::int64_t elements) {
+        kernel(source, target, static_cast<std::size_t>(elements * from.width));
+    };
+    if (part == Part::whole && from.ld == from.inner() && copy.ld == from.ld)
+        round(from.data, to, from.inner() * from.outer());
+    else
+        for_each_run(from, copy, part, round);
     return copy;
 }
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
     if (kernel.fixed_point_bits() > 0) {  // of trmm: op(A) is the left factor, or the right one
-        const bool is_transposed = call.trans_a == 'T' || call.trans_a == 'C';
-        round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != is_transposed, call.diag == 'U',
+        round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != transposes(call.trans_a), call.diag == 'U',
                              kernel.fixed_point_bits());
     }
     call.a = copy.data;

@@ -15,6 +15,12 @@ std::size_t copy_bytes(const Matrix& matrix);
 /// them undefined in the copy.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
 
+/// Rounds each line of a float64 matrix in place: to multiples of 2^(e + 1 - bits), where e = floor(log2|x|) of the
+/// line's largest number, to nearest with ties to even. A line is a row, or a column. Of a triangle, only `part` is
+/// read and written. `counts_ones`: the diagonal is not stored and counts as 1, so it is neither read nor written. A
+/// line with NaN or infinity stays as it is. Uses no floating-point arithmetic. Thread-safe, allocates nothing.
+void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits);
+
 /// Replaces A of a call by a rounded copy in `to`, which has room for copy_bytes(operand_a(call)). A diagonal that is
 /// not stored counts as 1. If `is_first` is false, the copy has only a later part of each number, so such a diagonal
 /// becomes 0.

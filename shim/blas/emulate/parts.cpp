@@ -58,21 +58,17 @@ constexpr std::array<RoundedProduct, 9> all_products{
     product_of_parts<rounding, 3, 1>(), product_of_parts<rounding, 2, 2>(), product_of_parts<rounding, 1, 3>(),
     product_of_parts<rounding, 2, 1>(), product_of_parts<rounding, 1, 2>(), product_of_parts<rounding, 1, 1>()};
 
-std::span<const RoundedProduct> all_products_of(OperandRounding rounding) {
-    switch (rounding) {
-#define ROUNDING(name, ...)     \
-    case OperandRounding::name: \
-        return all_products<OperandRounding::name>;
+constexpr std::span<const RoundedProduct> products_of_roundings[] = {
+#define ROUNDING(name, ...) all_products<OperandRounding::name>,
 #include "policy/formats.def"
-    }
-    return {};
-}
+};
 
 }  // namespace
 
 std::span<const RoundedProduct> products_of_parts(Preview preview) {
     if (preview.products == 1) return {};
-    return all_products_of(preview.rounding).last(static_cast<std::size_t>(preview.products));
+    return products_of_roundings[static_cast<std::size_t>(preview.rounding)].last(
+        static_cast<std::size_t>(preview.products));
 }
 
 }  // namespace fp32shim::blas

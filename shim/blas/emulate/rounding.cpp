@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "system/hash.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 namespace fp32shim::blas {
 namespace {
@@ -67,88 +62,53 @@ constexpr Range range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::ui
 template <>
 constexpr Range range<OperandRounding::e5m2_even>{-14, 57344, std::bit_cast<std::uint32_t>(57344.0F)};
 
+/// Vectors of `width` numbers.
+template <std::size_t width>
+struct Vectors {
+    using Words [[gnu::vector_size(4 * width)]] = std::uint32_t;
+    using Integers [[gnu::vector_size(4 * width)]] = std::int32_t;
+};
+
+/// Rounds numbers by vectors of `width`. Returns how many: a rest is less than a vector.
+template <OperandRounding rounding, std::size_t width>
+[[gnu::always_inline]] inline std::size_t round_vectors(const float* from, float* to, std::size_t count) {
+    using F = Format<rounding>;
+    using Words = typename Vectors<width>::Words;
+    using Integers = typename Vectors<width>::Integers;
+    std::size_t done = 0;
+    for (; done + width <= count; done += width) {
+        Words bits;
+        std::memcpy(&bits, from + done, sizeof bits);
+        Words sum = bits + F::addend;
+        if constexpr (F::ties_to_even) sum += bits >> F::cut_bits & 1;
+        const auto size = reinterpret_cast<Integers>(bits & magnitude);
+        const Words rounded = size > static_cast<std::int32_t>(infinity) ? bits : sum & F::kept;
+        std::memcpy(to + done, &rounded, sizeof rounded);
+    }
+    return done;
+}
+
+template <OperandRounding rounding, std::size_t width>
+[[gnu::always_inline]] inline void round_by(const float* from, float* to, std::size_t count) {
+    std::size_t done = round_vectors<rounding, width>(from, to, count);
+    if constexpr (width > 4) done += round_vectors<rounding, 4>(from + done, to + done, count - done);
+    round_vectors<rounding, 1>(from + done, to + done, count - done);
+}
+
 template <OperandRounding rounding>
 void round_plain(const float* from, float* to, std::size_t count) {
-    using F = Format<rounding>;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto bits = std::bit_cast<std::uint32_t>(from[i]);
-        const std::uint32_t last_kept = F::ties_to_even ? (bits >> F::cut_bits) & 1 : 0;
-        const std::uint32_t rounded = (bits + F::addend + last_kept) & F::kept;
-        to[i] = std::bit_cast<float>((bits & magnitude) > infinity ? bits : rounded);
-    }
+    round_by<rounding, 4>(from, to, count);
 }
 
 #if defined(__x86_64__)
-
-template <OperandRounding rounding>
-__attribute__((target("avx2"))) inline __m256i rounded(__m256i bits) {
-    using F = Format<rounding>;
-    __m256i addend = _mm256_set1_epi32(static_cast<int>(F::addend));
-    if constexpr (F::ties_to_even) {
-        const __m256i last_kept = _mm256_and_si256(_mm256_srli_epi32(bits, F::cut_bits), _mm256_set1_epi32(1));
-        addend = _mm256_add_epi32(addend, last_kept);
-    }
-    const __m256i sum = _mm256_add_epi32(bits, addend);
-    const __m256i result = _mm256_and_si256(sum, _mm256_set1_epi32(static_cast<int>(F::kept)));
-    const __m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(static_cast<int>(magnitude)));
-    const __m256i is_nan = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(static_cast<int>(infinity)));
-    return _mm256_blendv_epi8(result, bits, is_nan);
-}
-
 template <OperandRounding rounding>
 __attribute__((target("avx2"))) void round_avx2(const float* from, float* to, std::size_t count) {
-    std::size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), rounded<rounding>(bits));
-    }
-    round_plain<rounding>(from + i, to + i, count - i);
+    round_by<rounding, 8>(from, to, count);
 }
-
-template <OperandRounding rounding>
-__attribute__((target("avx512f"))) inline __m512i rounded(__m512i bits) {
-    using F = Format<rounding>;
-    __m512i addend = _mm512_set1_epi32(static_cast<int>(F::addend));
-    if constexpr (F::ties_to_even) {
-        // A mask with all lanes set: gcc 12 warns about an uninitialised operand in its own unmasked shift.
-        const __m512i shifted = _mm512_maskz_srli_epi32(0xffff, bits, F::cut_bits);
-        const __m512i last_kept = _mm512_and_si512(shifted, _mm512_set1_epi32(1));
-        addend = _mm512_add_epi32(addend, last_kept);
-    }
-    const __m512i sum = _mm512_add_epi32(bits, addend);
-    const __m512i size = _mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(magnitude)));
-    const __mmask16 is_number = _mm512_cmple_epi32_mask(size, _mm512_set1_epi32(static_cast<int>(infinity)));
-    return _mm512_mask_and_epi32(bits, is_number, sum, _mm512_set1_epi32(static_cast<int>(F::kept)));
-}
-
 template <OperandRounding rounding>
 __attribute__((target("avx512f"))) void round_avx512(const float* from, float* to, std::size_t count) {
-    std::size_t i = 0;
-    for (; i + 16 <= count; i += 16) _mm512_storeu_si512(to + i, rounded<rounding>(_mm512_loadu_si512(from + i)));
-    // A masked load does not touch the elements that are masked out, even if their page does not exist.
-    const auto rest = static_cast<__mmask16>((1U << (count - i)) - 1);
-    if (rest != 0)
-        _mm512_mask_storeu_epi32(to + i, rest, rounded<rounding>(_mm512_maskz_loadu_epi32(rest, from + i)));
+    round_by<rounding, 16>(from, to, count);
 }
-
-#elif defined(__aarch64__)
-
-template <OperandRounding rounding>
-void round_neon(const float* from, float* to, std::size_t count) {
-    using F = Format<rounding>;
-    std::size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        const uint32x4_t bits = vreinterpretq_u32_f32(vld1q_f32(from + i));
-        uint32x4_t addend = vdupq_n_u32(F::addend);
-        if constexpr (F::ties_to_even)
-            addend = vaddq_u32(addend, vandq_u32(vshrq_n_u32(bits, F::cut_bits), vdupq_n_u32(1)));
-        const uint32x4_t result = vandq_u32(vaddq_u32(bits, addend), vdupq_n_u32(F::kept));
-        const uint32x4_t is_nan = vcgtq_u32(vandq_u32(bits, vdupq_n_u32(magnitude)), vdupq_n_u32(infinity));
-        vst1q_f32(to + i, vreinterpretq_f32_u32(vbslq_u32(is_nan, bits, result)));
-    }
-    round_plain<rounding>(from + i, to + i, count - i);
-}
-
 #endif
 
 /// Returns the magnitude of a number, rounded to a format of any range. The number is not NaN. `addend(cut, bits)`
@@ -224,9 +184,6 @@ RoundingLoop kernel_for(InstructionSet set) {
             return has_avx2() ? round_avx2<rounding> : nullptr;
         case InstructionSet::avx512:
             return has_avx512() ? round_avx512<rounding> : nullptr;
-#elif defined(__aarch64__)
-        case InstructionSet::neon:
-            return round_neon<rounding>;
 #endif
         default:
             return nullptr;
@@ -271,10 +228,6 @@ Significand significand_of(OperandRounding rounding) {
 #include "policy/formats.def"
     };
     return significands[static_cast<std::size_t>(rounding)];
-}
-
-void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {
-    best_rounding_kernel(rounding)(from, to, count);
 }
 
 }  // namespace fp32shim::blas

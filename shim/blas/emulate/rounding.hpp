@@ -1,4 +1,4 @@
-// The loops that round_operand() runs, one per instruction set.
+// The loops that round operands, one per instruction set.
 #pragma once
 
 #include "shim/blas/emulate/emulate.hpp"
@@ -9,6 +9,9 @@ namespace fp32shim::blas {
 /// Returns the rounding loop for an instruction set, or nullptr if this processor or build lacks the set.
 /// Thread-safe.
 RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set);
+/// Returns the loop for the best instruction set. NaN and infinities stay. Finite values beyond the largest finite
+/// one of the format become infinite, as on the GPU; with tf32_truncate they stay finite. The formats of 8 bits have
+/// no infinity: a larger value becomes the largest number.
 RoundingLoop best_rounding_kernel(OperandRounding rounding);
 
 /// Returns the random numbers of a product by a seed. They depend on nothing but the seed and the operands, so a run

@@ -11,20 +11,13 @@ namespace {
 
 Element product_of(Element x, Element y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 
-/// Rows or columns of a result that are computed together.
-struct Tile {
-    std::int64_t begin;
-    std::int64_t end;
-    int count() const { return static_cast<int>(end - begin); }
-};
-
 /// Divides [0, length) into tiles and calls `use` with each, the last one first if `backwards`.
 template <class Use>
 void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, const Use& use) {
     const std::int64_t count = (length + width - 1) / width;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t begin = (backwards ? count - 1 - i : i) * width;
-        use(Tile{begin, std::min(begin + width, length)});
+        use(IndexRange{begin, std::min(begin + width, length)});
     }
 }
 
@@ -32,13 +25,10 @@ void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, cons
 class TensorCoreProduct {
   public:
     TensorCoreProduct(const Level3& product, const TensorCore& core, void* memory)
-        : product_(product), core_(core), memory_(memory) {
-        const bool is_in_place = product.operation == Operation::trmm && product.c == nullptr;
-        result_ = is_in_place ? operand_b(product) : operand_c(product);
-    }
+        : product_(product), core_(core), memory_(memory), result_(result_of(product)) {}
 
     void run() {
-        for_each_product_of_factors(product_, [this](const ProductOfFactors& factors) {
+        for_each_product_of_factors<Element>(product_, [this](const ProductOfFactors& factors) {
             factors_ = factors;
             run_factors();
         });
@@ -47,31 +37,18 @@ class TensorCoreProduct {
   private:
     static constexpr std::int64_t rows_at_once = 8;
 
-    bool is_hermitian() const {
-        return product_.operation == Operation::herk || product_.operation == Operation::her2k;
-    }
-    bool is_triangular() const { return product_.operation == Operation::trmm; }
+    bool is_trmm() const { return product_.operation == Operation::trmm; }
     /// Returns true if op(A) of a trmm is upper triangular.
-    bool is_upper() const { return (product_.uplo == 'U') == (product_.trans_a == 'N' || product_.trans_a == 'R'); }
-    bool writes(std::int64_t row, std::int64_t column) const {
-        switch (product_.operation) {
-            case Operation::gemm:
-            case Operation::symm:
-            case Operation::hemm:
-            case Operation::trmm:
-                return true;
-            default:
-                return product_.uplo == 'U' ? row <= column : row >= column;
-        }
-    }
+    bool is_upper() const { return (product_.uplo == 'U') != transposes(product_.trans_a); }
+    bool writes(std::int64_t row, std::int64_t column) const { return contains(written_of(product_), row, column); }
 
     void run_factors() {
         // A trmm in place overwrites elements of B that no later tile reads.
         const bool is_left = product_.side == 'L';
-        const bool rows_backwards = is_triangular() && is_left && !is_upper();
-        const bool columns_backwards = is_triangular() && !is_left && is_upper();
-        for_each_tile(result_.rows, rows_at_once, rows_backwards, [&](Tile rows) {
-            for_each_tile(result_.columns, sums_at_once, columns_backwards, [&](Tile columns) {
+        const bool rows_backwards = is_trmm() && is_left && !is_upper();
+        const bool columns_backwards = is_trmm() && !is_left && is_upper();
+        for_each_tile(result_.rows, rows_at_once, rows_backwards, [&](IndexRange rows) {
+            for_each_tile(result_.columns, sums_at_once, columns_backwards, [&](IndexRange columns) {
                 if (writes(rows.begin, columns.end - 1) || writes(rows.end - 1, columns.begin))
                     run_tile(rows, columns);
             });
@@ -79,10 +56,11 @@ class TensorCoreProduct {
     }
 
     /// Returns the indices of a tile's sums at which op(A) of a trmm is not zero; of other operations, all.
-    Tile summed(Tile rows, Tile columns) const {
-        if (!is_triangular()) return {0, factors_.depth};
-        if (product_.side == 'L') return is_upper() ? Tile{rows.begin, factors_.depth} : Tile{0, rows.end};
-        return is_upper() ? Tile{0, columns.end} : Tile{columns.begin, factors_.depth};
+    IndexRange summed(IndexRange rows, IndexRange columns) const {
+        if (!is_trmm()) return {0, factors_.depth};
+        if (product_.side == 'L')
+            return is_upper() ? IndexRange{rows.begin, factors_.depth} : IndexRange{0, rows.end};
+        return is_upper() ? IndexRange{0, columns.end} : IndexRange{columns.begin, factors_.depth};
     }
 
     struct Sums {
@@ -90,9 +68,9 @@ class TensorCoreProduct {
         float im[rows_at_once][sums_at_once] = {};
     };
 
-    void run_tile(Tile rows, Tile columns) {
+    void run_tile(IndexRange rows, IndexRange columns) {
         Sums sums;
-        const Tile all = summed(rows, columns);
+        const IndexRange all = summed(rows, columns);
         for (std::int64_t first = all.begin; first < all.end; first += core_.step.products)
             add_products(rows, columns, {first, std::min(first + core_.step.products, all.end)}, sums);
         for (std::int64_t i = rows.begin; i < rows.end; ++i)
@@ -102,9 +80,10 @@ class TensorCoreProduct {
                           {sums.re[i - rows.begin][j - columns.begin], sums.im[i - rows.begin][j - columns.begin]});
     }
 
-    void add_products(Tile rows, Tile columns, Tile summed, Sums& sums) const {
+    void add_products(IndexRange rows, IndexRange columns, IndexRange summed, Sums& sums) const {
+        const auto count = static_cast<int>(summed.count());
         auto& [right_re, right_im, left_re, left_im] = *new (memory_) BlockOfFactors;
-        for (int p = 0; p < summed.count(); ++p) {
+        for (int p = 0; p < count; ++p) {
             for (int j = 0; j < sums_at_once; ++j) {
                 const Element element = j < columns.count() ? factors_.right.at(summed.begin + p, columns.begin + j)
                                                             : Element{.exists = false};
@@ -114,31 +93,29 @@ class TensorCoreProduct {
         }
         for (int i = 0; i < rows.count(); ++i) {
             left_re.are_finite = left_im.are_finite = true;
-            for (int p = 0; p < summed.count(); ++p) {
+            for (int p = 0; p < count; ++p) {
                 const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
-                set_or_leave_out(left_re, p, element.re, element.exists);
-                if (product_.is_complex) set_or_leave_out(left_im, p, element.im, element.exists);
+                set_or_leave_out(left_re, p, 0, element.re, element.exists);
+                if (product_.is_complex) set_or_leave_out(left_im, p, 0, element.im, element.exists);
             }
-            add_block(left_re, right_re, summed.count(), false, core_, sums.re[i]);
+            add_block(left_re, right_re, count, false, core_, sums.re[i]);
             if (!product_.is_complex) continue;
-            add_block(left_im, right_im, summed.count(), true, core_, sums.re[i]);
-            add_block(left_re, right_im, summed.count(), false, core_, sums.im[i]);
-            add_block(left_im, right_re, summed.count(), false, core_, sums.im[i]);
+            add_block(left_im, right_im, count, true, core_, sums.re[i]);
+            add_block(left_re, right_im, count, false, core_, sums.im[i]);
+            add_block(left_im, right_re, count, false, core_, sums.im[i]);
         }
     }
-    void set_or_leave_out(LeftFactors& factors, int p, float number, bool exists) const {
-        exists ? factors.set(p, number, core_) : factors.leave_out(p);
-    }
-    void set_or_leave_out(RightFactors& factors, int p, int sum, float number, bool exists) const {
+    template <int sums>
+    void set_or_leave_out(FactorsOfSums<sums>& factors, int p, int sum, float number, bool exists) const {
         exists ? factors.set(p, sum, number, core_) : factors.leave_out(p, sum);
     }
 
     void write(std::int64_t row, std::int64_t column, Element sum) const {
         auto* const to = const_cast<float*>(result_.at(row, column));
-        const bool is_real = is_hermitian() && row == column;
+        const bool is_real = is_hermitian_update(product_.operation) && row == column;
         Element value = product_.is_complex ? product_of(factors_.alpha, sum) : Element{factors_.alpha.re * sum.re};
         if (!is_zero(factors_.beta)) {
-            Element old = element_at(to, result_.width);
+            Element old = Element::read(to, false, result_.is_complex);
             if (is_real) old.im = 0;
             const Element scaled =
                 product_.is_complex ? product_of(factors_.beta, old) : Element{factors_.beta.re * old.re};

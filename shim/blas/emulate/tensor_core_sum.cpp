@@ -67,8 +67,8 @@ double sum_in_double(const LeftFactors& left, const RightFactors& right, int cou
     double total = start;
     for (int p = 0; p < count; ++p) {
         const bool is_there =
-            left.exponents[p] != exponent_of_nothing && right.exponents[p][sum] != exponent_of_nothing;
-        if (is_there) total += static_cast<double>(left.numbers[p]) * static_cast<double>(right.numbers[p][sum]);
+            left.exponents[p][0] != exponent_of_nothing && right.exponents[p][sum] != exponent_of_nothing;
+        if (is_there) total += static_cast<double>(left.numbers[p][0]) * static_cast<double>(right.numbers[p][sum]);
     }
     return total;
 }
@@ -99,7 +99,7 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
     }
     for (int p = 0; p < count; ++p)
         for (int j = 0; j < sums_at_once; ++j)
-            largest[j] = std::max(largest[j], left.exponents[p] + right.exponents[p][j]);
+            largest[j] = std::max(largest[j], left.exponents[p][0] + right.exponents[p][j]);
 
     const int wider = std::max(sum_bits - float_fraction_bits, 0);
     const int narrower = std::max(float_fraction_bits - sum_bits, 0);
@@ -112,10 +112,10 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
     for (int p = 0; p < count; ++p) {
         // A product, below 4 and shifted to the sum's fraction bits, has at most 27 bits.
         const std::int32_t factor =
-            (is_negative ? -left.significands[p] : left.significands[p]) * (1 << product_shift);
+            (is_negative ? -left.significands[p][0] : left.significands[p][0]) * (1 << product_shift);
         for (int j = 0; j < sums_at_once; ++j) {
             const std::int32_t product = factor * right.significands[p][j];
-            const std::int32_t shift = std::min(largest[j] - left.exponents[p] - right.exponents[p][j], 31);
+            const std::int32_t shift = std::min(largest[j] - left.exponents[p][0] - right.exponents[p][j], 31);
             const std::int32_t size = std::abs(product) >> shift;
             totals[j] += product < 0 ? -size : size;
         }
@@ -129,20 +129,8 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
 
 }  // namespace
 
-void LeftFactors::set(int product, float number, const TensorCore& core) {
-    const Parts parts = parts_of(number, core.lowest_exponent, float_fraction_bits - core.factor_fraction_bits);
-    exponents[product] = parts.exponent;
-    significands[product] = parts.significand;
-    numbers[product] = number;
-    are_finite &= parts.is_finite;
-}
-
-void LeftFactors::leave_out(int product) {
-    exponents[product] = exponent_of_nothing;
-    significands[product] = 0;
-}
-
-void RightFactors::set(int product, int sum, float number, const TensorCore& core) {
+template <int sums>
+void FactorsOfSums<sums>::set(int product, int sum, float number, const TensorCore& core) {
     const Parts parts = parts_of(number, core.lowest_exponent, float_fraction_bits - core.factor_fraction_bits);
     exponents[product][sum] = parts.exponent;
     significands[product][sum] = parts.significand;
@@ -150,10 +138,14 @@ void RightFactors::set(int product, int sum, float number, const TensorCore& cor
     are_finite &= parts.is_finite;
 }
 
-void RightFactors::leave_out(int product, int sum) {
+template <int sums>
+void FactorsOfSums<sums>::leave_out(int product, int sum) {
     exponents[product][sum] = exponent_of_nothing;
     significands[product][sum] = 0;
 }
+
+template struct FactorsOfSums<1>;
+template struct FactorsOfSums<sums_at_once>;
 
 void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
                const TensorCore& core, float (&sums)[sums_at_once]) {

@@ -33,22 +33,12 @@ static_assert(std::ranges::all_of(policy::steps, [](const auto& step) { return s
 /// The sums of a row of the result that are formed together.
 inline constexpr int sums_at_once = 16;
 
-/// Factors that the sums of a row have in common, one for each product of a block.
-struct LeftFactors {
-    std::int32_t exponents[longest_block];
-    std::int32_t significands[longest_block];  ///< with their signs, in units of the last fraction bit
-    float numbers[longest_block];
-    bool are_finite = true;
-
-    void set(int product, float number, const TensorCore& core);
-    void leave_out(int product);
-};
-
-/// The other factors, for each of a row's sums.
-struct RightFactors {
-    std::int32_t exponents[longest_block][sums_at_once];
-    std::int32_t significands[longest_block][sums_at_once];
-    float numbers[longest_block][sums_at_once];
+/// Factors of a block of products, for each of `sums` sums.
+template <int sums>
+struct FactorsOfSums {
+    std::int32_t exponents[longest_block][sums];
+    std::int32_t significands[longest_block][sums];  ///< with their signs, in units of the last fraction bit
+    float numbers[longest_block][sums];
     bool are_finite = true;
 
     void set(int product, int sum, float number, const TensorCore& core);
@@ -56,6 +46,8 @@ struct RightFactors {
     /// whatever the other factor is.
     void leave_out(int product, int sum);
 };
+using LeftFactors = FactorsOfSums<1>;  ///< which the sums of a row have in common
+using RightFactors = FactorsOfSums<sums_at_once>;
 
 /// Factors of one block of products. Too large for the stack of a small thread.
 struct BlockOfFactors {

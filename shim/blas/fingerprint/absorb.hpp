@@ -21,11 +21,17 @@ inline constexpr std::size_t lane_count = record::sketch_size;
 inline constexpr std::uint32_t hash_factor = 0x9e3779b1;
 inline constexpr int hash_rotation = 16;
 
-/// Returns a pseudo-random number: the finalizer "lowbias32" of C. Wellons' hash prospector.
-constexpr std::uint32_t mixed(std::uint32_t value) {
-    value = (value ^ value >> 16) * 0x7feb352dU;
-    value = (value ^ value >> 15) * 0x846ca68bU;
-    return value ^ value >> 16;
+/// Replaces a word, or each word of a vector, by a pseudo-random number: the finalizer "lowbias32" of C. Wellons'
+/// hash prospector.
+template <class Words>
+[[gnu::always_inline]] constexpr void mix(Words& words) {
+    words = (words ^ words >> 16) * 0x7feb352dU;
+    words = (words ^ words >> 15) * 0x846ca68bU;
+    words ^= words >> 16;
+}
+constexpr std::uint32_t mixed(std::uint32_t word) {
+    mix(word);
+    return word;
 }
 inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< lane i has the signs mixed(seed + i * sign_step)
 

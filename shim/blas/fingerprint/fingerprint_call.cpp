@@ -1,10 +1,10 @@
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 
 #include "shim/audit/float_environment.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 #include "shim/blas/fingerprint/result_stream.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -14,11 +14,10 @@ void add_floats(ResultStream& stream, const Matrix& result, std::int64_t offset,
     stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }
 
-bool add_result(void* stream_address, const Level3& single) {
-    auto& stream = *static_cast<ResultStream*>(stream_address);
-    if (!multiplies(single)) return true;
+void add_result(ResultStream& stream, const Level3& single) {
+    if (!multiplies(single)) return;
     const Matrix result = result_of(single);
-    if (result.data == nullptr || result.inner() == 0) return true;
+    if (result.data == nullptr || result.inner() == 0) return;
     const Part part = written_of(single);
     const bool is_contiguous = part == Part::whole && result.ld == result.inner();
     const std::int64_t group = ResultStream::columns_of_group(result.outer(), result.inner() * result.width);
@@ -34,7 +33,6 @@ bool add_result(void* stream_address, const Level3& single) {
         }
         stream.end_group();
     }
-    return true;
 }
 
 /// Adds the elements that a routine reads of a matrix. `skips_diagonal`: without the diagonal.
@@ -54,53 +52,37 @@ void add_read(OperandHash& hash, const Matrix& matrix, Part part, bool skips_dia
     }
 }
 
-/// One of the hashes of a call, while its products are visited.
-struct HashOfOperand {
-    std::uint64_t record::OperandHashes::*of = nullptr;
-    OperandHash hash;
-
-    static bool visit(void* address, const Level3& single) {
-        if (multiplies(single)) static_cast<HashOfOperand*>(address)->add(single);
-        return true;
-    }
-    void add(const Level3& single) {
-        using Hashes = record::OperandHashes;
-        if (of == &Hashes::a) {
-            add_read(hash, operand_a(single), part_of_a(single), has_unit_diagonal(single));
-        } else if (of == &Hashes::b) {
-            add_read(hash, operand_b(single), Part::whole, false);
-        } else if (of == &Hashes::c) {
-            if (uses_start(single) && !is_in_place(single))
-                add_read(hash, operand_c(single), written_of(single), false);
-        } else {
-            add_scalar(single.alpha, has_pair(single, false), single.is_double);
-            add_scalar(single.beta, has_pair(single, true), single.is_double);
-        }
-    }
-    void add_scalar(const void* scalar, bool is_pair, bool is_double) {
-        const std::size_t floats = is_double ? 2 : 1;
-        if (scalar != nullptr) hash.add(static_cast<const float*>(scalar), is_pair ? 2 * floats : floats);
-    }
-};
+void add_scalar(OperandHash& hash, const Level3& single, bool is_beta) {
+    const void* const scalar = is_beta ? single.beta : single.alpha;
+    const std::size_t floats = single.is_double ? 2 : 1;
+    if (scalar != nullptr)
+        hash.add(static_cast<const float*>(scalar), has_pair(single, is_beta) ? 2 * floats : floats);
+}
 
 }  // namespace
 
 record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product) {
-    using Hashes = record::OperandHashes;
-    Hashes hashes;
-    for (const auto of : {&Hashes::a, &Hashes::b, &Hashes::c, &Hashes::scalars}) {
-        HashOfOperand operand{of, OperandHash()};
-        for_each_product(site, frame, product, HashOfOperand::visit, &operand);
-        hashes.*of = operand.hash.finish();
-    }
-    return hashes;
+    OperandHash a, b, c, scalars;
+    for_each_product(site, frame, product, [&](const Level3& single) {
+        if (!multiplies(single)) return true;
+        add_read(a, operand_a(single), part_of_a(single), has_unit_diagonal(single));
+        add_read(b, operand_b(single), Part::whole, false);
+        if (uses_start(single) && !is_in_place(single)) add_read(c, operand_c(single), written_of(single), false);
+        add_scalar(scalars, single, false);
+        add_scalar(scalars, single, true);
+        return true;
+    });
+    return {.a = a.finish(), .b = b.finish(), .c = c.finish(), .scalars = scalars.finish()};
 }
 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;
     const auto add = [&](ResultStream& stream) {
-        for_each_product(site, frame, product, add_result, &stream);
+        for_each_product(site, frame, product, [&](const Level3& single) {
+            add_result(stream, single);
+            return true;
+        });
         count = stream.count();
     };
     const record::Fingerprint fingerprint =

@@ -14,8 +14,7 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
                                          where::CallLocation& location) {
     Product product;
     describe(site, frame, product);
-    const policy::Decision decision =
-        decide_for_site(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
+    const policy::Decision decision = decide_for_site(site, in_force, product.call);
     const Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     return decision_event(site, in_force, product.call, decision, plan, location);
 }

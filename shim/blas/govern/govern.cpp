@@ -25,59 +25,30 @@
 namespace fp32shim::blas {
 namespace {
 
-struct RoundedRun {
-    const Plan* plan;
-    Routines routines;
-    bool was_limited = false;
-};
-
-bool run_rounded(void* context, const Level3& single) {
-    auto& run = *static_cast<RoundedRun*>(context);
-    if (run.plan->rounds && multiplies(single)) {
-        const int saved_errno = errno;
-        const auto result = emulate_by(run.routines, single, run.plan->preview);
-        errno = saved_errno;
-        if (result == EmulationResult::done) return true;
-        run.was_limited = true;
-    }
-    call_by_role(&run.routines.same, single);
-    return true;
-}
-
 // Not in a header of the C library, but the JVM relies on it, too.
 constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
-
-struct OwnRun {
-    const Site* site;
-    bool in_bf16;
-    bool lacked_memory = false;
-};
-
-bool run_here(void* context, const Level3& single) {
-    auto& run = *static_cast<OwnRun*>(context);
-    const int saved_errno = errno;
-    const ThreadsOfLibrary threads{
-        [](const void* site) {
-            return Threads{threads_of(*static_cast<const Site*>(site)->provider), least_stack_of_a_thread.get()};
-        },
-        run.site};
-    const bool done = run.in_bf16 && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
-                                                        : multiply_in_fixed_order(single, threads);
-    errno = saved_errno;
-    if (!done) {
-        run.lacked_memory = true;
-        BoundRoutine same{run.site->routine, run.site->real};
-        call_by_role(&same, single);
-    }
-    return true;
-}
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
 void run_each_here(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    OwnRun run{&site, plan.uses_bf16_units};
-    for_each_product(site, frame, product, run_here, &run);
-    if (!run.lacked_memory) return;
+    const ThreadsOfLibrary threads{
+        [](const void* provider) {
+            return Threads{threads_of(*static_cast<const LoadedObject*>(provider)), least_stack_of_a_thread.get()};
+        },
+        site.provider};
+    bool lacked_memory = false;
+    for_each_product(site, frame, product, [&](const Level3& single) {
+        const int saved_errno = errno;
+        const bool done = plan.uses_bf16_units && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
+                                                                     : multiply_in_fixed_order(single, threads);
+        errno = saved_errno;
+        if (done) return true;
+        lacked_memory = true;
+        BoundRoutine same{site.routine, site.real};
+        call_by_role(&same, single);
+        return true;
+    });
+    if (!lacked_memory) return;
     plan.applied = policy::Applied::fp32;
     plan.reason = policy::Reason::scratch_limit;
     plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
@@ -90,19 +61,29 @@ void warn_invalid_arguments(const Site& site) {
     if (!said.first()) return;
     char buffer[256];
     system::LineWriter line(buffer);
-    line.text(site.function->name);
-    line.text(
-        ": called with invalid arguments, and no library provides this function to report them; nothing was "
-        "computed");
+    line.texts(site.function->name,
+               ": called with invalid arguments, and no library provides this function to report them; nothing was "
+               "computed");
     system::stderr_line(line.view());
 }
 
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
 /// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    RoundedRun run{&plan, routines_of(site)};
-    for_each_product(site, frame, product, run_rounded, &run);
-    if (!run.was_limited) return;
+    Routines routines = routines_of(site);
+    bool was_limited = false;
+    for_each_product(site, frame, product, [&](const Level3& single) {
+        if (plan.rounds && multiplies(single)) {
+            const int saved_errno = errno;
+            const auto result = emulate_by(routines, single, plan.preview);
+            errno = saved_errno;
+            if (result == EmulationResult::done) return true;
+            was_limited = true;
+        }
+        call_by_role(&routines.same, single);
+        return true;
+    });
+    if (!was_limited) return;
     plan.applied = policy::format_as_called(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
@@ -179,12 +160,9 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (runs_in_fixed_order(site.function->product(), in_force.policy)) return true;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
-    const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {
-        call.function = site.function->name;
-        call.caller = site.caller_name();
-        call.dtype = site.function->product().dtype;
-    });
-    return rounds_operands(decision, site.function->product().dtype);
+    policy::MatmulCall call{.function = site.function->name, .caller = site.caller_name(), .scope = {}};
+    call.dtype = site.function->product().dtype;
+    return rounds_operands(decide_for_site(site, in_force, call), call.dtype);
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
@@ -195,8 +173,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const bool logs = in_force.logs() && !forwards;
     Product product;
     describe(site, frame, product);
-    const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
-    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, in_words)};
+    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, product.call)};
     const bool is_double = policy::is_double(product.call.dtype);
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed &&
                            (is_double || policy::is_single(product.call.dtype));

@@ -20,11 +20,9 @@ struct Side {
     }
 };
 
-/// The indices of the sum that an element of the result has. All, but for a triangular factor.
-enum class Summed : std::uint8_t { all, up_to_row, from_row, up_to_column, from_column };
-
-/// The elements of the result that are written.
-enum class Written : std::uint8_t { all, row_up_to_column, row_from_column };
+/// The indices of the sum that an element of the result has: all, or, of a triangular factor, those up to the
+/// element's row or column, or from it on.
+enum class Summed : std::uint8_t { all, up_to, from };
 
 struct Job {
     Side left;
@@ -38,17 +36,15 @@ struct Job {
     Element alpha;
     Element beta;
     Summed summed = Summed::all;
-    Written written = Written::all;
+    bool summed_by_row = false;  ///< up to or from the row; otherwise the column
+    Part written = Part::whole;  ///< of the result, seen column-major
     bool has_real_diagonal = false;
 
-    bool writes(std::int64_t row, std::int64_t column) const {
-        if (written == Written::all) return true;
-        return written == Written::row_up_to_column ? row <= column : row >= column;
-    }
+    bool writes(std::int64_t row, std::int64_t column) const { return contains(written, row, column); }
     /// Returns those of `rows` that are written in a column.
     IndexRange written_rows(std::int64_t column, IndexRange rows) const {
-        if (written == Written::row_up_to_column) return {rows.begin, std::min(rows.end, column + 1)};
-        if (written == Written::row_from_column) return {std::max(rows.begin, column), rows.end};
+        if (written == Part::upper) return {rows.begin, std::min(rows.end, column + 1)};
+        if (written == Part::lower) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
     /// Returns those of `rows` whose sums begin at an index in `begin`, and have one in `block`.
@@ -57,45 +53,29 @@ struct Job {
             return range.begin <= index && index < range.end;
         };
         constexpr IndexRange none{0, 0};
-        switch (summed) {
-            case Summed::up_to_row:
-                return contains(begin, 0) ? IndexRange{std::max(rows.begin, block.begin), rows.end} : none;
-            case Summed::from_row:
-                return {std::max(rows.begin, begin.begin), std::min({rows.end, begin.end, block.end})};
-            case Summed::up_to_column:
-                return contains(begin, 0) && column >= block.begin ? rows : none;
-            case Summed::from_column:
-                return contains(begin, column) && column < block.end ? rows : none;
-            default:
-                return contains(begin, 0) ? rows : none;
-        }
+        if (summed_by_row && summed == Summed::from)
+            return {std::max(rows.begin, begin.begin), std::min({rows.end, begin.end, block.end})};
+        if (!contains(begin, summed == Summed::from ? column : 0)) return none;
+        if (summed_by_row) return {std::max(rows.begin, block.begin), rows.end};
+        const bool has_one =
+            summed == Summed::all || (summed == Summed::up_to ? column >= block.begin : column < block.end);
+        return has_one ? rows : none;
     }
     /// Returns the indices of the sum of one element.
     IndexRange summed_of(std::int64_t row, std::int64_t column) const {
-        switch (summed) {
-            case Summed::up_to_row:
-                return {0, std::min(row + 1, depth)};
-            case Summed::from_row:
-                return {row, depth};
-            case Summed::up_to_column:
-                return {0, std::min(column + 1, depth)};
-            case Summed::from_column:
-                return {column, depth};
-            default:
-                return {0, depth};
-        }
+        const std::int64_t index = summed_by_row ? row : column;
+        if (summed == Summed::up_to) return {0, std::min(index + 1, depth)};
+        return {summed == Summed::from ? index : 0, depth};
     }
 };
-
-/// Returns true for a trmm that overwrites its operand.
-bool is_in_place(const Level3& product);
 
 Job job_of(const Level3& product, const ProductOfFactors& factors);
 
 /// Calls `use` with each job of a product, in order.
 template <class Use>
 void for_each_job(const Level3& product, const Use& use) {
-    for_each_product_of_factors(product, [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
+    for_each_product_of_factors<Element>(product,
+                                         [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
 }
 
 }  // namespace fp32shim::blas

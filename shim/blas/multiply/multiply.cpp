@@ -13,6 +13,7 @@
 #include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/threads.hpp"
 #include "shim/blas/multiply/tile.hpp"
+#include "shim/level3/finite.hpp"
 #include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
@@ -31,22 +32,12 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
     return baseline_loops;
 }
 
-const LoopsOfInstructionSet* find_best_loops() {
-#if defined(__x86_64__)
-    if (has_fma() && has_avx512()) return &avx512_loops;
-    if (has_fma() && has_avx2()) return &avx2_loops;
-#endif
-    return &baseline_loops;
-}
-
 const LoopsOfInstructionSet& best_loops() {
-    constinit static std::atomic<const LoopsOfInstructionSet*> known{nullptr};
-    const LoopsOfInstructionSet* loops = known.load(std::memory_order_relaxed);
-    if (loops == nullptr) {
-        loops = find_best_loops();
-        known.store(loops, std::memory_order_relaxed);
-    }
-    return *loops;
+#if defined(__x86_64__)
+    if (has_fma() && has_avx512()) return avx512_loops;
+    if (has_fma() && has_avx2()) return avx2_loops;
+#endif
+    return baseline_loops;
 }
 
 /// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
@@ -133,12 +124,13 @@ class Rectangle {
 
     void run_block(IndexRange rows) {
         pack_right_columns();
-        if (is_by_row())
-            zero_adds_nothing_ = all_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
+        if (job_.summed_by_row)
+            zero_adds_nothing_ = are_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
         for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
             const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
             pack_left_rows(packed);
-            if (!is_by_row()) zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
+            if (!job_.summed_by_row)
+                zero_adds_nothing_ = are_finite(left_panels_, round_up(packed.end - i, loops_.rows));
             for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
                 for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
                     run_tile({row, std::min(row + loops_.rows, packed.end)},
@@ -148,15 +140,8 @@ class Rectangle {
         }
     }
 
-    bool is_by_row() const { return job_.summed == Summed::up_to_row || job_.summed == Summed::from_row; }
-
-    bool all_finite(const float* panels, std::int64_t width) const {
-        constexpr std::uint32_t exponent = 0x7f800000;
-        std::uint32_t found = 0;
-        if (job_.summed == Summed::all) return true;
-        for (std::int64_t i = 0; i < width * depth(); ++i)
-            found |= (std::bit_cast<std::uint32_t>(panels[i]) & exponent) == exponent ? 1 : 0;
-        return found == 0;
+    bool are_finite(const float* panels, std::int64_t width) const {
+        return job_.summed == Summed::all || all_finite(panels, static_cast<std::size_t>(width * depth()));
     }
 
     /// Real indices of the sum in this block.
@@ -270,8 +255,7 @@ void scale(const Job& job, const TileLoops& loops) {
 /// Returns the number of columns or rows of a trmm in place that are copied at a time.
 std::int64_t copied_at_a_time(const Job& job) {
     const std::int64_t of_one = job.depth * job.width;
-    const std::int64_t other =
-        job.summed == Summed::up_to_row || job.summed == Summed::from_row ? job.columns : job.rows;
+    const std::int64_t other = job.summed_by_row ? job.columns : job.rows;
     return std::clamp(floats_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
 }
 
@@ -283,32 +267,28 @@ enum class InPlace : std::uint8_t { none, left, right };
 void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part,
                   const std::atomic<bool>& is_left, float* memory, float* copy) {
     const std::int64_t step = copied_at_a_time(job);
+    const Matrix result{job.result, job.rows, job.columns, job.ld, false, job.width, job.width == 2};
     for (std::int64_t first = part.begin; first < part.end && !is_left.load(std::memory_order_relaxed);
          first += step) {
         const std::int64_t count = std::min(step, part.end - first);
-        const std::int64_t width = job.width;
+        const bool is_right = factor == InPlace::right;
+        const Matrix overwritten =
+            is_right ? result.block(0, first, job.depth, count) : result.block(first, 0, count, job.depth);
+        Matrix kept = overwritten;
+        kept.data = copy;
+        kept.ld = kept.rows;
+        copy_elements(overwritten, Part::whole, kept);
         Job piece = job;
-        if (factor == InPlace::right) {
-            piece.result += first * job.ld * width;
-            piece.columns = count;
-            for (std::int64_t j = 0; j < count; ++j)
-                std::memcpy(copy + j * job.depth * width, piece.result + j * job.ld * width,
-                            static_cast<std::size_t>(job.depth * width) * sizeof(float));
-            piece.right = {{Matrix{copy, job.depth, count, job.depth, false, job.width}, 'N'}, true};
-        } else {
-            piece.result += first * width;
-            piece.rows = count;
-            for (std::int64_t k = 0; k < job.depth; ++k)
-                std::memcpy(copy + k * count * width, piece.result + k * job.ld * width,
-                            static_cast<std::size_t>(count * width) * sizeof(float));
-            piece.left = {{Matrix{copy, count, job.depth, count, false, job.width}, 'N'}, false};
-        }
-        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * width});
+        piece.result = const_cast<float*>(overwritten.data);
+        (is_right ? piece.columns : piece.rows) = count;
+        (is_right ? piece.right : piece.left) = {{kept, 'N'}, is_right};
+        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * job.width});
     }
 }
 
-/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. At
-/// the begin of the scratch memory, which stays if a signal handler leaves the product by siglongjmp.
+/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. The
+/// object lies at the beginning of the product's scratch memory, which stays in place if a signal handler leaves the
+/// product by siglongjmp.
 struct Division : Crew {
     Job job;
     const TileLoops* loops;
@@ -360,7 +340,6 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
         return FactorInMemory{static_cast<const float*>(data), index_is_adjacent ? 1 : ld,
                               index_is_adjacent ? ld : 1};
     };
-    const auto transposes = [](char trans) { return trans == 'T' || trans == 'C'; };
     const bool a_is_left = !product.row_major;
     FactorInMemory left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
     FactorInMemory right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
@@ -415,8 +394,7 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, Threads threa
 
 InPlace in_place_of(const Level3& product, const Job& job) {
     if (!is_in_place(product)) return InPlace::none;
-    const bool is_by_row = job.summed == Summed::up_to_row || job.summed == Summed::from_row;
-    return is_by_row ? InPlace::right : InPlace::left;
+    return job.summed_by_row ? InPlace::right : InPlace::left;
 }
 
 /// `loops_for(job)` returns the loops for a job.
@@ -432,7 +410,7 @@ bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& 
 }
 
 double operations_of(const Level3& product) {
-    const Matrix result = is_in_place(product) ? operand_b(product) : operand_c(product);
+    const Matrix result = result_of(product);
     const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
     return 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth * result.width *
            result.width;

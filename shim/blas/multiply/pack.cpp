@@ -23,32 +23,18 @@ struct Strides {
 Strides strides_of(const Side& side) {
     const Matrix* const matrix = side.view.whole_matrix();
     if (matrix == nullptr) return {};
-    const bool index_is_row = side.is_swapped == side.view.is_transposed();
+    const bool index_is_row = side.is_swapped == transposes(side.view.trans());
     const bool is_adjacent = index_is_row != matrix->row_major;
-    const float sign = side.view.is_conjugated() ? -1.0F : 1.0F;
+    const float sign = conjugates(side.view.trans()) ? -1.0F : 1.0F;
     return is_adjacent ? Strides{matrix->data, 1, matrix->ld, sign} : Strides{matrix->data, matrix->ld, 1, sign};
 }
 
-/// Copies a full panel whose numbers of one index of the sum are adjacent in memory.
-template <int panel>
-void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth, float* to) {
-    for (std::int64_t p = 0; p < depth; ++p) std::memcpy(to + p * panel, from + p * of_summed, panel * sizeof(float));
-}
-
+/// Copies a full panel whose numbers of one index of the sum are adjacent in memory. A panel has an even width.
 void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth, int panel, float* to) {
-    switch (panel) {
-        case 32:
-            return copy_adjacent<32>(from, of_summed, depth, to);
-        case 16:
-            return copy_adjacent<16>(from, of_summed, depth, to);
-        case 12:
-            return copy_adjacent<12>(from, of_summed, depth, to);
-        case 8:
-            return copy_adjacent<8>(from, of_summed, depth, to);
-        case 6:
-            return copy_adjacent<6>(from, of_summed, depth, to);
-        default:
-            return copy_adjacent<4>(from, of_summed, depth, to);
+    for (std::int64_t p = 0; p < depth; ++p, from += of_summed, to += panel) {
+        int r = 0;
+        for (; r + 4 <= panel; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(float));
+        if (r < panel) std::memcpy(to + r, from + r, 2 * sizeof(float));
     }
 }
 

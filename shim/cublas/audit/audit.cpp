@@ -6,8 +6,8 @@
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/reference_product.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/audit/weigh.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -26,8 +26,6 @@ std::optional<Format> format_of(AuditFormat format) {
     const std::optional<policy::Applied> applied = policy::applied_of(format);
     return applied ? cublas::format_of(*applied) : std::nullopt;
 }
-
-bool has_b(const Level3& single) { return operand_b(single).rows != 0; }
 
 Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, const Matrix& c) {
     Level3 other = single;
@@ -187,7 +185,10 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
     Matrix start{};
     char* const next_start = next_start_;
     if (!copy_to_host(stream, single, memory, start)) return false;
-    if (!store_operand_exponents(single, memory, start)) return true;
+    blas::OperandExponents operands;
+    if (!store_operand_exponents(single, memory.a, has_b(single.operation) ? memory.b : Matrix{}, start, operands,
+                                 audit_))
+        return true;
     const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
     const Level3 on_device = with_operands(single, memory.device_a, memory.device_b, memory.device_c);
     blas::Bound bound;
@@ -224,7 +225,7 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
 bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
     if (!stream.read(operand_a(single), memory.a) || !stream.read(operand_c(single), memory.result)) return false;
     const bool keeps_b = singles_.overwrites_b();
-    if (!keeps_b && has_b(single) && !stream.read(operand_b(single), memory.b)) return false;
+    if (!keeps_b && has_b(single.operation) && !stream.read(operand_b(single), memory.b)) return false;
     if (next_start_ != nullptr) {
         const Matrix kept = packed(keeps_b ? memory.b : memory.result, next_start_);
         next_start_ += packed_bytes(kept);
@@ -233,21 +234,12 @@ bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, co
     return stream.wait();
 }
 
-/// Notes the exponents of a product's operands. Returns false if these, alpha or beta hold NaN or infinity.
-bool CallAudit::store_operand_exponents(const Level3& single, const Memory& memory, const Matrix& start) {
-    bool all_finite = has_finite_scalars(single);
-    all_finite &= add_exponents(memory.a, part_of_a(single), audit_.a, has_unit_diagonal(single));
-    if (has_b(single)) all_finite &= add_exponents(memory.b, blas::Part::whole, audit_.b);
-    if (start.data != nullptr) all_finite &= add_exponents(start, singles_.written().part, audit_.c);
-    if (!all_finite) audit_.flags |= record::audit_bad_operand;
-    return all_finite;
-}
-
 /// Computes the product of the operands on the host in a format. Stores the result in `to`. `single` is the product
 /// on the device.
 bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
                        const Memory& memory, const Matrix& start, const Matrix& to) {
-    if (!stream.write(memory.a, memory.device_a) || (has_b(single) && !stream.write(memory.b, memory.device_b)) ||
+    if (!stream.write(memory.a, memory.device_a) ||
+        (has_b(single.operation) && !stream.write(memory.b, memory.device_b)) ||
         (start.data != nullptr && !stream.write(start, memory.device_c)))
         return false;
     Level3 other = single;
@@ -268,7 +260,7 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
                           blas::Bound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
         round_in_place(memory.a, kernel);
-        if (has_b(single)) round_in_place(memory.b, kernel);
+        if (has_b(single.operation)) round_in_place(memory.b, kernel);
     };
     round_operands(blas::absolute_values(single));
     Matrix absolute_start{};

@@ -41,7 +41,6 @@ class CallAudit {
                      policy::AuditFormat ran);
     bool copy_to_host(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
                       blas::Matrix& start);
-    bool store_operand_exponents(const blas::Level3& single, const Memory& memory, const blas::Matrix& start);
     bool run_in(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
                 const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
     bool run_bound(const AuditStream& stream, const blas::Level3& single, const Memory& memory,

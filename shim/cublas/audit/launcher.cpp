@@ -1,8 +1,8 @@
 #include "shim/cublas/audit/launcher.hpp"
 
-#include "shim/cublas/audit/own_frame.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_arguments.hpp"
+#include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/thread/running.hpp"
 
@@ -61,6 +61,17 @@ class OwnLayout {
     bool is_made_;
 };
 
+/// Calls `launch()` as a part of the program's call.
+template <class Launch>
+std::int32_t run_in(const Launcher& launcher, const Launch& launch) {
+    const Running outer = running;
+    running = {launcher.site.provider, nullptr, &launcher.frame};
+    permit(launcher.frame, policy::Applied::unchanged);
+    const std::int32_t status = launch();
+    running = outer;
+    return status;
+}
+
 }  // namespace
 
 bool can_multiply_in(Format format, const Site& site, const Product& product) {
@@ -111,16 +122,12 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
         void* const address = by_type ? library.gemm_ex : launcher.site.real;
         return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
     };
-    const Running outer = running;
-    running = {launcher.site.provider, nullptr, &launcher.frame};
-    permit(launcher.frame, policy::Applied::unchanged);
-    // A logging callback of the program may have set another mode in the meantime.
-    const std::int32_t status = by_type ? multiply()
-                                        : call_under_math_mode(*launcher.product.handle, library,
-                                                               program_math_mode(*launcher.product.handle, library),
-                                                               math_mode_for(format, true), multiply);
-    running = outer;
-    return status;
+    return run_in(launcher, [&] {
+        if (by_type) return multiply();
+        // A logging callback of the program may have set another mode in the meantime.
+        const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
+        return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply);
+    });
 }
 
 std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format format, bool is_bound) {
@@ -148,13 +155,9 @@ std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format
     frame.put(argument_d, static_cast<const void*>(single.c));
     frame.put(argument_d_layout, c.address());
     frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
-    const Running outer = running;
-    running = {launcher.site.provider, nullptr, &launcher.frame};
-    permit(launcher.frame, policy::Applied::unchanged);
-    const auto status =
-        static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
-    running = outer;
-    return status;
+    return run_in(launcher, [&] {
+        return static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
+    });
 }
 
 }  // namespace fp32shim::cublas

@@ -5,7 +5,8 @@
 #include <new>
 
 #include "shim/cublas/arguments.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_arguments.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -63,8 +64,6 @@ bool fits(const Matrix& matrix) {
            matrix.ld >= matrix.rows;
 }
 
-bool is_among(char letter, std::string_view letters) { return letters.find(letter) != std::string_view::npos; }
-
 const void* moved(const void* data, std::int64_t elements, bool is_complex) {
     return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
 }
@@ -112,12 +111,10 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
     set_sizes_and_operands(arguments, first_);
     // The manual demands that the operands of syrkx and herkx give a symmetric result.
     written_ = blas::written_part(first_);
-    const bool real_alpha = !first_.is_complex || first_.operation == blas::Operation::herk;
-    const bool real_beta = real_alpha || first_.operation == blas::Operation::her2k;
+    alpha_bytes_ = sizeof(float) * (has_pair(first_, false) ? 2 : 1);
+    beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (has_pair(first_, true) ? 2 : 1);
     if (is_rank_kx(function)) make_gemmt(first_);
     overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
-    alpha_bytes_ = sizeof(float) * (real_alpha ? 1 : 2);
-    beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (real_beta ? 1 : 2);
     in_arrays_ = family.batching == Batching::pointers;
     if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
     if (family.batching == Batching::strided) {  // strides have 64 bits in every name form
@@ -185,16 +182,13 @@ bool Singles::describe_lt(const Library& library, const Frame& frame, const Part
 }
 
 bool Singles::has_valid_arguments() const {
-    constexpr std::string_view all_operations = "NTCR";
     const Matrix b = blas::operand_b(first_);
-    if (first_.trans_a != 0 && !is_among(first_.trans_a, all_operations)) return false;
-    if (first_.trans_b != 0 && !is_among(first_.trans_b, all_operations)) return false;
     // Only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
-    if (first_.side == '?' || first_.uplo == '?' || first_.diag == '?') return false;
-    const bool has_b = first_.operation != blas::Operation::syrk && first_.operation != blas::Operation::herk;
+    for (const char option : {first_.side, first_.uplo, first_.trans_a, first_.trans_b, first_.diag})
+        if (option == '?') return false;
     return first_.alpha != nullptr && first_.a != nullptr && first_.c != nullptr &&
-           (!has_b || (first_.b != nullptr && fits(b))) && fits(blas::operand_a(first_)) &&
+           (!has_b(first_.operation) || (first_.b != nullptr && fits(b))) && fits(blas::operand_a(first_)) &&
            fits(blas::operand_c(first_));
 }
 

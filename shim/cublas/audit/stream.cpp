@@ -19,12 +19,6 @@ constexpr std::int64_t longest_sleep_ns = 1'000'000;
 
 constinit std::atomic<bool> gave_up{false};
 
-std::int64_t now_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso answers without a system call
-    return now.tv_sec * second_ns + now.tv_nsec;
-}
-
 void sleep_for(std::int64_t nanoseconds) {
     const timespec length{0, nanoseconds};
     system::raw::syscall6(SYS_nanosleep, system::raw::address(&length), 0);
@@ -35,7 +29,12 @@ void give_up() {
     system::stderr_line("audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited");
 }
 
-std::uint64_t device_address(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+Copy2D::Side on_device(const void* address, std::size_t pitch) {
+    return {.memory_type = memory_unified, .device = reinterpret_cast<std::uintptr_t>(address), .pitch = pitch};
+}
+Copy2D::Side on_host(const void* address, std::size_t pitch) {
+    return {.memory_type = memory_host, .host = address, .pitch = pitch};
+}
 
 std::size_t row_bytes(const blas::Matrix& matrix, std::int64_t elements) {
     return static_cast<std::size_t>(elements) * static_cast<std::size_t>(matrix.width) * sizeof(float);
@@ -64,11 +63,11 @@ bool AuditStream::is_not_capturing() const {
 bool AuditStream::wait_until_idle() const {
     // Copies that have begun may finish, even if another thread has given up in the meantime.
     if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
-    const std::int64_t begin = now_ns();
+    const std::int64_t begin = system::raw::clock_ns(CLOCK_MONOTONIC);
     std::int64_t length = shortest_sleep_ns;
     std::int32_t result = driver_.query_stream(stream_);
     while (result == driver_not_ready) {
-        if (now_ns() - begin > longest_wait_ns) {
+        if (system::raw::clock_ns(CLOCK_MONOTONIC) - begin > longest_wait_ns) {
             has_given_up_ = true;
             give_up();
             return false;
@@ -93,29 +92,11 @@ bool AuditStream::copy(const Copy2D& copy) const {
 
 bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
                             std::size_t width, std::size_t count) const {
-    Copy2D copy;
-    copy.from.memory_type = memory_unified;
-    copy.from.device = device_address(device);
-    copy.from.pitch = device_pitch;
-    copy.to.memory_type = memory_host;
-    copy.to.host = host;
-    copy.to.pitch = host_pitch;
-    copy.width = width;
-    copy.height = count;
-    return this->copy(copy);
+    return copy({on_device(device, device_pitch), on_host(host, host_pitch), width, count});
 }
 
 bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) const {
-    Copy2D copy;
-    copy.from.memory_type = memory_host;
-    copy.from.host = host;
-    copy.from.pitch = size;
-    copy.to.memory_type = memory_unified;
-    copy.to.device = device_address(device);
-    copy.to.pitch = size;
-    copy.width = size;
-    copy.height = 1;
-    return this->copy(copy);
+    return copy({on_host(host, size), on_device(device, size), size, 1});
 }
 
 bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {

@@ -1,5 +1,6 @@
-#include "shim/cublas/govern/express.hpp"
-
+// The express lane of cuBLAS, for calls for which the site keeps a plan that changes at most the compute type. Such a
+// call is only run, and counted if calls are recorded. If the library refuses it, nothing was launched, and govern()
+// plans it again.
 #include "record/write/count_call.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"
@@ -35,7 +36,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     // The plan refers to its rule by an index into these settings, which may have been replaced when the call
     // returns.
     const Settings& in_force = settings();
-    if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
+    if ((kept & generation_mask) != settings_key(0, in_force.generation)) return false;
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
@@ -95,9 +96,9 @@ extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, co
     const HandleRecord* handle = record_of(reinterpret_cast<Handle>(frame->word(0)));
     const std::uint64_t key = handle == nullptr
                                   ? key_unknown
-                                  : join(static_cast<std::uint16_t>(settings_change_count()),
+                                  : join(settings_key(settings_change_count(), 0),
                                          handle->key.load(std::memory_order_relaxed), route.key(*frame));
-    if ((kept & key_mask & ~settings_id_mask) != key ||
+    if ((kept & key_mask & ~generation_mask) != key ||
         !route.multiplies(*frame, site->function->width == Width::ilp64))
         return fp32shim_govern(site, frame);
     const Change& change = plan_of(kept).change;

@@ -4,7 +4,6 @@
 
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/govern/express.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/loader/provider.hpp"
@@ -29,14 +28,6 @@ bool governs(const Settings& in_force) {
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
            !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none ||
            scopes_set_precisions();
-}
-
-template <class Describe>
-void record_result(const Site& site, const Settings& in_force, const Plan& plan, const Done& done,
-                   const CallTime* time, const Describe& describe, ExpressKey key = {}) {
-    policy::MatmulCall call;
-    describe(call);
-    record_call(site, in_force, call, plan.decision, done, time, key);
 }
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
@@ -75,21 +66,6 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
 
-/// Runs a call as planned, and measures its time if calls are logged. Returns the library's status.
-[[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Product& product,
-                                                     const Plan& plan, const Settings& in_force, Done& done,
-                                                     CallTime& time) {
-    const bool logs = in_force.logs();
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
-    if (in_force.asks_kernels) permit(frame, done.applied);
-    if (logs) time.begin = time_now(in_force);
-    const std::int32_t status = run(site, frame, product, plan, done);
-    if (logs) time.end = time_now(in_force);
-    running = outer;
-    return status;
-}
-
 /// Governs a call while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
@@ -102,7 +78,9 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     CallTime time;
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
-                                            return run_timed(site, frame, product, plan, in_force, done_so_far, time);
+                                            return run_timed(site, frame, in_force, done_so_far, time, [&] {
+                                                return run(site, frame, product, plan, done_so_far);
+                                            });
                                         });
     guard.release();
     if (in_force.logs()) record_audited(site, in_force, call, done, time);
@@ -161,11 +139,14 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.cublas.route == nullptr) {  // before version 2: the arguments can only be passed on by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
-        if (logs) record_result(site, in_force, plan, done_as_planned(site, plan), nullptr, in_words);
+        if (!logs) return untouched;
+        policy::MatmulCall call;
+        in_words(call);
+        record_call(site, in_force, call, plan.decision, done_as_planned(site, plan), nullptr);
         return untouched;
     }
     HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
-    describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
+    describe_request(site, frame, settings_key(change_count, in_force.generation), product);
     if (may_be_guarded(site) && is_inside_torch_guard()) {
         product.is_guarded = true;
         product.key = key_unknown;  // no plan is kept: the next call from this site may come from outside the guard
@@ -176,12 +157,15 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     if (multiplies_nothing(site, frame, product)) plan = plan_without_product(plan);
     Done done = done_as_planned(site, plan);
     CallTime time;
-    const std::int32_t status = run_timed(site, frame, product, plan, in_force, done, time);
+    const std::int32_t status =
+        run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });
     guard.release();
     if (logs) {
         done.status = status;
-        record_result(site, in_force, plan, done, &time, in_words,
-                      express_key_after(site, frame, product, plan, done, change_count));
+        policy::MatmulCall call;
+        in_words(call);
+        record_call(site, in_force, call, plan.decision, done, &time,
+                    express_key_after(site, frame, product, plan, done, change_count));
     }
     return {status, nullptr};
 }

@@ -12,7 +12,7 @@
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/plan_key.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
@@ -23,11 +23,7 @@ namespace {
 
 using policy::Reason;
 
-/// Indices, from 0, of the arguments that follow the layouts in cublasLtMatmulAlgoCheck.
-enum CheckArgument {
-    check_algorithm = 6,
-    check_result = 7,
-};
+constexpr int check_algorithm = 6;  // index, from 0, of the argument of cublasLtMatmulAlgoCheck after the layouts
 
 // ---- describe ----------------------------------------------------------------------------------------------------
 
@@ -293,17 +289,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
         if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
     }
     algorithm = replacement.algorithm;
-    return replacement.exists;
-}
-
-std::int64_t call_matmul(const Site& site, const Frame& frame, const void* desc, const void* algorithm) {
-    using Word = std::int64_t;
-    using Matmul = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word,
-                                    const void*, Word, Word, Word);
-    return reinterpret_cast<Matmul>(site.real)(frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4),
-                                               frame.word(5), frame.word(6), frame.word(7), frame.word(8),
-                                               frame.word(9), frame.word(10), frame.word(11), algorithm,
-                                               frame.word(13), frame.word(14), frame.word(15));
+    return replacement.exists != 0;
 }
 
 std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
@@ -332,7 +318,10 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
         if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, fitting)) return std::nullopt;
         algorithm = fitting.data();
     }
-    const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), algorithm));
+    OwnFrame arguments(*site.function, frame);
+    arguments.put(argument_desc, desc.address());
+    arguments.put(argument_algorithm, algorithm);
+    const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
     if (tells_actual) done.actual = actual_format(library, algorithm, compute_type);
@@ -361,7 +350,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
         if (const auto status = run_with_another_algorithm()) return *status;
     }
-    const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
+    const std::int32_t status = call_as_called(site, frame);
     if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
     if (!is_refusal(status) || status == status_alloc_failed) {
         if (tells_actual && status == status_success)
@@ -373,20 +362,6 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (const auto other = run_with_another_algorithm()) return *other;
     }
     if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
-    return status;
-}
-
-/// Runs a product as planned, and measures its time if calls are logged. Returns the library's status.
-std::int32_t run_timed(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
-                       const Settings& in_force, const Plan& plan, Done& done, CallTime& time) {
-    const bool logs = in_force.logs();
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
-    if (in_force.asks_kernels) permit(frame, done.applied);
-    if (logs) time.begin = time_now(in_force);
-    const std::int32_t status = run(site, frame, parts, lt, logs, plan, done);
-    if (logs) time.end = time_now(in_force);
-    running = outer;
     return status;
 }
 
@@ -404,11 +379,12 @@ std::int32_t run_timed(const Site& site, const Frame& frame, const Parts& parts,
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
     CallTime time;
-    const AuditedRun done =
-        run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
-                    [&](const Plan& plan, Done& done_so_far) {
-                        return run_timed(site, frame, parts, lt, in_force, plan, done_so_far, time);
-                    });
+    const AuditedRun done = run_audited(
+        site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
+        [&](const Plan& plan, Done& done_so_far) {
+            return run_timed(site, frame, in_force, done_so_far, time,
+                             [&] { return run(site, frame, parts, lt, in_force.logs(), plan, done_so_far); });
+        });
     if (in_force.logs()) record_audited(site, in_force, lt.call, done, time);
     return {done.status, nullptr};
 }
@@ -424,8 +400,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, pointer(argument_algorithm),
-                  settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+    if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
         lt.product.counted == Counted::not_at_all)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
@@ -436,7 +411,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
     CallTime time;
-    const std::int32_t status = run_timed(site, frame, parts, lt, in_force, plan, done, time);
+    const std::int32_t status =
+        run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, parts, lt, logs, plan, done); });
     if (logs) {
         done.status = status;
         record_call(site, in_force, lt.call, plan.decision, done, &time);
@@ -451,7 +427,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, nullptr, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+    if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
         lt.product.handle == nullptr ||
         (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
         return untouched;
@@ -493,14 +469,9 @@ CallOutcome govern_lt_check(Site& site, const Frame& frame) {
         !read(library.desc_get, desc, desc_compute_type, compute_type) || compute_type == found.compute_type ||
         !changed.copy(library, desc, found.compute_type))
         return untouched;
-    using Word = std::int64_t;
-    using Check = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word);
-    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
-    const bool has_stream = site.function->positions().words > check_result + 1;
-    return {reinterpret_cast<Check>(site.real)(frame.word(0), changed.address(), frame.word(2), frame.word(3),
-                                               frame.word(4), frame.word(5), frame.word(6), frame.word(7),
-                                               has_stream ? frame.word(check_result + 1) : 0),
-            nullptr};
+    OwnFrame arguments(*site.function, frame);
+    arguments.put(argument_desc, changed.address());
+    return {call_as_called(site, arguments.frame()), nullptr};
 }
 
 }  // namespace fp32shim::cublas

@@ -1,8 +1,10 @@
 #include "shim/cublas/govern/lt_search.hpp"
 
 #include "shim/cublas/govern/govern.hpp"
+#include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_arguments.hpp"
+#include "shim/cublas/own_frame.hpp"
 #include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {
@@ -17,14 +19,12 @@ std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
 }  // namespace
 
 std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult* results, std::int32_t* found) const {
-    using Word = std::int64_t;
-    using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
-                                       std::int32_t*, Word);
-    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
-    const bool has_stream = site_.function->positions().words > heuristic_found + 1;
-    return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
-                                                   frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,
-                                                   found, has_stream ? frame_.word(heuristic_found + 1) : 0);
+    OwnFrame arguments(*site_.function, frame_);
+    arguments.put(argument_desc, desc);
+    arguments.put(heuristic_wanted, std::int64_t{wanted});
+    arguments.put(heuristic_results, static_cast<const void*>(results));
+    arguments.put(heuristic_found, static_cast<const void*>(found));
+    return call_as_called(site_, arguments.frame());
 }
 
 void Search::remember(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const {

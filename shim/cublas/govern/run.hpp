@@ -5,6 +5,7 @@
 
 #include "shim/cublas/routes.hpp"
 #include "shim/cublas/site_plan.hpp"
+#include "shim/thread/running.hpp"
 
 namespace fp32shim::cublas {
 
@@ -32,5 +33,21 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
 /// Runs a call as planned. If the library refuses, repeats the call as the program made it, and corrects `done`.
 /// Precondition: the handle's lock is held.
 std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
+
+/// Calls `run()`, which runs a call as planned and returns the library's status. Measures the time if calls are
+/// logged.
+template <class Run>
+[[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
+                                                     const Done& done, CallTime& time, const Run& run) {
+    const bool logs = in_force.logs();
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    if (in_force.asks_kernels) permit(frame, done.applied);
+    if (logs) time.begin = time_now(in_force);
+    const std::int32_t status = run();
+    if (logs) time.end = time_now(in_force);
+    running = outer;
+    return status;
+}
 
 }  // namespace fp32shim::cublas

@@ -63,7 +63,7 @@ bool is_hermitian(Operation operation) {
     return operation == Operation::hemm || operation == Operation::herk || operation == Operation::her2k;
 }
 
-bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
+bool takes_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
 
 /// Calls `body` with the smallest valid product of each operation, dtype and layout.
 template <typename Body>
@@ -90,7 +90,7 @@ TEST(Arguments, AreInvalidWithALeadingDimensionBelowTheSmallest) {
         EXPECT_FALSE(arguments_are_valid(wrong));
         wrong = product;
         --wrong.ldb;
-        EXPECT_EQ(arguments_are_valid(wrong), !has_b(product.operation));
+        EXPECT_EQ(arguments_are_valid(wrong), !takes_b(product.operation));
     });
 }
 
@@ -195,7 +195,7 @@ TEST(Multiplies, IsFalseWithoutAPointerThatTheProductNeeds) {
         EXPECT_FALSE(multiplies(incomplete));
         incomplete = product;
         incomplete.b = nullptr;
-        EXPECT_EQ(multiplies(incomplete), !has_b(product.operation));
+        EXPECT_EQ(multiplies(incomplete), !takes_b(product.operation));
         incomplete = product;
         incomplete.c = nullptr;
         EXPECT_EQ(multiplies(incomplete), product.operation == Operation::trmm) << "trmm is in place without C";

@@ -1,4 +1,4 @@
-#include "shim/blas/audit/finite.hpp"
+#include "shim/level3/finite.hpp"
 
 #include <gtest/gtest.h>
 

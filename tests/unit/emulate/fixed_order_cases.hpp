@@ -13,14 +13,12 @@ namespace fp32shim::tests {
 
 /// Returns the instruction sets of this processor that have loops of their own, the plain one first.
 inline std::vector<blas::InstructionSet> instruction_sets_here() {
-#if defined(__x86_64__)
     std::vector<blas::InstructionSet> here{blas::InstructionSet::plain};
+#if defined(__x86_64__)
     if (blas::has_avx2() && blas::has_fma()) here.push_back(blas::InstructionSet::avx2);
     if (blas::has_avx512()) here.push_back(blas::InstructionSet::avx512);
-    return here;
-#else
-    return {blas::InstructionSet::neon};
 #endif
+    return here;
 }
 
 inline constexpr blas::ThreadsOfLibrary three_threads{[](const void*) { return blas::Threads{3}; }, nullptr};

@@ -121,7 +121,7 @@ std::pair<Doubles, Doubles> after_naive(Float64Case a_case, const Doubles& a, co
 float as_float(double value) { return static_cast<float>(value); }
 double as_tf32(double value) {
     float single = as_float(value);
-    round_operand(&single, &single, 1, OperandRounding::tf32_away);
+    best_rounding_kernel(OperandRounding::tf32_away)(&single, &single, 1);
     return single;
 }
 

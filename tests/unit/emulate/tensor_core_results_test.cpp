@@ -86,7 +86,7 @@ float model_of(const Result& result, const TensorCore& core) {
         blas::LeftFactors left;
         blas::RightFactors right;
         for (std::size_t i = 0; i < count; ++i) {
-            left.set(static_cast<int>(i), result.a[first + i], core);
+            left.set(static_cast<int>(i), 0, result.a[first + i], core);
             for (int j = 0; j < blas::sums_at_once; ++j) right.set(static_cast<int>(i), j, result.b[first + i], core);
         }
         blas::add_block(left, right, static_cast<int>(count), false, core, sums);

@@ -26,7 +26,7 @@ using policy::Accumulation;
 constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::ada, Accumulation::hopper, Accumulation::b200};
 
 float nearest_number(float number, OperandRounding rounding) {
-    blas::round_operand(&number, &number, 1, rounding);
+    blas::best_rounding_kernel(rounding)(&number, &number, 1);
     return number;
 }
 
@@ -57,7 +57,7 @@ float model_step(const std::vector<float>& a, const std::vector<float>& b, float
     blas::RightFactors right;
     float sums[blas::sums_at_once] = {start};
     for (std::size_t i = 0; i < a.size(); ++i) {
-        left.set(static_cast<int>(i), a[i], core);
+        left.set(static_cast<int>(i), 0, a[i], core);
         for (int j = 0; j < blas::sums_at_once; ++j) right.set(static_cast<int>(i), j, b[i], core);
     }
     blas::add_block(left, right, static_cast<int>(a.size()), false, core, sums);

@@ -170,7 +170,7 @@ TEST(EveryCall, IsPlannedAsItsDecisionSays) {
         for (const Environment& environment : environments) {
             const auto check = [&](Precision precision, Floor floor, const Policy& policy) {
                 const Decision decision{.requested = precision, .precision = precision};
-                const Change change = plan_change(asked, environment, {}, decision, floor, policy);
+                const Change change = plan_change(asked, environment, Reason::as_requested, decision, floor, policy);
                 const std::string wrong = judge(asked, environment, precision, floor, policy, change);
                 ++plans;
                 if (!wrong.empty() && ++failures <= 20)
@@ -190,7 +190,7 @@ TEST(EveryCall, IsPlannedAsItsDecisionSays) {
 
 /// Returns the fault of a plan for a product of float64; empty: it has none.
 const char* judge_float64(const Asked& asked, const Environment& environment, Precision precision,
-                          const Restraints& restraints, const Change& change) {
+                          Reason forbids_lowering, const Change& change) {
     const Format before = asked_format_of_float64(asked, environment);
     const Asked changed = changed_call(asked, change);
     if (change.format != asked_format_of_float64(changed, environment))
@@ -204,8 +204,7 @@ const char* judge_float64(const Asked& asked, const Environment& environment, Pr
     if (precision == Precision::fp64)
         return change.format == Format::fp64 && change.reason == Reason::as_requested ? "" : "`fp64` is not FP64";
     const bool has_form = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
-    const bool may =
-        before == Format::fp64_emulated || (has_form && restraints.forbid_lowering == Reason::as_requested);
+    const bool may = before == Format::fp64_emulated || (has_form && forbids_lowering == Reason::as_requested);
     if ((change.reason == Reason::as_requested) != may) return "its reason is wrong";
     return change.format == (may ? Format::fp64_emulated : before) ? "" : "`fp64_emulated` is not what it may be";
 }
@@ -235,7 +234,7 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
                 for (const Precision precision : {Precision::native, Precision::fp64, Precision::fp64_emulated}) {
                     const Environment environment{.emulates_fp64 = emulates};
                     const Change change =
-                        plan_change_of_float64(asked, environment, {forbids}, {.precision = precision});
+                        plan_change_of_float64(asked, environment, forbids, {.precision = precision});
                     EXPECT_STREQ(judge_float64(asked, environment, precision, {forbids}, change), "")
                         << words_of(asked, environment, precision, Floor::none, {}) << " emulates " << emulates;
                     changes += change.how == How::forward ? 0 : 1;

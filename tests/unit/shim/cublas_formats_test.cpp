@@ -42,8 +42,8 @@ Decision wanting(Precision precision, Reason reason = Reason::as_requested) {
 }
 
 Change plan(const Asked& asked, const Decision& decision, Floor floor = Floor::none, const Policy& policy = {},
-            const Environment& environment = {}, const Restraints& restraints = {}) {
-    return plan_change(asked, environment, restraints, decision, floor, policy);
+            const Environment& environment = {}, Reason forbids_lowering = Reason::as_requested) {
+    return plan_change(asked, environment, forbids_lowering, decision, floor, policy);
 }
 
 constexpr Environment emulating{.emulates_fp32 = true};
@@ -391,14 +391,14 @@ TEST(Plan, Bf16x9NeedsALibraryAndAFunctionThatHaveIt) {
 }
 
 TEST(Plan, RestraintsForbidLoweringAndNothingElse) {
-    for (const Reason reason : {Reason::alignment, Reason::solver, Reason::protected_call}) {
-        const Restraints restraints{reason};
-        const Change lowered = plan(by_compute_type(0), wanting(Precision::high), Floor::none, {}, {}, restraints);
+    for (const Reason forbids_lowering : {Reason::alignment, Reason::solver, Reason::protected_call}) {
+        const Change lowered =
+            plan(by_compute_type(0), wanting(Precision::high), Floor::none, {}, {}, forbids_lowering);
         EXPECT_EQ(lowered.how, How::forward);
         EXPECT_EQ(lowered.format, Format::fp32);
-        EXPECT_EQ(lowered.reason, reason);
+        EXPECT_EQ(lowered.reason, forbids_lowering);
         const Change raised = plan(by_compute_type(compute_32f_fast_tf32), wanting(Precision::highest), Floor::none,
-                                   {}, {}, restraints);
+                                   {}, {}, forbids_lowering);
         EXPECT_EQ(raised.compute_type, compute_32f);
         EXPECT_EQ(raised.reason, Reason::as_requested);
     }

@@ -1,68 +1,41 @@
-#include "shim/blas/audit/finite.hpp"
-#include "system/cpu_features.hpp"
+#include "shim/level3/finite.hpp"
+
+#include <cstring>
 
 #include "shim/level3/numbers.hpp"
+#include "system/cpu_features.hpp"
 
 namespace fp32shim::blas {
 namespace {
 
-// Numbers as integers, aligned only like floats.
-template <class Bits, int bytes>
-struct Vector {
-    using type [[gnu::vector_size(bytes), gnu::aligned(4), gnu::may_alias]] = Bits;
-    static constexpr Bits exponent_bits =
-        sizeof(Bits) == 8 ? static_cast<Bits>(0x7ff0000000000000U) : Bits{0x7f800000};
-};
-
-/// Sets bits of `bad` where a number is NaN or infinite.
-template <class V>
-[[gnu::always_inline]] inline void find_bad(const float* numbers, typename V::type& bad) {
-    bad |= (*reinterpret_cast<const typename V::type*>(numbers) & V::exponent_bits) == V::exponent_bits;
-}
-
-template <class V>
-[[gnu::always_inline]] inline bool any_bit(const typename V::type& words) {
-    decltype(V::exponent_bits + 0) any = 0;
-    for (std::size_t i = 0; i < sizeof words / sizeof any; ++i) any |= words[i];
-    return any != 0;
-}
-
-/// Checks a block at a time, so that the search ends soon after a bad number. Checks two vectors at a time, so that
-/// the processor can work on both in parallel.
-template <class Bits, int bytes>
+/// Checks a block at a time, so that the search ends soon after a bad number. A compiler makes vectors of the loop.
+template <class Bits>
 [[gnu::always_inline]] inline bool all_finite_by(const float* numbers, std::size_t count) {
-    using V = Vector<Bits, bytes>;
-    constexpr std::size_t width = bytes / sizeof(float);
+    constexpr Bits exponent_bits =
+        sizeof(Bits) == sizeof(double) ? static_cast<Bits>(0x7ff0000000000000U) : Bits{0x7f800000};
+    constexpr std::size_t width = sizeof(Bits) / sizeof(float);
     constexpr std::size_t block = 256;
-    std::size_t i = 0;
-    for (; i + block <= count; i += block) {
-        typename V::type bad{};
-        typename V::type more_bad{};
-        for (std::size_t in_block = i; in_block < i + block; in_block += 2 * width) {
-            find_bad<V>(numbers + in_block, bad);
-            find_bad<V>(numbers + in_block + width, more_bad);
+    for (std::size_t first = 0; first < count; first += block) {
+        const std::size_t end = first + block < count ? first + block : count;
+        Bits bad = 0;
+#pragma GCC unroll 4
+        for (std::size_t i = first; i < end; i += width) {
+            Bits bits;
+            std::memcpy(&bits, numbers + i, sizeof bits);
+            bad |= (bits & exponent_bits) == exponent_bits ? 1 : 0;
         }
-        bad |= more_bad;
-        if (any_bit<V>(bad)) return false;
+        if (bad != 0) return false;
     }
-    typename V::type bad{};
-    for (; i + width <= count; i += width) find_bad<V>(numbers + i, bad);
-    if (any_bit<V>(bad)) return false;
-    constexpr bool is_double = sizeof(Bits) == sizeof(double);
-    for (; i < count; i += sizeof(Bits) / sizeof(float))
-        if (!StoredNumber(numbers + i, is_double).is_finite()) return false;
     return true;
 }
 
 bool all_finite_plain(const float* numbers, std::size_t count, bool is_double) {
-    return is_double ? all_finite_by<std::uint64_t, 16>(numbers, count)
-                     : all_finite_by<std::uint32_t, 16>(numbers, count);
+    return is_double ? all_finite_by<std::uint64_t>(numbers, count) : all_finite_by<std::uint32_t>(numbers, count);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) bool all_finite_avx2(const float* numbers, std::size_t count, bool is_double) {
-    return is_double ? all_finite_by<std::uint64_t, 32>(numbers, count)
-                     : all_finite_by<std::uint32_t, 32>(numbers, count);
+    return is_double ? all_finite_by<std::uint64_t>(numbers, count) : all_finite_by<std::uint32_t>(numbers, count);
 }
 #endif
 

@@ -5,12 +5,18 @@
 #include <cstdint>
 
 #include "shim/entry/frame.hpp"
-#include "shim/table/families.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cublas {
 
 class OwnFrame {
   public:
+    OwnFrame() = default;
+    /// Begins with the arguments of the program's call of this function.
+    OwnFrame(const Function& function, const Frame& frame) {
+        for (int i = 0; i < function.positions().words; ++i) put(i, frame.word(i));
+    }
+
     /// Sets the argument at a position. Does nothing if the position is -1, which means that the function has no such
     /// argument.
     void put(int position, std::int64_t word) {

@@ -1,4 +1,5 @@
-// The units of this processor that multiply BF16 numbers, and the products for which they are faster than float32.
+// The mode `accelerate`: the units of this processor that multiply BF16 numbers, and the sizes of products from which
+// they are faster than float32 (fewest_terms, then a model of the time).
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -65,13 +66,13 @@ Bf16Units find_units() { return Bf16Units::none; }
 
 #endif
 
-/// Estimates of times on one core, in nanoseconds: of a number that is rounded and arranged, of an element of C, and
-/// of a term. Measured on a Xeon with AMX; see docs/accelerate.md.
+/// Estimates of the time that one core takes, in nanoseconds. The first four are the times of rounding one number of
+/// a factor and putting it in its place in a panel. Measured on a Xeon with AMX; see docs/accelerate.md.
 struct Costs {
-    double adjacent_columns = 0.1;  ///< numbers of the right factor that stand side by side
-    double other_columns = 1.2;
-    double rows = 0.4;
-    double other_rows = 3;  ///< complex numbers, and triangles that are completed
+    double adjacent_columns = 0.1;  ///< of a right factor whose columns stand side by side in memory
+    double other_columns = 1.2;     ///< of another right factor
+    double rows = 0.4;              ///< of a left factor
+    double other_rows = 3;          ///< of a factor of complex numbers, or of a triangle that is completed
     double element = 0.5;
     double term_in_bf16;
     double term_in_float32 = 0.013;
@@ -113,7 +114,7 @@ Bf16Units bf16_units() {
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
     const system::KeptState kept;
-    // The quick answer for small products.
+    // A product with fewer terms than this is never faster: the model of the time is not asked.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
     const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));
@@ -128,7 +129,7 @@ bool bf16_is_faster(const Level3& product, Bf16Units units) {
         in_bf16 += nanoseconds_in_bf16(job, costs, units == Bf16Units::amx ? 32 : 2);
         const double whole = static_cast<double>(job.rows) * static_cast<double>(job.columns) *
                              static_cast<double>(job.depth) * job.width * job.width * costs.term_in_float32;
-        in_float32 += job.written == Written::all ? whole : whole / 2;
+        in_float32 += job.written == Part::whole ? whole : whole / 2;
     });
     return in_bf16 * margin < in_float32;
 }
