@@ -47,7 +47,7 @@ std::vector<std::string> remarks(const DiffOutcome& outcome);
 /// width and colours.
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
-/// Returns the JSON that docs/cli/formats.md describes, with at most `most_groups` entries in each list of groups.
+/// Returns the JSON that docs/schema.md describes, with at most `most_groups` entries in each list of groups.
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups = SIZE_MAX);
 /// Returns a page that loads nothing else, in UTF-8 and of limited size. `problems` are shown as warnings. The frame
 /// of the page is report/page/diff.html.

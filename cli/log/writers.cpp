@@ -110,7 +110,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Writes the events of docs/log-format.md, one per line or all in an array.
+/// Writes the events of docs/schema.md, one per line or all in an array.
 class JsonLogWriter : public LogWriter {
   public:
     explicit JsonLogWriter(bool is_array) : is_array_(is_array) {}
@@ -162,7 +162,7 @@ class JsonLogWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/log-format.md, except `start` and audits, as CSV. The columns are the keys of `row`. In
+/// Writes the events of docs/schema.md, except `start` and audits, as CSV. The columns are the keys of `row`. In
 /// the line of a call, some are empty.
 class CsvWriter : public LogWriter {
   public:

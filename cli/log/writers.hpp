@@ -26,7 +26,7 @@ struct LogEntry {
     const record::RecordedCounters* counters = nullptr;
     const record::RecordedAudit* audit = nullptr;
 
-    /// Returns the name of the event in docs/log-format.md.
+    /// Returns the name of the event in docs/schema.md.
     std::string_view event() const;
     /// Returns the time at which the call, or the last call of the decision, returned.
     std::int64_t time_ns() const;
@@ -77,7 +77,7 @@ class PerRow {
 
 // --- Entries for audits, and for the first NaN or infinity
 
-/// Returns the name of the event in docs/log-format.md: `audit`, `nonfinite` or `received`.
+/// Returns the name of the event in docs/schema.md: `audit`, `nonfinite` or `received`.
 std::string_view event_of(const record::RecordedAudit& audit);
 
 /// Returns the keys of the event, except those that every event or every decision has.
@@ -102,7 +102,7 @@ struct LogFormat {
     std::unique_ptr<LogWriter> (*make_writer)(NativeLocations& locations);
 };
 
-/// Returns all formats: `table`, `json` (one array of the events of docs/log-format.md), `jsonl` (one event per
+/// Returns all formats: `table`, `json` (one array of the events of docs/schema.md), `jsonl` (one event per
 /// line), `csv`, and `chrome` (the trace format that Perfetto and chrome://tracing open).
 std::span<const LogFormat> log_formats();
 

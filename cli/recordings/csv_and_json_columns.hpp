@@ -32,13 +32,13 @@ inline constexpr Column<Row> counter_columns[] = {
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// Returns the columns of a decision: the keys of docs/log-format.md without those that describe a single call.
+/// Returns the columns of a decision: the keys of docs/schema.md without those that describe a single call.
 std::span<const RowColumn> decision_columns();
 
 /// Returns those of decision_columns() that have these names.
 std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names);
 
-/// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
+/// Returns decision_columns(), then the columns of counts and times (docs/schema.md).
 std::span<const RowColumn> row_columns();
 
 using ProcessColumn = Column<MergedProcess>;

@@ -42,7 +42,7 @@ class Environment {
 /// Precondition: neither is empty.
 std::string environment_difference(const Environment& a, const Environment& b);
 
-/// Returns the keys of docs/cli/report-json.md; null if nothing is known.
+/// Returns the keys of docs/schema.md; null if nothing is known.
 Json environment_json(const Environment& environment);
 
 }  // namespace fp32shim::cli

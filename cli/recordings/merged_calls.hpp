@@ -54,7 +54,7 @@ struct MergedDecision {
 };
 
 /// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.
-/// docs/log-format.md describes the fields. An empty text in a row is null in the log.
+/// docs/schema.md describes the fields. An empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;

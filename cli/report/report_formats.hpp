@@ -49,7 +49,7 @@ struct ReportView {
 /// Writes a report in one format. Each is in a file of its own.
 using WriteReport = void(const ReportContents& contents, const ReportView& view, ReportOutput& output);
 
-/// Write the totals, formats and most important rows for people, JSON (docs/cli/report-json.md) and CSV (RFC 4180)
+/// Write the totals, formats and most important rows for people, JSON (docs/schema.md) and CSV (RFC 4180)
 /// with a line for each distinct decision. Groups, if the user requested any, replace the decisions.
 WriteReport write_table, write_json, write_csv;
 /// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. It loads nothing else.

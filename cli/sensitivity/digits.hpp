@@ -34,7 +34,7 @@ struct PlaceDigits {
     Digits digits;
 };
 
-/// Returns the output of `--perturb`, a table for people or JSON (docs/cli/formats.md).
+/// Returns the output of `--perturb`, a table for people or JSON (docs/schema.md).
 std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
 Json json_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
 

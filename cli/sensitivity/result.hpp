@@ -37,7 +37,7 @@ std::string untried_sentence(const std::vector<std::string>& untried);
 
 /// Returns a table for people.
 std::string text_of(const SensitivityResult& result);
-/// Returns JSON (docs/cli/formats.md).
+/// Returns JSON (docs/schema.md).
 Json to_json(const SensitivityResult& result);
 /// Returns a comment on the policy as a whole.
 std::string policy_evidence(const SensitivityResult& result);

@@ -43,7 +43,7 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 /// Returns a table of the first `limit` groups, and a line with the number of the others.
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit);
 
-/// Returns a group as JSON (docs/cli/formats.md).
+/// Returns a group as JSON (docs/schema.md).
 Json live_group_json(const LiveGroup& group);
 
 }  // namespace fp32shim::cli
