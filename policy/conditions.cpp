@@ -34,7 +34,8 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
         rule.when, call, process,
         [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
     if (!may_hold || rule.unless.empty()) return may_hold;
-    // An exception holds for every call of the site if all its keys are known and hold.
+    // The rule's exception (`unless`) holds for every call of the site if each of its conditions holds and looks only
+    // at what all calls of a site have in common.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
             return asked.empty() || (holds && is_of_site(key, site));

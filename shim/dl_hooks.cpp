@@ -155,7 +155,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         found = find_past_shim(handle, name, wanted, return_address);
     }
     if (found != nullptr && is_set_verbose(name))
-        return reinterpret_cast<void*>(onednn::setter_for(reinterpret_cast<onednn::SetVerbose*>(found)));
+        return reinterpret_cast<void*>(onednn::recording_setter(reinterpret_cast<onednn::SetVerbose*>(found)));
     if (found != nullptr)
         return is_left_alone(find_function(name), return_address) ? found : entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets

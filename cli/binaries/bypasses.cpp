@@ -105,7 +105,7 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
         std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;
-    const HalfProducts found = count_half_products(path);
+    const HalfProducts found = count_half_precision_instructions(path);
     if (found == HalfProducts()) return;
     const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
     bypasses.push_back(

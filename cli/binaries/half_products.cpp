@@ -140,7 +140,7 @@ void HalfProductCounter::add(std::span<const std::uint8_t> code, std::size_t siz
     }
 }
 
-HalfProducts count_half_products(const std::string& path) {
+HalfProducts count_half_precision_instructions(const std::string& path) {
     HalfProductCounter counter(system::own_machine);
     read_code(path, HalfProductCounter::look_ahead,
               [&](std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset) {

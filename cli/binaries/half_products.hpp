@@ -48,6 +48,6 @@ class HalfProductCounter {
 
 /// Counts in all executable sections of a file; in a file without sections, in its executable segments. Zero if it
 /// cannot be read or is for another architecture.
-HalfProducts count_half_products(const std::string& path);
+HalfProducts count_half_precision_instructions(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -32,8 +32,8 @@ constexpr double error_of_a_search = 0.05;
 /// Returns the number of sets that a search is expected to ask about, for two culprits among these lines.
 std::uint64_t expected_sets(std::size_t lines);
 
-/// Returns the error that each answer may have, so that all answers of a search are right but for error_of_a_search
-/// (Bonferroni's inequality).
+/// Returns the probability of an error that each answer may have, so that the probability of any wrong answer in a
+/// search is at most error_of_a_search (Bonferroni's inequality).
 double error_of_an_answer(std::size_t lines);
 
 /// Returns the rates that a search tells apart: that of runs with everything exact, which is never taken to be 0

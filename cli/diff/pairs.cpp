@@ -195,8 +195,9 @@ class Pairing {
             std::ranges::count_if(group, [&](const auto& product) { return !is_paired[product.second]; }));
     }
 
-    /// Pairs each product with the nearest result that is not very different; the nearest pairs come first. The
-    /// counterpart in the order of the thread is taken unless another one is ten times nearer.
+    /// Pairs products of both runs whose results are similar, the most similar pairs first. The product at the same
+    /// position of the other run's thread is preferred, unless another result is ten times nearer. A product without
+    /// a similar result stays alone.
     void pair_nearest(RestGroup group_a, RestGroup group_b) {
         std::vector<record::Fingerprint> all_b;
         for (const auto& [kind, b] : group_b) all_b.push_back(fingerprints_b_.of(b));

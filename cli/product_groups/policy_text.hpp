@@ -21,7 +21,7 @@ class LineTexts {
     /// changed too.
     LineTexts(const Groups& groups, std::int64_t recorded_ns);
 
-    /// Returns the text of a group's line; empty if it is unknown.
+    /// Returns the text of the source line that calls the group's products; empty if it is unknown.
     std::string of(const Group& group) const;
     /// Returns a glob for the `text` of a rule; empty if the line's text is not known for certain.
     std::string glob_of(const Group& group) const;
@@ -45,10 +45,10 @@ struct PolicySettings {
 std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
-/// Groups with a precision of their own.
+/// Groups, and the precision that all of them get.
 struct AssignedGroups {
     Subset groups;
-    std::string precision;  ///< word of a policy file; of rules only, too
+    std::string precision;  ///< a word for a rule's precision
 };
 
 /// Returns comment lines, without `#`, for a rule about some groups.

@@ -318,7 +318,7 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
     });
 }
 
-std::uint64_t MergedCalls::calls_of(bool (MergedRow::*is_of)() const) const {
+std::uint64_t MergedCalls::calls_with(bool (MergedRow::*is_of)() const) const {
     std::uint64_t sum = 0;
     for (const MergedRow& row : rows_)
         if ((row.*is_of)()) sum += row.counters.calls;

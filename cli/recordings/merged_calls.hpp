@@ -211,13 +211,13 @@ class MergedCalls {
     /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::leaves_open).
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
-    std::uint64_t float64_calls() const { return calls_of(&MergedRow::is_float64); }
+    std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }
     /// Returns the number of calls in total() whose sizes are rounded up.
-    std::uint64_t calls_with_rounded_sizes() const { return calls_of(&MergedRow::has_rounded_sizes); }
+    std::uint64_t calls_with_rounded_sizes() const { return calls_with(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
-    std::uint64_t onednn_calls() const { return calls_of(&MergedRow::is_onednn); }
+    std::uint64_t onednn_calls() const { return calls_with(&MergedRow::is_onednn); }
     /// Returns the number of launches of kernels, and of replays of graphs, in total().
-    std::uint64_t kernel_launches() const { return calls_of(&MergedRow::is_kernel); }
+    std::uint64_t kernel_launches() const { return calls_with(&MergedRow::is_kernel); }
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are
@@ -239,7 +239,7 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    std::uint64_t calls_of(bool (MergedRow::*is_of)() const) const;
+    std::uint64_t calls_with(bool (MergedRow::*is_of)() const) const;
     /// Returns the index in rows_ of the row that takes the calls of `row`. Adds such a row if there is none.
     std::size_t find_or_add(const record::RecordedRow* row);
     struct HashedRow {

@@ -44,7 +44,7 @@ struct RowAudits {
     std::uint32_t worst_column = 0;  ///< number of its column with the largest error
     record::Exponents a, b, c;
 
-    /// Returns the number of compared audits of calls that were drawn at random.
+    /// Returns how many of the audits with errors are of calls that were drawn at random.
     std::uint64_t drawn() const { return compared - early; }
     /// Estimates the mean error of all `calls` by a metric: early audits count for themselves, those drawn at random
     /// for all other calls. nullopt: no call was drawn, or the recording does not say which were.

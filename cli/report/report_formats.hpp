@@ -78,7 +78,7 @@ struct ReportFormat {
     bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 
-    // Uses that the format allows.
+    // What the format can be used for.
     std::string_view why_no_groups{};  ///< relative clause for messages that says why the format has no groups; empty
                                        ///< if it has groups
     bool knows_processes = true;       ///< groups may use keys of processes

@@ -29,9 +29,9 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
-/// about gaps in the recording, such as `later`, which the command `verify` reports, and libraries whose products are
-/// recorded.
+/// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out
+/// libraries whose products are recorded. Also leaves out entries about gaps in the recording, such as libraries that
+/// were loaded too late, because `verify` reports these.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;

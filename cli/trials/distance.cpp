@@ -206,7 +206,7 @@ bool ExactNumbers::is_explained(std::size_t row, double change) const {
 }
 
 /// Adds the rows that changed, and by the metrics `number` and `each` the error.
-void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance) const {
+void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Distance& distance) const {
     constexpr std::size_t most_rows = 10;
     double by_chance = 0;
     bool is_told_apart = false;
@@ -271,7 +271,7 @@ Distance ExactNumbers::distance(const Numbers& found) const {
         return distance;
     }
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
-        add_rows(found.values, distance);
+        add_distances_of_rows(found.values, distance);
         if (!is_by_row()) {
             distance.error = error_by_norm(found.values);
             distance.is_chance = distance.error > 0 && distance.error <= chance();

@@ -87,7 +87,7 @@ class ExactNumbers {
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
     std::string difference_in_words(const Numbers& found) const;
-    void add_rows(const std::vector<double>& found, Distance& distance) const;
+    void add_distances_of_rows(const std::vector<double>& found, Distance& distance) const;
     double error_by_norm(const std::vector<double>& found) const;
     std::string difference_beyond_limits(const std::vector<double>& found) const;
 

@@ -117,7 +117,8 @@ std::string search_path(const CudaFolders& found, const Environment& environment
     return path;
 }
 
-/// Measures the section `machine` with this cuBLAS. Returns the reason why cuBLAS does not run; empty: it runs.
+/// Measures the section `machine` with the cuBLAS that was found. Returns the reason why this cuBLAS cannot run, or
+/// an empty text if it runs.
 std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findings) {
     asking.environment["LD_LIBRARY_PATH"] = found.search;
     asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);

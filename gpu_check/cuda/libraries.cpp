@@ -76,7 +76,7 @@ Library::Library(std::initializer_list<const char*> names) {
 
 void* Library::address(const char* name) const { return dlsym(handle_, name); }
 
-void* Library::own_address(const char* name) const {
+void* Library::address_in_library(const char* name) const {
     const link_map* map = nullptr;
     if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
     const ElfW(Sym)* symbols = nullptr;

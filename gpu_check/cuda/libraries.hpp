@@ -41,14 +41,14 @@ class Library {
     /// Returns the library's own function. dlsym, by which find() looks, may return one of a preloaded library.
     template <class Function>
     Function* find_own(const char* name) const {
-        return reinterpret_cast<Function*>(own_address(name));
+        return reinterpret_cast<Function*>(address_in_library(name));
     }
 
     const std::string& file() const { return file_; }
 
   private:
     void* address(const char* name) const;
-    void* own_address(const char* name) const;
+    void* address_in_library(const char* name) const;
 
     void* handle_ = nullptr;
     std::string file_;

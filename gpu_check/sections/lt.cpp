@@ -85,7 +85,8 @@ void measure_workspace(Worker& worker) {
             });
 }
 
-/// Runs products with a handle of cublasLt from before any context.
+/// Runs products with a handle of cublasLt that was made before there was a CUDA context, and asks which compute
+/// capability the handle then assumes.
 void measure_capability(Worker& worker) {
     const Library library = open_cuda_library("libcublasLt");
     cublasLtHandle_t early = nullptr;

@@ -56,7 +56,7 @@ class Judge:
     def judge(self):
         """Makes the sections. Returns True if one of them fails the session."""
         options = self.config.option
-        files = start.recordings()
+        files = start.new_recordings()
         report, unseen = {"rows": [], "audits": []}, None
         if files:
             report = recorded.command("report", "--format", "json", "--", *files)

@@ -51,7 +51,7 @@ def recordings_folder():
     return folder_at_start / pathlib.Path(environment["FP32_MATMUL_LOG"]).parent
 
 
-def recordings():
+def new_recordings():
     """Returns the recordings that were made since this process began, of this process and its children."""
     return sorted(set(recordings_folder().glob("*.fp32rec")) - others)
 

@@ -37,8 +37,8 @@ struct OperandType {
     std::string_view pattern;
     Dtype dtype;
 };
-/// Types of a template's arguments or of parameters, the narrowest first. The Itanium C++ ABI calls double, float and
-/// signed char d, f and a, and integers i and l.
+/// Patterns of mangled names of kernels, each with the type of operands that it shows, the narrowest type first. In
+/// such names (Itanium C++ ABI), `d` is double, `f` float, `a` signed char, `i` int and `l` long.
 constexpr OperandType operand_types[] = {{"*__nv_fp8*", Dtype::float8},    {"*__nv_bfloat16*", Dtype::bfloat16},
                                          {"*__half*", Dtype::float16},     {"*IKa*", Dtype::int8},
                                          {"*aa[fi][fi]*", Dtype::int8},    {"*I[il]a[fi][fi]*", Dtype::int8},

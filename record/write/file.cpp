@@ -207,7 +207,7 @@ void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
             if (void* address = map_segment(number)) return address;
             error = ENOMEM;
         }
-        return_segment(number);
+        give_back_segment(number);
     }
     warn_no_space(error);
     return nullptr;
@@ -230,7 +230,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
             return Appended::yes;
         }
-        if (is_new) return_segment(number);
+        if (is_new) give_back_segment(number);
     }
     // The ring, which is mapped from the same file, can no longer be read.
     if (error == EFAULT)
@@ -258,7 +258,7 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
 }
 
 /// Returns a number that reserve() gave out. If a later number has been reserved meanwhile, the segment stays unused.
-void RecordingFile::return_segment(std::uint32_t number) {
+void RecordingFile::give_back_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }

@@ -91,7 +91,7 @@ class RecordingFile {
   private:
     void* map_new_segment_below(std::uint32_t limit);
     std::uint32_t reserve(std::uint32_t limit, int& error);
-    void return_segment(std::uint32_t number);
+    void give_back_segment(std::uint32_t number);
     void* map_segment(std::uint32_t number);
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;

@@ -239,7 +239,7 @@ int count_recording(const Family& family) {
     return error;
 }
 
-void count_unrecorded(const Family& family) {
+void count_process_without_recording(const Family& family) {
     if (family.children.path == nullptr) return;
     with_children_file(family.children, [](Header& header) {
         std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed);

@@ -39,6 +39,6 @@ int count_recording(const Family& family);
 
 /// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
 /// nothing without a run, or if that file cannot be written. Allocates nothing.
-void count_unrecorded(const Family& family);
+void count_process_without_recording(const Family& family);
 
 }  // namespace fp32shim::record

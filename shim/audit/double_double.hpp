@@ -23,7 +23,7 @@ inline constexpr int safe_exponent_of_double_double = 480;
 namespace double_double {
 
 /// Returns x + y exactly, if |x| >= |y|.
-inline DoubleDouble sum_of_ordered(double x, double y) {
+inline DoubleDouble fast_two_sum(double x, double y) {
     const double sum = x + y;
     return {sum, y - (sum - x)};
 }
@@ -54,12 +54,12 @@ inline DoubleDouble product(double x, double y) {
 
 inline DoubleDouble operator+(DoubleDouble x, DoubleDouble y) {
     const DoubleDouble sum = double_double::sum(x.high, y.high);
-    return double_double::sum_of_ordered(sum.high, sum.low + (x.low + y.low));
+    return double_double::fast_two_sum(sum.high, sum.low + (x.low + y.low));
 }
 
 inline DoubleDouble operator*(DoubleDouble x, DoubleDouble y) {
     const DoubleDouble product = double_double::product(x.high, y.high);
-    return double_double::sum_of_ordered(product.high, product.low + (x.high * y.low + x.low * y.high));
+    return double_double::fast_two_sum(product.high, product.low + (x.high * y.low + x.low * y.high));
 }
 
 inline DoubleDouble operator-(DoubleDouble x) { return {-x.high, -x.low}; }

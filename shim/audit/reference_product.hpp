@@ -24,8 +24,8 @@ struct OperandExponents {
 bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
                              OperandExponents& operands, record::Audit& audit);
 
-/// Returns true if the reference of a product stays in its numbers' range: none of its terms overflows, and the last
-/// digits of none underflow. Precondition: alpha and beta are finite.
+/// Returns true if the reference of a product can be computed in the range of the numbers that it uses: no term
+/// overflows, and no term loses its last digits to underflow. Precondition: alpha and beta are finite.
 bool fits_reference(const Level3& product, const OperandExponents& operands);
 
 /// Computes `product`. `start` has the values that C (or B of an in-place trmm) had before the call. Returns the
@@ -59,8 +59,8 @@ struct LineSums {
 /// Returns the number of bytes that add_line() needs.
 std::size_t bytes_for_line(const Matrix& result);
 
-/// Computes one line of `product` as reference and adds the differences of both results to `sums`. `start`,
-/// `memory` and the precondition: as for multiply_for_reference().
+/// Computes the reference of one line of `product`, and adds to `sums` how far each of the two results is from it.
+/// `start`, `memory` and the precondition are those of multiply_for_reference().
 void add_line(const Level3& product, const Matrix& start, const Results& results, Line line, char* memory,
               LineSums& sums);
 

@@ -179,7 +179,7 @@ bool notice_unloaded_objects() {
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
-    // Stored last: until then, other threads walk the list themselves.
+    // The stamp is stored last. Until then, other threads walk the loader's list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }

@@ -281,7 +281,7 @@ int set_verbose(SetVerbose* set, int level) {
     return set(level > 0 ? level : 1);
 }
 
-SetVerbose* setter_for(SetVerbose* found) {
+SetVerbose* recording_setter(SetVerbose* found) {
     {
         const system::KeptState kept;
         if (!asks()) return found;

@@ -56,7 +56,7 @@ int set_verbose(SetVerbose* set, int level);
 
 /// Returns the function that a program gets which looks dnnl_set_verbose up in a library: one that calls
 /// set_verbose() for `found`, or `found` itself.
-SetVerbose* setter_for(SetVerbose* found);
+SetVerbose* recording_setter(SetVerbose* found);
 
 /// Functions of the C library that oneDNN calls to print, and those that take their place in an object with oneDNN.
 struct Replacement {

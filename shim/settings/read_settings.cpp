@@ -85,7 +85,7 @@ record::Recording* opened_recording(const Settings& settings) {
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) {
         system::stderr_line(opened.error);
-        if (limits.family != nullptr) record::count_unrecorded(limits.family());
+        if (limits.family != nullptr) record::count_process_without_recording(limits.family());
     }
     return opened.recording;
 }

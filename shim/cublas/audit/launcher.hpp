@@ -37,6 +37,7 @@ struct Launcher {
 void set_up_cublas(Launcher& launcher);
 void set_up_lt(Launcher& launcher);
 
+/// Values of Launcher::launch, for cuBLAS's own functions and for cublasLt.
 std::int32_t launch_by_cublas(const Launcher& launcher, const blas::Level3& single, Format format, bool is_bound);
 std::int32_t launch_by_lt(const Launcher& launcher, const blas::Level3& single, Format format, bool is_bound);
 
