@@ -70,6 +70,11 @@ bool find_side(const std::string& argument, const std::string& output, Recording
 /// Warns if one side has no fingerprints, and explains the possible reason.
 bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
     if (side.fingerprints() > 0) return false;
+    if (side.selects_nothing()) {
+        say("diff", fmt::format("{}: the options select none of {}", argument,
+                                counted(side.calls.calls_before_filter(), "call")));
+        return true;
+    }
     const std::string why =
         side.lost > 0
             ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))

@@ -141,12 +141,19 @@ std::string ran_text(const ChangedGroup& group) {
     return b.empty() ? a + ", only in A" : before_and_after(a, b);
 }
 
+/// Returns the title of the column for a key of groups.
+std::string title_of_key(std::string_view key) {
+    if (key == "max_dim") return "max of m,n,k";
+    if (key == "ran_at") return "precision";
+    return key == "call_site" ? "call site" : std::string(key);
+}
+
 /// Returns the calls of both runs by group.
 std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const Changes& changes = outcome.changes;
     std::vector<Table::Column> columns = {
         {"calls in A", true}, {"in B", true}, {"time in A", true}, {"in B", true}, {"change", true}};
-    for (const std::string_view key : changes.keys) columns.push_back({std::string(key), false, 16});
+    for (const std::string_view key : changes.keys) columns.push_back({title_of_key(key), false, 16});
     columns.push_back({"ran at"});
     Table table(std::move(columns));
     const std::size_t all = changes.groups.size(), shown = top == 0 ? all : std::min(top, all);

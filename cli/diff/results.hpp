@@ -94,6 +94,8 @@ struct ResultsOfSide {
     std::uint64_t lost = 0;                 ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprints() const { return products.size(); }
+    /// Returns true if there are calls, but the options select none of them.
+    bool selects_nothing() const { return calls.total().calls == 0 && calls.calls_before_filter() > 0; }
     std::uint64_t without_fingerprint() const {
         return calls.total().calls - std::min(calls.total().calls, fingerprints() + lost);
     }

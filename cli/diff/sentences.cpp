@@ -1,6 +1,8 @@
 // The sentences with which the outcome of `fp32shim diff` begins.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cli/diff/outcome.hpp"
 #include "cli/output/terminal.hpp"
 
@@ -45,12 +47,19 @@ std::string operands_sentence(const DiffOutcome& outcome) {
     return text;
 }
 
-/// Returns which runs have no fingerprints. Precondition: at least one has none.
+/// Returns which runs have no fingerprints among the selected calls. Precondition: at least one has none.
 std::string no_results_sentence(const DiffOutcome& outcome) {
-    const bool lacks_a = outcome.a.fingerprints() == 0, lacks_b = outcome.b.fingerprints() == 0;
-    return fmt::format("Results were not compared, because {}", lacks_a && lacks_b ? "A and B have no fingerprints"
-                                                                : lacks_a          ? "A has no fingerprints"
-                                                                                   : "B has no fingerprints");
+    std::string lacking, unselected;
+    for (const auto& [name, side] : {std::pair("A", &outcome.a), std::pair("B", &outcome.b)}) {
+        if (side->fingerprints() > 0) continue;
+        std::string& names = side->selects_nothing() ? unselected : lacking;
+        names += names.empty() ? name : fmt::format(" and {}", name);
+    }
+    std::string text = "Results were not compared, because ";
+    if (!unselected.empty()) text += fmt::format("no call of {} is selected", unselected);
+    if (lacking.empty()) return text;
+    return text + fmt::format("{}{} no fingerprints", unselected.empty() ? "" : ", and ",
+                              lacking + (lacking.size() > 1 ? " have" : " has"));
 }
 
 /// Returns the differences of the environments.

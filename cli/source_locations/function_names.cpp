@@ -39,6 +39,13 @@ std::size_t size_of_operator(std::string_view text) {
     return end;
 }
 
+/// Returns true if `text` begins with a blank and this qualifier of a member function.
+bool begins_with_qualifier(std::string_view text, std::string_view qualifier) {
+    if (!text.starts_with(' ') || !text.substr(1).starts_with(qualifier)) return false;
+    const std::string_view rest = text.substr(1 + qualifier.size());
+    return rest.empty() || std::string_view(":& ").find(rest.front()) != std::string_view::npos;
+}
+
 /// Removes the parameters, the return type and what follows the parameters from a function's demangled name, and from
 /// the names of the functions around it.
 std::string without_parameters(std::string_view text, Templates templates) {
@@ -52,10 +59,15 @@ std::string without_parameters(std::string_view text, Templates templates) {
             size = end;
         } else if (text.starts_with(nameless)) {
             size = nameless.size();
+        } else if (name.empty() && text.starts_with("(*")) {
+            // A function that returns a pointer to a function stands within the type of that: `void
+            // (*pick(int))(char)`.
+            text = text.substr(2, size_of_bracket(text) - 3);
+            continue;
         } else if (text.front() == '(' || text.front() == '<' || text.front() == '[') {
             size = size_of_bracket(text);
             is_kept = text.front() == '<' && templates == Templates::kept;
-        } else if (text.front() == ' ' && (text.starts_with(" const") || text.starts_with(" volatile"))) {
+        } else if (begins_with_qualifier(text, "const") || begins_with_qualifier(text, "volatile")) {
             size = text.find_first_of(":& ", 1);
             is_kept = false;
         } else if (text.front() == ' ') {

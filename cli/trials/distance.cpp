@@ -127,10 +127,11 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     for (std::size_t row = 0; row <= first_.rows.size(); ++row)
         if (!numbers.words_before(row).are_same(first_.words_before(row))) has_other_words_[row] = true;
     for (std::size_t row = 0; row < first_.rows.size(); ++row) {
-        changes_[row].push_back(change_of(first_.rows[row], numbers.values));
-        noise_[row] = std::max(noise_[row], changes_[row].back());
+        const double change = change_of(first_.rows[row], numbers.values);
+        if (!is_by_limits()) changes_[row].push_back(change);
+        noise_[row] = std::max(noise_[row], change);
     }
-    if (!is_by_row()) others_.push_back(numbers.values);
+    if (!is_by_row() && !is_by_limits()) others_.push_back(numbers.values);
     const bool leaves_out_all = std::ranges::none_of(noise_, [this](double noise) { return noise <= most_noise_; });
     if (leaves_out_all) leaves_out_ = false;
     return {};
@@ -337,6 +338,7 @@ Json to_json(const Distance& distance) {
 
 Distance distance_in(const Json& json) {
     const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
+    const auto value = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
     const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
     Distance distance{.error = number(json.at("error")),
                       .problem = text(json.at("problem")),
@@ -344,8 +346,8 @@ Distance distance_in(const Json& json) {
                       .changed = json.at("changed")};
     for (const Json& row : json.at("most_changed"))
         distance.most.push_back({.name = row.at("number"),
-                                 .exact = number(row.at("exact")),
-                                 .found = number(row.at("found")),
+                                 .exact = value(row.at("exact")),
+                                 .found = value(row.at("found")),
                                  .worst = text(row.at("worst")),
                                  .worst_change = number(row.at("worst_change")),
                                  .change = number(row.at("change")),

@@ -110,6 +110,18 @@ void check(const QuestionOptions& options) {
     refuse(problem_with_settings(options.name));
 }
 
+/// Returns the variables of the environment that set how the runs multiply.
+std::vector<std::string> settings_of_environment() {
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    std::vector<std::string> settings;
+    for (const std::string& entry : environment.entries())
+        if (entry.starts_with("FP32_MATMUL_") && !entry.starts_with("FP32_MATMUL_LOG=") &&
+            !entry.starts_with("FP32_MATMUL_POLICY="))
+            settings.push_back(entry);
+    std::ranges::sort(settings);
+    return settings;
+}
+
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const QuestionOptions& options, const Json& facts) {
     Json identity = {{"search", 6},
@@ -119,6 +131,7 @@ Json identity_of(const QuestionOptions& options, const Json& facts) {
                      {"cpu", options.cpu},
                      {"runner", options.runner},
                      {"repeat", options.repeat},
+                     {"environment", settings_of_environment()},
                      {"compare", options.compare}};
     identity.update(facts);
     return identity;
@@ -229,7 +242,7 @@ std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettin
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     std::string words;
     if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
-        words += " --precision " + settings.precision;
+        words += " --precision " + requested_precision(settings.precision);
     if (!settings.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) words += " --cpu " + settings.cpu;
     return fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
                        shell_words(options.words));

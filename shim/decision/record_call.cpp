@@ -145,12 +145,13 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 /// Returns a hash of the values that a row of a recording would have, so lines and rows tell the same decisions
 /// apart.
 std::uint64_t hash_of(const record::DecisionEvent& event) {
+    system::Hash hash;
     record::format::RowContent content{};
-    record::format::to_content(event, content, [](std::string_view text, record::format::StringId& id) {
-        id = static_cast<record::format::StringId>(system::Hash().add(text).value());
+    record::format::to_content(event, content, [&hash](std::string_view text, record::format::StringId&) {
+        hash.add(text);
         return true;
     });
-    return system::Hash().add({reinterpret_cast<const char*>(&content), sizeof content}).value();
+    return hash.add({reinterpret_cast<const char*>(&content), sizeof content}).value();
 }
 
 /// Returns the group of calls with this decision. If there is no room for it, prints one line once and returns

@@ -423,8 +423,9 @@ def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
     program = Compiled(tmp_path)
     program.bisect("--max-runs", 2)
     before = (tmp_path / "bisect-state.jsonl").read_bytes()
-    for options, command in ((["--precision", "medium"], None), (["--repeat", 2], None), ([], [*program.command, "x"])):
-        result = program.bisect(*options, command=command)
+    for options, command, env in ((["--precision", "medium"], None, {}), (["--repeat", 2], None, {}),
+                                  ([], [*program.command, "x"], {}), ([], None, {"FP32_MATMUL_FLOOR": "fp32"})):
+        result = program.bisect(*options, command=command, env=env)
         assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
         assert "is the state of another search" in result.stderr
     assert (tmp_path / "bisect-state.jsonl").read_bytes() == before

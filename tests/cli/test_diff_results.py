@@ -160,6 +160,13 @@ def test_recordings_without_fingerprints_have_a_message_and_a_status_of_their_ow
     assert len(fp32shim("diff", without, without).lines) == 2
 
 
+def test_options_that_select_no_call_are_not_taken_for_a_lack_of_fingerprints(tmp_path, record):
+    recording = record("a", (64, at(41), [1.0]))
+    result = fp32shim("diff", "--function", "nothing", recording, recording)
+    assert result.returncode == 3 and result.stdout.startswith("Results were not compared, because no call of A and B is selected\n")
+    assert result.lines == [f"fp32shim diff: {recording}: the options select none of 1 call"] * 2
+
+
 @pytest.mark.parametrize("arguments, said", [
     ([], "A is required"),
     (["{a}"], "B is required"),

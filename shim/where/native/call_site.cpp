@@ -1,5 +1,7 @@
 #include "shim/where/native/call_site.hpp"
 
+#include <span>
+
 #include "shim/loader/elf/readers.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/where/native/exported_function.hpp"
@@ -57,15 +59,18 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
 const policy::CallSite* named(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
+    // Without memory for a function's name, the site is known by its object and offset.
     const MappedMemory memory(symbol_limit + 1024);
-    if (memory.bytes().empty()) return nullptr;
+    const bool has_memory = !memory.bytes().empty();
+    char object_and_offset[512];
     std::string_view object = caller.name;
-    system::LineWriter texts(memory.bytes());
+    system::LineWriter texts(has_memory ? memory.bytes() : std::span(object_and_offset));
     std::size_t function = 0, text = 0;
     const elf::Reading reading;
     if (caller.loaded.load(std::memory_order_acquire)) {
         object = recorded_name(caller, executable);
-        if (const ExportedFunction found = exported_caller(caller.map, return_address); !found.name.empty()) {
+        const ExportedFunction found = has_memory ? exported_caller(caller.map, return_address) : ExportedFunction();
+        if (!found.name.empty()) {
             texts.text(object).texts("!", found.name);
             function = texts.size();
             texts.text("+").hexadecimal(found.offset);

@@ -6,6 +6,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/where/native/symbol_choice.hpp"
 #include "system/elf.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::where {
 namespace {
@@ -17,6 +18,10 @@ std::uint64_t symbol_count(const elf::Object& object) {
         [&](std::uint64_t first, std::uint64_t count) { return std::span(object.gnu_hash + first, count); });
 }
 
+// A thread in dlclose waits some 20 ms for readers of the loader's tables, so a longer search is given up.
+constexpr std::int64_t longest_search_ns = 15'000'000;
+constexpr std::uint64_t symbols_between_looks = 65536;
+
 }  // namespace
 
 ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address) {
@@ -26,7 +31,12 @@ ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_a
     if (tables.symbols == nullptr || tables.strings == nullptr) return {};
     SymbolChoice choice(address);
     const std::uint64_t count = symbol_count(tables);
-    for (std::uint64_t i = 0; i < count; ++i) choice.consider(tables.symbols[i]);
+    const std::int64_t end = system::raw::clock_ns(CLOCK_MONOTONIC) + longest_search_ns;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (i % symbols_between_looks == symbols_between_looks - 1 && system::raw::clock_ns(CLOCK_MONOTONIC) > end)
+            return {};
+        choice.consider(tables.symbols[i]);
+    }
     const Elf64_Sym& found = choice.best();
     if (found.st_name == 0) return {};
     const char* const name = tables.strings + found.st_name;

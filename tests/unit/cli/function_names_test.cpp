@@ -17,6 +17,9 @@ TEST(FunctionName, OfCppIsWithoutArgumentsAndReturnType) {
     EXPECT_EQ(name_of("_ZN7physics5solveIfEEvT_"), "physics::solve");
     EXPECT_EQ(name_of("_ZNK7physics4GridIfLi3ENS_4CellIJdPKcEEEE4stepEv"), "physics::Grid::step");
     EXPECT_EQ(name_of("_ZL6hiddenPKf"), "hidden");
+    EXPECT_EQ(name_of("_ZN9constants5applyIiEEvT_"), "constants::apply");
+    EXPECT_EQ(name_of("_ZNV9constants1S2goIiEEiv"), "constants::S::go");
+    EXPECT_EQ(name_of("_Z6pickerIfEPFviEPT_S3_"), "picker");
     EXPECT_EQ(name_of("_ZN12_GLOBAL__N_16hiddenEv"), "(anonymous namespace)::hidden");
     EXPECT_EQ(name_of("_ZN4GridIfEC2Ev"), "Grid::Grid");
     EXPECT_EQ(name_of("_ZN4GridD0Ev"), "Grid::~Grid");
