@@ -86,8 +86,8 @@ export function clustersOf(points, ranges, width, height) {
   }
   moveApart(clusters, Math.log(ranges.y[0]) * perY);
   for (const cluster of clusters) {
-    const {left, up, moved, points} = cluster;
-    const [first, ...others] = points;
+    const {left, up, moved} = cluster;
+    const [first, ...others] = cluster.points;
     const mean = others.length ? {x: Math.exp(left / perX), y: Math.exp(up / perY)} : first;
     cluster.x = mean.x * Math.exp(moved.right / perX);
     cluster.y = mean.y * Math.exp(moved.up / perY);
