@@ -55,9 +55,9 @@ export function showChanges() {
     textColumn(titles[key], (row) => (key === "where" ? locationText : breakable)(row[key] ?? "–")),
   );
   fillTable($("changes"), [...keyColumns, ...amountColumns], data.changes);
+  const groups = counted(data.changes.length + data.more_changes, "group");
   $("changes-answer").textContent =
-    `${count(data.groups_at_other_precision)} of ${counted(data.changes.length + data.more_changes, "group")} ` +
-    "ran at another precision.";
+    `${count(data.groups_at_other_precision)} of ${groups} ran at another precision.`;
   showNote(
     "more-changes",
     data.more_changes > 0 &&

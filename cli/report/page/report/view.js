@@ -20,8 +20,8 @@ export const entries = [...listed, ...groups].map((row) => ({
   text: searchedText(row),
 }));
 
-// Returns sums of the document by the names that the page has for quantities. Times are estimates if
-// not all calls were timed.
+// Returns sums of the document by the names that the page has for quantities. Times are estimates
+// if not all calls were timed.
 const sumsOf = ({flops_total: work, timed_calls, ...sums}) => {
   const estimated = timed_calls > 0 && timed_calls < sums.calls;
   return {...sums, work, estimated};
