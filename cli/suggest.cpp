@@ -9,6 +9,7 @@
 #include "cli/command_line/options.hpp"
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/recordings.hpp"
 
 namespace fp32shim::cli {
 
@@ -17,6 +18,7 @@ Action define_suggest(CLI::App& app) {
     app.add_option("RECORDING", *recordings, "Recordings whose audits are to decide what is tried first")
         ->type_name("FILE");
     return [recordings] {
+        if (!recordings->empty() && print_errors("suggest", find_recordings(*recordings))) return exit_code::usage;
         std::string audits;
         for (const std::string& path : *recordings) audits += " --audits " + shell_path(path);
         print(fmt::format(

@@ -22,7 +22,7 @@ constexpr std::string_view to_string(Verdict verdict) {
                                                 : "unresolved";
 }
 
-/// What one run of a set has shown.
+/// The outcome of one run of a set.
 struct SetRun {
     Verdict verdict = Verdict::unresolved;
     std::string how{};             ///< end of a sentence: `ended with status 1`
@@ -35,7 +35,7 @@ struct SetRun {
     std::string output{};  ///< checksum of the output, or of the compared file; empty: not known
 };
 
-/// What all runs of a set have shown.
+/// The outcome of all runs of a set.
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;                              ///< of the last run that failed; of the last one if none did

@@ -1,4 +1,4 @@
-// What two runs did in another way: how often, how long and at which precisions groups of decisions ran. This needs
+// Differences between two runs: how often, how long and at which precisions groups of decisions ran. This needs
 // no fingerprints. Pure functions.
 #pragma once
 

@@ -60,11 +60,20 @@ constexpr DiffFormat formats[] = {
 /// Finds the recordings for an argument. Returns false after printing an error.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
-    if (found.errors.empty()) mention_other_files_of_runs(found);
     if (print_errors("diff", found)) return false;
     const std::string problem = output_problem(output, found.paths);
     if (!problem.empty()) say("diff", problem);
     return problem.empty();
+}
+
+/// Names the recordings of the same runs that are on neither side.
+void mention_unread_files(const RecordingPaths& paths_a, const RecordingPaths& paths_b) {
+    RecordingPaths both = paths_a;
+    both.paths.insert(both.paths.end(), paths_b.paths.begin(), paths_b.paths.end());
+    both.copies.insert(both.copies.end(), paths_b.copies.begin(), paths_b.copies.end());
+    both.notes.clear();  // each side has printed its own
+    mention_other_files_of_runs(both);
+    print_errors("diff", both);
 }
 
 /// Warns if one side has no fingerprints, and explains the possible reason.
@@ -126,6 +135,7 @@ int diff(DiffOptions& options) {
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
+    mention_unread_files(paths_a, paths_b);
     ProductKinds kinds;
     NativeLocations locations;
     std::vector<ReadingProblem> problems;

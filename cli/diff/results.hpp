@@ -105,7 +105,7 @@ struct ResultsOfSide {
     const ProcessResults& process_of(std::size_t product) const { return processes[thread_of(product).process]; }
 };
 
-/// What of a run is read.
+/// Selects the parts of a run that are read.
 struct WantedResults {
     const Filter& filter;
     bool call_paths = false;

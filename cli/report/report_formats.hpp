@@ -78,7 +78,7 @@ struct ReportFormat {
     bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 
-    // What the format can be used for.
+    // Uses of the format.
     std::string_view why_no_groups{};  ///< relative clause for messages that says why the format has no groups; empty
                                        ///< if it has groups
     bool knows_processes = true;       ///< groups may use keys of processes
@@ -91,7 +91,7 @@ std::span<const ReportFormat> report_formats();
 
 class Filter;
 
-/// What write_lines() read.
+/// Counts and problems of the recordings that write_lines() has read.
 struct LinesWritten {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read

@@ -1,4 +1,4 @@
-// What faster products could gain at most (Amdahl), and what TF32 would gain on GPUs by published figures.
+// Estimates the most that faster products could gain (Amdahl), and the gain of TF32 on GPUs by published figures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ constexpr NoShare reasons[] = {
     {"run_times", "products ran on a GPU, and the host times only their launch"}};
 enum ReasonIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 
-/// What faster products could gain.
+/// The time that faster products could gain.
 struct Worth {
     std::uint64_t processes = 0;             ///< number of processes whose share of products is known
     double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time

@@ -1,4 +1,4 @@
-// How far the output of runs under policies lies from that of the exact run.
+// Distances of the output of runs under policies from that of the exact run.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What `bisect` and `sensitivity` share as commands: options, beginning and end, the policy that they write.
+// The options, the beginning and the end of the commands `bisect` and `sensitivity`, and the policy that they write.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -18,6 +18,7 @@
 
 namespace fp32shim::cli {
 
+/// Settings of all runs of a search.
 struct TrialSettings {
     std::string name;  ///< of our command, for messages
     RunSettings runs;
@@ -30,7 +31,7 @@ struct TrialSettings {
     bool may_preview = false;     ///< the mode of the CPU was not chosen
 };
 
-/// What a run is for.
+/// The purpose of a run.
 enum class Purpose : std::uint8_t {
     answer,           ///< its result is kept
     reference,        ///< everything is exact, so its numbers are those to compare with; the first run is one
@@ -38,6 +39,7 @@ enum class Purpose : std::uint8_t {
     check             ///< it confirms an earlier one, so it is always made
 };
 
+/// Makes the runs of one search, one batch after the other. For one thread.
 class Trials {
   public:
     /// `identity`: all facts on which the results depend. Throws End.

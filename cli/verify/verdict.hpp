@@ -45,7 +45,7 @@ inline constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok
 inline constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
 inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
-/// What a possible bypass means for the verdict.
+/// The meaning of a possible bypass for the verdict.
 enum class Standing : std::uint8_t {
     open,      ///< something may have multiplied unseen
     assumed,   ///< --assume-unused names it

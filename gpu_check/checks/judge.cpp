@@ -17,7 +17,7 @@ struct Judged {
     std::string text;
 };
 
-/// What a judge looks at: the line's name, and what its section found.
+/// Evidence for a judge: the line's name, and the findings of its section.
 struct Case {
     const std::string& name;
     const Findings& findings;

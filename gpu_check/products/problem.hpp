@@ -11,7 +11,7 @@
 
 namespace gpu {
 
-/// How the matrices of a product lie in memory. Libraries choose kernels by it.
+/// The layout of a product's matrices in memory. Libraries choose kernels by it.
 struct Layout {
     std::size_t offset = 0;  ///< of the first elements, in bytes; the memory itself is aligned to 256 bytes
     int more_rows = 0;       ///< leading dimension minus the number of rows
@@ -94,7 +94,7 @@ struct Way {
 /// not have the function.
 std::string answer_of(const Status& status, const Measured& measured);
 
-/// What came of a product.
+/// The result of a product.
 struct Result {
     std::string answer;  ///< see answer_of()
     Measured measured;   ///< of the last product of a batch

@@ -1,5 +1,5 @@
 // Experiments with their decision rules: the expected result, the measured result, and the consequence for the shim.
-// What the verdict measures, checks/judge.cpp judges.
+// Things that the verdict measures are judged in checks/judge.cpp.
 #include <algorithm>
 
 #include "gpu_check/questions/questions.hpp"
@@ -9,7 +9,7 @@ namespace gpu {
 
 namespace {
 
-/// What was seen, and what follows from it.
+/// An observation, and its consequence.
 struct Outcome {
     std::string seen, follows;
 };

@@ -11,7 +11,7 @@ namespace gpu {
 
 namespace {
 
-/// What a row is concluded from: the findings of these names, the lowest of each.
+/// The evidence for a row: the findings of these names, the lowest of each.
 struct Seen {
     const Findings& findings;
     const std::vector<const char*>& names;

@@ -1,4 +1,4 @@
-// What cublasLt does beyond one product with the algorithm of its heuristic, and what workspaces change.
+// Asks cublasLt for more than one product with the algorithm of its heuristic, and tries other workspaces.
 #include "gpu_check/products/lt.hpp"
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"

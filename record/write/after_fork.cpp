@@ -1,4 +1,4 @@
-// What becomes of a recording in a forked child.
+// Lets a forked child begin a recording of its own, and leave its parent's alone.
 //
 // A fork costs the recording nothing, since most children never multiply. The child does not have the parent's
 // segments (MADV_DONTFORK), and the kernel empties the pages of its writers (MADV_WIPEONFORK), so that it cannot

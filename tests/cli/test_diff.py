@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+import shim
 from command import calls_from, calls_with_results, fp32shim, make_recording
 
 
@@ -139,3 +140,14 @@ def test_the_page_shows_calls_times_and_precisions_of_both_sides(open_page, side
     assert [row[-2:] for row in rows] == [["fp32", "tf32"], ["fp32", "–"], ["–", "fp32"]]
     assert "16" in page.text("#calls") and "23" in page.text("#calls")
     assert not page.find("#products-section").is_displayed() and not page.find("#growth").is_displayed()
+
+
+def test_a_recording_of_the_other_side_is_not_called_unread(tmp_path):
+    """Two processes of one run are compared; a third one is not named and so is mentioned."""
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    code = "import os, numpy as n; [os.fork() for _ in '12']; a = n.ones((8, 8), 'f'); a @ a"
+    fp32shim("run", "-q", "--log", tmp_path / "r.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", code)
+    first, second, *others = sorted(tmp_path.glob("*.fp32rec"))
+    (mentioned,) = [line for line in fp32shim("diff", first, second).lines if "not read, although" in line]
+    assert others and all(other.name in mentioned for other in others)
+    assert first.name + "," not in mentioned and second.name not in mentioned

@@ -52,7 +52,7 @@ def recording(run_script, tmp_path):
 
 
 def test_it_names_the_two_commands_that_run_the_program(tmp_path):
-    said = fp32shim("suggest", tmp_path / "a b.fp32rec").stdout
+    said = fp32shim("suggest", make_recording(tmp_path / "a b.fp32rec", "summary", "dgemm_:64:native:fp64:as_requested:30")).stdout
     for command in ("bisect", "sensitivity"):
         assert f"  fp32shim {command} --audits '{tmp_path}/a b.fp32rec' -- " in said
     assert "no policy follows from them alone" in said and "  fp32shim bisect -- TEST\n" in fp32shim("suggest").stdout
@@ -107,3 +107,15 @@ def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not
     assert percentages(lowered)[5] < percentages(exact)[5] - 20
     rows = {audit["where"]: audit["row"]["worst"] for audit in fp32shim("report", "--format", "json", log).json["audits"]}
     assert max(rows.values()) < 5e-3 and rows["train.py:33 nearest"] == min(rows.values())
+
+
+def test_a_recording_that_does_not_exist_is_refused_before_a_command_names_it(tmp_path):
+    result = fp32shim("suggest", tmp_path / "nothing.fp32rec")
+    assert (result.returncode, result.stdout) == (2, "") and "nothing.fp32rec: no such file or folder" in result.stderr
+
+
+def test_a_search_says_that_the_named_recordings_have_no_audits(run_script, tmp_path):
+    assert run_script("run", "-q", "--log", tmp_path / "plain.fp32rec").returncode == 0
+    result = run_script("bisect", "--cpu", "emulate", "--audits", "plain.fp32rec", arguments=["judge"])
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("--audits: the recordings have no audit of these products with an error") == 1
