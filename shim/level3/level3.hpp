@@ -19,6 +19,21 @@ enum class Operation : std::uint8_t {
     her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; logged, never altered
+    // Products with a vector. The names of matrices stand for vectors too, as follows. The leading dimension of a
+    // vector is its increment, which may be negative.
+    gemv,    ///< C := alpha op(A) B + beta C; A is m×n, B and C are vectors
+    symv,    ///< C := alpha A B + beta C; A is n×n and symmetric, B and C are vectors
+    hemv,    ///< symv with A Hermitian
+    ger,     ///< C := alpha A B^T + C; C is m×n, A and B are vectors
+    gerc,    ///< ger with B^H instead of B^T
+    trmv,    ///< B := op(A) B; A is n×n and triangular, B a vector
+    trsv,    ///< B := op(A)^-1 B
+    dot,     ///< C := A^T B; A and B are vectors of k elements, C is one element
+    dotc,    ///< dot with A^H instead of A^T
+    sdsdot,  ///< C := alpha + A^T B of float32 vectors, summed in float64
+    dsdot,   ///< C := A^T B of float32 vectors; C is one float64
+    nrm2,    ///< C := square root of A^H A; C is real
+    asum,    ///< C := sum of |re| + |im| of the elements of A; C is real
 };
 
 /// A set of operations.
@@ -50,6 +65,9 @@ constexpr bool is_rank_update(Operation operation) {
 constexpr bool is_hermitian_update(Operation operation) {
     return operation == Operation::herk || operation == Operation::her2k;
 }
+/// Returns true for products with a vector.
+constexpr bool has_vector(Operation operation) { return operation >= Operation::gemv; }
+
 constexpr bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
 
 constexpr bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
