@@ -37,7 +37,7 @@ class Product {
                 return rank_k();
             case Operation::trmm:
                 return triangular();
-            case Operation::trsm:
+            default:  // solves and products with a vector are not emulated
                 return;
         }
     }
