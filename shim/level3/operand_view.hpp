@@ -1,9 +1,9 @@
 // The operands of a product in their mathematical form, for code that computes products itself: op() is applied, and
 // a triangle is completed if the operation does so.
 //
-// `Number` is the type of an element that the code computes with. It has `re` and `im`, of which a real element has
-// im = 0, and two static functions: read(memory, is_double, is_pair), and missing() for an element that a triangle
-// does not have.
+// `Number` is the type of an element that the code computes with, such as ElementOf<float>. It has `re` and `im`, of
+// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing() for an
+// element that a triangle does not have.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,25 @@
 
 namespace fp32shim::blas {
 
-/// An element of a float32 operand, or the place where a triangle has none.
-struct Element {
-    float re = 0;
-    float im = 0;
+/// An element of an operand whose numbers are of the type Real, or the place where a triangle has none.
+template <class Real>
+struct ElementOf {
+    Real re = 0;
+    Real im = 0;
     bool exists = true;
 
-    static Element read(const void* memory, bool /*is_double*/, bool is_pair) {
-        const auto* const at = static_cast<const float*>(memory);
-        return {at[0], is_pair ? at[1] : 0.0F};
+    static ElementOf read(const void* memory, bool /*is_double*/, bool is_pair) {
+        const auto* const at = static_cast<const Real*>(memory);
+        return {at[0], is_pair ? at[1] : Real{0}};
     }
-    static Element missing() { return {.exists = false}; }
+    static ElementOf missing() { return {.exists = false}; }
 };
+using Element = ElementOf<float>;
 
-inline bool is_zero(Element x) { return x.re == 0 && x.im == 0; }
+template <class Real>
+bool is_zero(ElementOf<Real> x) {
+    return x.re == 0 && x.im == 0;
+}
 
 template <class Number>
 Number conj(Number x) {

@@ -27,7 +27,7 @@ bool kernel_grants_amx() {
 /// Returns the time of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
 /// time does not depend on them. Asks the kernel for the time, since a program may have the processor's counter
 /// trapped.
-double nanoseconds_of_a_term(const TileLoops& loops) {
+double nanoseconds_of_a_term(const TileLoops<float>& loops) {
     constexpr int depth = 64;
     constexpr int rounds = 6;
     constexpr int times = 100;
@@ -45,9 +45,9 @@ double nanoseconds_of_a_term(const TileLoops& loops) {
 }
 
 /// A unit must be clearly faster than float32 while it multiplies, since rounding and copying cost time, too.
-bool is_faster(const TileLoops& loops) {
+bool is_faster(const TileLoops<float>& loops) {
     constexpr double needed = 1.5;
-    return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.large);
+    return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.float32.large);
 }
 
 Bf16Units find_units() {
@@ -78,7 +78,7 @@ struct Costs {
     double term_in_float32 = 0.013;
 };
 
-double nanoseconds_in_bf16(const Job& job, const Costs& costs, double unit) {
+double nanoseconds_in_bf16(const Job<float>& job, const Costs& costs, double unit) {
     const auto up = [](double number, double to) {
         return (static_cast<double>(static_cast<std::int64_t>((number - 1) / to)) + 1) * to;
     };
@@ -93,7 +93,7 @@ double nanoseconds_in_bf16(const Job& job, const Costs& costs, double unit) {
                                               : costs.other_rows + costs.other_columns;
     const double left = is_simple ? costs.rows : costs.other_rows;
     // The left factor is arranged once for each block of columns.
-    constexpr double block = columns_at_once;
+    constexpr double block = columns_at_once<float>;
     return depth * columns * right + depth * rows * left * up(columns, block) / block +
            rows * columns * costs.element + up(rows, 32) * up(columns, 32) * up(depth, unit) * costs.term_in_bf16;
 }
@@ -124,7 +124,7 @@ bool bf16_is_faster(const Level3& product, Bf16Units units) {
     constexpr double margin = 1.3;
     double in_bf16 = 0;
     double in_float32 = 0;
-    for_each_job(product, [&](const Job& job) {
+    for_each_job<float>(product, [&](const Job<float>& job) {
         if (job.rows == 0 || job.columns == 0 || job.depth == 0) return;
         in_bf16 += nanoseconds_in_bf16(job, costs, units == Bf16Units::amx ? 32 : 2);
         const double whole = static_cast<double>(job.rows) * static_cast<double>(job.columns) *

@@ -23,8 +23,8 @@ void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
     const __m512i pairs = _mm512_load_si512(order);
     const __mmask16 present = first(width);
     for (std::int64_t p = 0; p < depth; p += 2, to += width) {
-        const Vector one = _mm512_maskz_loadu_ps(present, panel + p * width);
-        const Vector other =
+        const Vector<float> one = _mm512_maskz_loadu_ps(present, panel + p * width);
+        const Vector<float> other =
             p + 1 < depth ? _mm512_maskz_loadu_ps(present, panel + (p + 1) * width) : _mm512_setzero_ps();
         const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(other, one));
         _mm512_mask_storeu_epi32(to, present, _mm512_permutexvar_epi16(pairs, both));
@@ -54,16 +54,17 @@ void convert_left(const float* panel, std::int64_t depth, float* to) {
 }
 
 template <void (*sum)(const float*, const float*, std::int64_t, float*), int rows, int columns>
-void add_bf16_to_result(const float* left, const float* right, std::int64_t depth, const TileOfResult& result) {
+void add_bf16_to_result(const float* left, const float* right, std::int64_t depth,
+                        const TileOfResult<float>& result) {
     alignas(64) float tile[rows * columns];
     sum(left, right, depth, tile);
-    const Vector alpha = broadcast(result.alpha);
-    const Vector beta = broadcast(result.beta);
+    const Vector<float> alpha = broadcast(result.alpha);
+    const Vector<float> beta = broadcast(result.beta);
     for (int j = 0; j < result.columns; ++j)
-        for (int first = 0; first < result.rows; first += lanes) {
+        for (int first = 0; first < result.rows; first += lanes<float>) {
             float* const at = result.data + j * result.ld + first;
-            const int present = result.rows - first < lanes ? result.rows - first : lanes;
-            const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load_part(at, present));
+            const int present = result.rows - first < lanes<float> ? result.rows - first : lanes<float>;
+            const Vector<float> old = result.beta == 0 ? broadcast(0.0F) : multiply(beta, load_part(at, present));
             store_part(at, fused_multiply_add(alpha, load(tile + j * rows + first), old), present);
         }
 }
@@ -72,10 +73,18 @@ template <int rows, int columns, int unit, void (*sum)(const float*, const float
           void (*convert_right)(const float*, std::int64_t, float*),
           void (*convert_stored_right)(const float*, std::int64_t, int, std::int64_t, float*), void (*begin)(),
           void (*end)()>
-constexpr TileLoops bf16_loops{
-    rows,       columns, bf16_summed_at_once, sum,           add_bf16_to_result<sum, rows, columns>,
-    add_column, unit,    convert_left<unit>,  convert_right, convert_stored_right,
-    begin,      end};
+constexpr TileLoops<float> bf16_loops{rows,
+                                      columns,
+                                      bf16_summed_at_once,
+                                      sum,
+                                      add_bf16_to_result<sum, rows, columns>,
+                                      add_column<float>,
+                                      unit,
+                                      convert_left<unit>,
+                                      convert_right,
+                                      convert_stored_right,
+                                      begin,
+                                      end};
 
 }  // namespace
 }  // namespace fp32shim::blas

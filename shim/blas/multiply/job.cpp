@@ -2,9 +2,10 @@
 
 namespace fp32shim::blas {
 
-Job job_of(const Level3& product, const ProductOfFactors& factors) {
+template <class Real>
+Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factors) {
     const Matrix result = result_of(product);
-    Job job;
+    Job<Real> job;
     job.left = {factors.left, false};
     job.right = {factors.right, true};
     if (product.operation == Operation::trmm) {
@@ -19,9 +20,9 @@ Job job_of(const Level3& product, const ProductOfFactors& factors) {
         job.summed_by_row = job.summed != Summed::all && !job.summed_by_row;
         if (job.written != Part::whole) job.written = job.written == Part::upper ? Part::lower : Part::upper;
     }
-    job.result = const_cast<float*>(result.data);
+    job.result = reinterpret_cast<Real*>(const_cast<float*>(result.data));
     job.ld = result.ld;
-    job.width = result.width;
+    job.width = product.is_complex ? 2 : 1;
     job.rows = result.inner();
     job.columns = result.outer();
     job.depth = factors.depth;
@@ -30,5 +31,8 @@ Job job_of(const Level3& product, const ProductOfFactors& factors) {
     job.has_real_diagonal = is_hermitian_update(product.operation);
     return job;
 }
+
+template Job<float> job_of(const Level3&, const FactorsOf<ElementOf<float>>&);
+template Job<double> job_of(const Level3&, const FactorsOf<ElementOf<double>>&);
 
 }  // namespace fp32shim::blas

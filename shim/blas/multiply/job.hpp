@@ -1,5 +1,5 @@
 // One product of two factors as the loops see it: the result is column-major. A row-major result is the transposed
-// product of the transposed factors.
+// product of the transposed factors. `Real` is the type of the numbers, float or double.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 namespace fp32shim::blas {
 
 /// A factor, whose rows are indexed like those of the result (left), or whose columns are like its columns (right).
+template <class Real>
 struct Side {
-    OperandView view;
+    ViewOf<ElementOf<Real>> view;
     bool is_swapped = false;  ///< the indices of `view` change places
 
     /// Returns the element at an index of the result and an index of the sum.
-    Element at(std::int64_t index, std::int64_t summed) const {
+    ElementOf<Real> at(std::int64_t index, std::int64_t summed) const {
         return is_swapped ? view.at(summed, index) : view.at(index, summed);
     }
 };
@@ -24,17 +25,18 @@ struct Side {
 /// element's row or column, or from it on.
 enum class Summed : std::uint8_t { all, up_to, from };
 
+template <class Real>
 struct Job {
-    Side left;
-    Side right;
-    float* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
+    Side<Real> left;
+    Side<Real> right;
+    Real* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
     std::int64_t ld = 0;
-    int width = 1;  ///< floats per element
+    int width = 1;  ///< numbers per element
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t depth = 0;
-    Element alpha;
-    Element beta;
+    ElementOf<Real> alpha;
+    ElementOf<Real> beta;
     Summed summed = Summed::all;
     bool summed_by_row = false;  ///< up to or from the row; otherwise the column
     Part written = Part::whole;  ///< of the result, seen column-major
@@ -69,13 +71,14 @@ struct Job {
     }
 };
 
-Job job_of(const Level3& product, const ProductOfFactors& factors);
+template <class Real>
+Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factors);
 
 /// Calls `use` with each job of a product, in order.
-template <class Use>
+template <class Real, class Use>
 void for_each_job(const Level3& product, const Use& use) {
-    for_each_product_of_factors<Element>(product,
-                                         [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
+    for_each_product_of_factors<ElementOf<Real>>(product,
+                                                 [&](const auto& factors) { use(job_of<Real>(product, factors)); });
 }
 
 }  // namespace fp32shim::blas

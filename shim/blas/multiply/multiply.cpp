@@ -19,8 +19,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Floats of a copy of the operand that a trmm in place overwrites.
-constexpr std::int64_t floats_copied_at_once = std::int64_t{2} << 20;
+/// Bytes of a copy of the operand that a trmm in place overwrites.
+constexpr std::int64_t bytes_copied_at_once = std::int64_t{8} << 20;
 
 constexpr std::int64_t round_up(std::int64_t number, std::int64_t unit) { return (number + unit - 1) / unit * unit; }
 
@@ -40,12 +40,28 @@ const LoopsOfInstructionSet& best_loops() {
     return baseline_loops;
 }
 
+template <class Real>
+bool all_numbers_finite(const Real* numbers, std::int64_t count) {
+    constexpr bool is_double = sizeof(Real) == sizeof(double);
+    return all_finite(reinterpret_cast<const float*>(numbers), static_cast<std::size_t>(count) * (is_double ? 2 : 1),
+                      is_double);
+}
+
+/// Returns the result of a job as a matrix, which counts memory in floats.
+template <class Real>
+Matrix matrix_of(const Job<Real>& job) {
+    constexpr bool is_double = sizeof(Real) == sizeof(double);
+    return {reinterpret_cast<float*>(job.result), job.rows,       job.columns, job.ld, false,
+            job.width * (is_double ? 2 : 1),      job.width == 2, is_double};
+}
+
 /// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
-void add_to_rows(const Job& job, const TileLoops& loops, IndexRange rows, std::int64_t column, const float* re,
-                 const float* im, Element alpha, Element beta) {
-    float* const to = job.result + (rows.begin + column * job.ld) * job.width;
+template <class Real>
+void add_to_rows(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange rows, std::int64_t column,
+                 const Real* re, const Real* im, ElementOf<Real> alpha, ElementOf<Real> beta) {
+    Real* const to = job.result + (rows.begin + column * job.ld) * job.width;
     const bool meets_diagonal = job.has_real_diagonal && rows.begin <= column && column < rows.end;
-    float* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
+    Real* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
     if (meets_diagonal) *imaginary_diagonal = 0;
     loops.add_column(re, job.width == 2 ? im : nullptr, to, static_cast<int>(rows.end - rows.begin),
                      {alpha.re, alpha.im}, {beta.re, beta.im});
@@ -53,29 +69,30 @@ void add_to_rows(const Job& job, const TileLoops& loops, IndexRange rows, std::i
 }
 
 /// Computes a rectangle of the result of one job, by its tiles.
+template <class Real>
 class Rectangle {
   public:
     /// Ends early once `is_left` is true.
-    Rectangle(const Job& job, const TileLoops& loops, const std::atomic<bool>& is_left, float* memory)
+    Rectangle(const Job<Real>& job, const TileLoops<Real>& loops, const std::atomic<bool>& is_left, Real* memory)
         : job_(job),
           loops_(loops),
           is_left_(is_left),
           left_panels_(memory),
-          right_panels_(memory + left_floats(job, loops)),
-          unconverted_(right_panels_ + right_floats(job, loops)) {}
+          right_panels_(memory + left_numbers(job, loops)),
+          unconverted_(right_panels_ + right_numbers(job, loops)) {}
 
-    /// Returns the size of `memory`.
-    static std::int64_t floats(const Job& job, const TileLoops& loops) {
+    /// Returns the size of `memory` in numbers.
+    static std::int64_t numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
         const std::int64_t one_panel = std::max(loops.rows, loops.columns) * real_depth_at_once(job, loops);
-        return left_floats(job, loops) + right_floats(job, loops) + (loops.converts() ? one_panel : 0);
+        return left_numbers(job, loops) + right_numbers(job, loops) + (loops.converts() ? one_panel : 0);
     }
 
     /// `columns` are real columns, of which a complex column has two.
     void run(IndexRange rows, IndexRange columns) {
         const std::int64_t step = loops_.summed_at_once / job_.width;
         if (loops_.begin != nullptr) loops_.begin();
-        for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once) {
-            columns_ = {j, std::min(j + columns_at_once, columns.end)};
+        for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once<Real>) {
+            columns_ = {j, std::min(j + columns_at_once<Real>, columns.end)};
             for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += step) {
                 block_ = {k, std::min(k + step, job_.depth)};
                 run_block(rows);
@@ -85,14 +102,14 @@ class Rectangle {
     }
 
   private:
-    static std::int64_t real_depth_at_once(const Job& job, const TileLoops& loops) {
+    static std::int64_t real_depth_at_once(const Job<Real>& job, const TileLoops<Real>& loops) {
         return round_up(std::min(job.depth * job.width, loops.summed_at_once), loops.summed_unit);
     }
-    static std::int64_t left_floats(const Job& job, const TileLoops& loops) {
-        return round_up(std::min(job.rows, rows_at_once), loops.rows) * real_depth_at_once(job, loops);
+    static std::int64_t left_numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
+        return round_up(std::min(job.rows, rows_at_once<Real>), loops.rows) * real_depth_at_once(job, loops);
     }
-    static std::int64_t right_floats(const Job& job, const TileLoops& loops) {
-        return round_up(std::min(job.columns * job.width, columns_at_once), loops.columns) *
+    static std::int64_t right_numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
+        return round_up(std::min(job.columns * job.width, columns_at_once<Real>), loops.columns) *
                real_depth_at_once(job, loops);
     }
 
@@ -111,14 +128,16 @@ class Rectangle {
                               right_panels_);
         for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns) {
             const auto present = static_cast<int>(std::min<std::int64_t>(loops_.columns, columns_.end - column));
-            float* const to = right_panels_ + (column - columns_.begin) * panel_depth();
-            const StoredColumns stored = stored_columns(job_, column, block_.begin);
-            if (stored.first != nullptr && loops_.convert_stored_right != nullptr) {
-                loops_.convert_stored_right(stored.first, stored.of_column, present, depth(), to);
-            } else {
-                pack_right(job_, block_, column, present, loops_.columns, unconverted_);
-                loops_.convert_right(unconverted_, depth(), to);
+            Real* const to = right_panels_ + (column - columns_.begin) * panel_depth();
+            if constexpr (std::is_same_v<Real, float>) {
+                const StoredColumns stored = stored_columns(job_, column, block_.begin);
+                if (stored.first != nullptr && loops_.convert_stored_right != nullptr) {
+                    loops_.convert_stored_right(stored.first, stored.of_column, present, depth(), to);
+                    continue;
+                }
             }
+            pack_right(job_, block_, column, present, loops_.columns, unconverted_);
+            loops_.convert_right(unconverted_, depth(), to);
         }
     }
 
@@ -126,8 +145,8 @@ class Rectangle {
         pack_right_columns();
         if (job_.summed_by_row)
             zero_adds_nothing_ = are_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
-        for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
-            const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
+        for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once<Real>) {
+            const IndexRange packed{i, std::min(i + rows_at_once<Real>, rows.end)};
             pack_left_rows(packed);
             if (!job_.summed_by_row)
                 zero_adds_nothing_ = are_finite(left_panels_, round_up(packed.end - i, loops_.rows));
@@ -140,8 +159,8 @@ class Rectangle {
         }
     }
 
-    bool are_finite(const float* panels, std::int64_t width) const {
-        return job_.summed == Summed::all || all_finite(panels, static_cast<std::size_t>(width * depth()));
+    bool are_finite(const Real* panels, std::int64_t width) const {
+        return job_.summed == Summed::all || all_numbers_finite(panels, width * depth());
     }
 
     /// Real indices of the sum in this block.
@@ -156,7 +175,7 @@ class Rectangle {
         return {std::clamp(range.begin, block_.begin, block_.end), std::clamp(range.end, block_.begin, block_.end)};
     }
 
-    void run_tile(IndexRange rows, IndexRange columns, const float* left, const float* right) {
+    void run_tile(IndexRange rows, IndexRange columns, const Real* left, const Real* right) {
         const std::int64_t first_column = element_of(columns.begin);
         const std::int64_t last_column = element_of(columns.end - 1);
         if (!job_.writes(rows.begin, last_column) && !job_.writes(rows.end - 1, first_column)) return;
@@ -174,26 +193,25 @@ class Rectangle {
                                   block_.begin == 0 ? job_.beta.re : 1.0F});
             return;
         }
-        alignas(64) float tile[max_tile_rows * max_tile_columns];
+        alignas(64) Real tile[max_tile_rows * max_tile_columns];
         if (zero_adds_nothing_)
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
         // Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down.
         if (job_.summed != Summed::all)
-            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? 0.0F : tile[i];
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? Real{0} : tile[i];
         write_columns(tile, rows, columns);
     }
 
     /// Sums up only the products that each element has. Needed where the other factor of a triangle has an infinity
     /// or NaN, since zero times that is NaN.
-    void sum_one_by_one(float* tile, IndexRange rows, IndexRange columns, const float* left,
-                        const float* right) const {
-        std::fill_n(tile, loops_.rows * loops_.columns, 0.0F);
+    void sum_one_by_one(Real* tile, IndexRange rows, IndexRange columns, const Real* left, const Real* right) const {
+        std::fill_n(tile, loops_.rows * loops_.columns, Real{0});
         for (std::int64_t j = columns.begin; j < columns.end; ++j)
             for (std::int64_t i = rows.begin; i < rows.end; ++i) {
                 const IndexRange own = clipped(job_.summed_of(i, element_of(j)));
-                float& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
+                Real& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
                 for (std::int64_t p = (own.begin - block_.begin) * job_.width;
                      p < (own.end - block_.begin) * job_.width; ++p)
                     sum = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],
@@ -207,13 +225,13 @@ class Rectangle {
                job_.writes(rows.end - 1, columns.begin);
     }
 
-    float* at(std::int64_t row, std::int64_t real_column) const {
+    Real* at(std::int64_t row, std::int64_t real_column) const {
         return job_.result + (row + element_of(real_column) * job_.ld) * job_.width;
     }
 
-    void write_columns(const float* tile, IndexRange rows, IndexRange columns) const {
+    void write_columns(const Real* tile, IndexRange rows, IndexRange columns) const {
         for (std::int64_t j = columns.begin; j < columns.end; j += job_.width) {
-            const float* const sums = tile + (j - columns.begin) * loops_.rows;
+            const Real* const sums = tile + (j - columns.begin) * loops_.rows;
             const std::int64_t column = element_of(j);
             const IndexRange written = job_.written_rows(column, rows);
             // Elements whose sums begin in this block, and those to which an earlier block was added.
@@ -224,27 +242,28 @@ class Rectangle {
         }
     }
 
-    void write_rows(const float* sums, std::int64_t first_of_tile, IndexRange rows, std::int64_t column,
-                    Element beta) const {
+    void write_rows(const Real* sums, std::int64_t first_of_tile, IndexRange rows, std::int64_t column,
+                    ElementOf<Real> beta) const {
         if (rows.begin >= rows.end) return;
-        const float* const re = sums + (rows.begin - first_of_tile);
+        const Real* const re = sums + (rows.begin - first_of_tile);
         add_to_rows(job_, loops_, rows, column, re, re + loops_.rows, job_.alpha, beta);
     }
 
-    const Job& job_;
-    const TileLoops& loops_;
+    const Job<Real>& job_;
+    const TileLoops<Real>& loops_;
     const std::atomic<bool>& is_left_;
-    float* left_panels_;
-    float* right_panels_;
-    float* unconverted_;  ///< one panel, of loops that convert
+    Real* left_panels_;
+    Real* right_panels_;
+    Real* unconverted_;  ///< one panel, of loops that convert
     IndexRange columns_{};
     IndexRange block_{};
     bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle is finite
 };
 
 /// Multiplies the result by beta. All that is to be done if alpha is 0, or the sums are empty.
-void scale(const Job& job, const TileLoops& loops) {
-    const float zeros[max_tile_rows] = {};
+template <class Real>
+void scale(const Job<Real>& job, const TileLoops<Real>& loops) {
+    const Real zeros[max_tile_rows] = {};
     for (std::int64_t j = 0; j < job.columns; ++j)
         for (std::int64_t i = 0; i < job.rows; i += loops.rows) {
             const IndexRange rows = job.written_rows(j, {i, std::min(i + loops.rows, job.rows)});
@@ -253,10 +272,11 @@ void scale(const Job& job, const TileLoops& loops) {
 }
 
 /// Returns the number of columns or rows of a trmm in place that are copied at a time.
-std::int64_t copied_at_a_time(const Job& job) {
-    const std::int64_t of_one = job.depth * job.width;
+template <class Real>
+std::int64_t copied_at_a_time(const Job<Real>& job) {
+    const auto of_one = job.depth * job.width * static_cast<std::int64_t>(sizeof(Real));
     const std::int64_t other = job.summed_by_row ? job.columns : job.rows;
-    return std::clamp(floats_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
+    return std::clamp(bytes_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
 }
 
 /// The operand that a trmm in place overwrites, by the job's factor.
@@ -264,10 +284,11 @@ enum class InPlace : std::uint8_t { none, left, right };
 
 /// Computes columns (if the overwritten factor is the right one) or rows of a trmm in place, some at a time, from a
 /// copy.
-void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part,
-                  const std::atomic<bool>& is_left, float* memory, float* copy) {
+template <class Real>
+void run_in_place(const Job<Real>& job, const TileLoops<Real>& loops, InPlace factor, IndexRange part,
+                  const std::atomic<bool>& is_left, Real* memory, Real* copy) {
     const std::int64_t step = copied_at_a_time(job);
-    const Matrix result{job.result, job.rows, job.columns, job.ld, false, job.width, job.width == 2};
+    const Matrix result = matrix_of(job);
     for (std::int64_t first = part.begin; first < part.end && !is_left.load(std::memory_order_relaxed);
          first += step) {
         const std::int64_t count = std::min(step, part.end - first);
@@ -275,84 +296,88 @@ void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexR
         const Matrix overwritten =
             is_right ? result.block(0, first, job.depth, count) : result.block(first, 0, count, job.depth);
         Matrix kept = overwritten;
-        kept.data = copy;
+        kept.data = reinterpret_cast<float*>(copy);
         kept.ld = kept.rows;
         copy_elements(overwritten, Part::whole, kept);
-        Job piece = job;
-        piece.result = const_cast<float*>(overwritten.data);
+        Job<Real> piece = job;
+        piece.result = reinterpret_cast<Real*>(const_cast<float*>(overwritten.data));
         (is_right ? piece.columns : piece.rows) = count;
         (is_right ? piece.right : piece.left) = {{kept, 'N'}, is_right};
-        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * job.width});
+        Rectangle<Real>(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * job.width});
     }
 }
 
 /// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. The
 /// object lies at the beginning of the product's scratch memory, which stays in place if a signal handler leaves the
 /// product by siglongjmp.
+template <class Real>
 struct Division : Crew {
-    Job job;
-    const TileLoops* loops;
+    Job<Real> job;
+    const TileLoops<Real>* loops;
     InPlace in_place;
     bool by_rows;
-    std::int64_t step;          ///< rows or columns of one group
-    float* memory;              ///< of all threads, one after the other
-    std::size_t floats_of_one;  ///< of one thread
+    std::int64_t step;           ///< rows or columns of one group
+    Real* memory;                ///< of all threads, one after the other
+    std::size_t numbers_of_one;  ///< of one thread
     std::atomic<std::int64_t> next{0};
 
     std::int64_t length() const { return by_rows ? job.rows : job.columns; }
 };
 
+template <class Real>
 void run_groups(Crew& crew, int worker) {
-    auto& all = static_cast<Division&>(crew);
-    const Job& job = all.job;
-    float* const memory = all.memory + static_cast<std::size_t>(worker) * all.floats_of_one;
+    auto& all = static_cast<Division<Real>&>(crew);
+    const Job<Real>& job = all.job;
+    Real* const memory = all.memory + static_cast<std::size_t>(worker) * all.numbers_of_one;
     for (;;) {
         const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
         if (begin >= all.length() || crew.is_left.load(std::memory_order_relaxed)) return;
         const IndexRange part{begin, std::min(begin + all.step, all.length())};
         if (all.in_place != InPlace::none) {
             run_in_place(job, *all.loops, all.in_place, part, crew.is_left, memory,
-                         memory + Rectangle::floats(job, *all.loops));
+                         memory + Rectangle<Real>::numbers(job, *all.loops));
         } else {
             const IndexRange rows = all.by_rows ? part : IndexRange{0, job.rows};
             const IndexRange columns = all.by_rows ? IndexRange{0, job.columns} : part;
-            Rectangle(job, *all.loops, crew.is_left, memory)
+            Rectangle<Real>(job, *all.loops, crew.is_left, memory)
                 .run(rows, {columns.begin * job.width, columns.end * job.width});
         }
     }
 }
 
 /// A real factor where it stands in memory, as it is seen in a column-major product.
+template <class Real>
 struct FactorInMemory {
-    const float* data;
+    const Real* data;
     std::int64_t of_index;   ///< distance between rows of the left factor, or columns of the right one
     std::int64_t of_summed;  ///< distance between indices of the sum
 };
 
 /// Computes a small product of real matrices without packing them. Returns false if it is not one.
-bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
+template <class Real>
+bool multiply_small(const Level3& product, const LoopsInPlace<Real>& loops) {
     constexpr std::int64_t largest = 32 * 32 * 32;
     if (product.operation != Operation::gemm || product.is_complex || product.m <= 0 || product.n <= 0 ||
         product.k <= 0 || product.k > summed_at_once || product.m > largest || product.n > largest ||
         product.m * product.n > largest / product.k)
         return false;
     const auto factor = [](const void* data, std::int64_t ld, bool index_is_adjacent) {
-        return FactorInMemory{static_cast<const float*>(data), index_is_adjacent ? 1 : ld,
-                              index_is_adjacent ? ld : 1};
+        return FactorInMemory<Real>{static_cast<const Real*>(data), index_is_adjacent ? 1 : ld,
+                                    index_is_adjacent ? ld : 1};
     };
     const bool a_is_left = !product.row_major;
-    FactorInMemory left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
-    FactorInMemory right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
+    FactorInMemory<Real> left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
+    FactorInMemory<Real> right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
     std::int64_t rows = product.m;
     std::int64_t columns = product.n;
     if (product.row_major) {
         std::swap(left, right);
         std::swap(rows, columns);
     }
-    const float alpha = *static_cast<const float*>(product.alpha);
+    const Real alpha = *static_cast<const Real*>(product.alpha);
     if (left.of_index != 1 || alpha == 0) return false;
-    const float beta = *static_cast<const float*>(product.beta);
-    auto* const result = static_cast<float*>(product.c);
+    const Real beta = *static_cast<const Real*>(product.beta);
+    auto* const result = static_cast<Real*>(product.c);
     for (std::int64_t j = 0; j < columns; j += loops.columns)
         for (std::int64_t i = 0; i < rows; i += loops.rows)
             loops.add_to_result(
@@ -364,16 +389,18 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
     return true;
 }
 
-bool run(const Job& job, InPlace in_place, const TileLoops& loops, Threads threads, HeldScratch& scratch) {
+template <class Real>
+bool run(const Job<Real>& job, InPlace in_place, const TileLoops<Real>& loops, Threads threads,
+         HeldScratch& scratch) {
     if (job.rows == 0 || job.columns == 0) return true;
     if (is_zero(job.alpha) || job.depth == 0) {
         if (job.beta.re != 1 || job.beta.im != 0) scale(job, loops);
         return true;
     }
     const std::int64_t copied = in_place == InPlace::none ? 0 : copied_at_a_time(job) * job.depth * job.width;
-    const auto floats_of_one = static_cast<std::size_t>(round_up(Rectangle::floats(job, loops) + copied, 16));
-    const std::size_t bytes_of_one = floats_of_one * sizeof(float) + sizeof(Worker);
-    constexpr std::size_t bytes_of_division = round_up(sizeof(Division), 64) + 64;
+    const auto numbers_of_one = static_cast<std::size_t>(round_up(Rectangle<Real>::numbers(job, loops) + copied, 16));
+    const std::size_t bytes_of_one = numbers_of_one * sizeof(Real) + sizeof(Worker);
+    constexpr std::size_t bytes_of_division = round_up(sizeof(Division<Real>), 64) + 64;
     // Fewer threads where the memory for all would be beyond the limit: the result must not depend on their number.
     const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_one);
     const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
@@ -382,27 +409,28 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, Threads threa
     constexpr std::int64_t groups_of_a_thread = 4;
     const std::int64_t unit = by_rows ? loops.rows : loops.columns;
     const std::int64_t step = count == 1 ? length : round_up(length / (count * groups_of_a_thread) + 1, unit);
-    float* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
+    auto* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
     if (memory == nullptr) return count > 1 && run(job, in_place, loops, {}, scratch);
-    float* const panels = memory + bytes_of_division / sizeof(float);
-    auto* const workers = reinterpret_cast<Worker*>(panels + floats_of_one * static_cast<std::size_t>(count));
-    auto* const division =
-        new (memory) Division{{workers, run_groups}, job, &loops, in_place, by_rows, step, panels, floats_of_one};
+    auto* const panels = reinterpret_cast<Real*>(memory + bytes_of_division / sizeof(float));
+    auto* const workers = reinterpret_cast<Worker*>(panels + numbers_of_one * static_cast<std::size_t>(count));
+    auto* const division = new (memory)
+        Division<Real>{{workers, run_groups<Real>}, job, &loops, in_place, by_rows, step, panels, numbers_of_one};
     run_on_threads(*division, {count, threads.least_stack}, scratch.scratch);
     return true;
 }
 
-InPlace in_place_of(const Level3& product, const Job& job) {
+template <class Real>
+InPlace in_place_of(const Level3& product, const Job<Real>& job) {
     if (!is_in_place(product)) return InPlace::none;
     return job.summed_by_row ? InPlace::right : InPlace::left;
 }
 
 /// `loops_for(job)` returns the loops for a job.
-template <class LoopsFor>
+template <class Real, class LoopsFor>
 bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& loops_for) {
     HeldScratch scratch{scratch_limit_of_a_product};
     bool done = true;
-    for_each_job(product, [&](const Job& job) {
+    for_each_job<Real>(product, [&](const Job<Real>& job) {
         done = done && run(job, in_place_of(product, job), loops_for(job), threads, scratch);
     });
     scratch.release();
@@ -412,8 +440,8 @@ bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& 
 double operations_of(const Level3& product) {
     const Matrix result = result_of(product);
     const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
-    return 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth * result.width *
-           result.width;
+    return (product.is_complex ? 8.0 : 2.0) * static_cast<double>(result.rows) * static_cast<double>(result.columns) *
+           depth;
 }
 
 /// Returns the threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
@@ -428,12 +456,19 @@ Threads threads_for(const Level3& product, double operations_of_a_thread, Thread
     return threads;
 }
 
-bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadsOfLibrary allowed) {
+template <class Real>
+bool multiply_by(const Loops<Real>& loops, const Level3& product, ThreadsOfLibrary allowed) {
     if (multiply_small(product, loops.in_place)) return true;
     constexpr double operations_of_a_thread = 5e7;
-    return multiply_in_blocks(
-        product, threads_for(product, operations_of_a_thread, allowed),
-        [&](const Job& job) -> const TileLoops& { return job.rows <= loops.small.rows ? loops.small : loops.large; });
+    return multiply_in_blocks<Real>(product, threads_for(product, operations_of_a_thread, allowed),
+                                    [&](const Job<Real>& job) -> const TileLoops<Real>& {
+                                        return job.rows <= loops.small.rows ? loops.small : loops.large;
+                                    });
+}
+
+bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadsOfLibrary allowed) {
+    return product.is_double ? multiply_by(loops.float64, product, allowed)
+                             : multiply_by(loops.float32, product, allowed);
 }
 
 }  // namespace
@@ -450,9 +485,9 @@ bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] B
                       [[maybe_unused]] ThreadsOfLibrary threads) {
 #if defined(__x86_64__)
     constexpr double operations_of_a_thread = 4e8;
-    const TileLoops& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
-    return multiply_in_blocks(product, threads_for(product, operations_of_a_thread, threads),
-                              [&](const Job&) -> const TileLoops& { return loops; });
+    const TileLoops<float>& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
+    return multiply_in_blocks<float>(product, threads_for(product, operations_of_a_thread, threads),
+                                     [&](const Job<float>&) -> const TileLoops<float>& { return loops; });
 #else
     return false;
 #endif

@@ -7,55 +7,63 @@ namespace fp32shim::blas {
 namespace {
 
 /// The elements of a factor that is stored whole: the first one, and the distances between others.
+template <class Real>
 struct Strides {
-    const float* data = nullptr;
+    const Real* data = nullptr;
     std::int64_t of_index = 0;
     std::int64_t of_summed = 0;
-    float sign_of_im = 1;  ///< -1: conjugated
+    Real sign_of_im = 1;  ///< -1: conjugated
 
-    Element at(std::int64_t index, std::int64_t summed) const {
-        const float* const element = data + 2 * (index * of_index + summed * of_summed);
+    ElementOf<Real> at(std::int64_t index, std::int64_t summed) const {
+        const Real* const element = data + 2 * (index * of_index + summed * of_summed);
         return {element[0], sign_of_im * element[1]};
     }
 };
 
 /// Returns no data for other factors.
-Strides strides_of(const Side& side) {
+template <class Real>
+Strides<Real> strides_of(const Side<Real>& side) {
     const Matrix* const matrix = side.view.whole_matrix();
     if (matrix == nullptr) return {};
     const bool index_is_row = side.is_swapped == transposes(side.view.trans());
     const bool is_adjacent = index_is_row != matrix->row_major;
-    const float sign = conjugates(side.view.trans()) ? -1.0F : 1.0F;
-    return is_adjacent ? Strides{matrix->data, 1, matrix->ld, sign} : Strides{matrix->data, matrix->ld, 1, sign};
+    const Real sign = conjugates(side.view.trans()) ? -1 : 1;
+    const auto* const data = reinterpret_cast<const Real*>(matrix->data);
+    return is_adjacent ? Strides<Real>{data, 1, matrix->ld, sign} : Strides<Real>{data, matrix->ld, 1, sign};
 }
 
 /// Copies a full panel whose numbers of one index of the sum are adjacent in memory. A panel has an even width.
-void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth, int panel, float* to) {
+template <class Real>
+void copy_adjacent(const Real* from, std::int64_t of_summed, std::int64_t depth, int panel, Real* to) {
     for (std::int64_t p = 0; p < depth; ++p, from += of_summed, to += panel) {
         int r = 0;
-        for (; r + 4 <= panel; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(float));
-        if (r < panel) std::memcpy(to + r, from + r, 2 * sizeof(float));
+        for (; r + 4 <= panel; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(Real));
+        if (r < panel) std::memcpy(to + r, from + r, 2 * sizeof(Real));
     }
 }
 
-using FourFloats = float __attribute__((vector_size(16)));
+template <class Real>
+struct FourNumbers {
+    using Vector __attribute__((vector_size(4 * sizeof(Real)))) = Real;
+};
 
 /// Copies four rows of four adjacent numbers each, transposed.
-void transpose_four(const float* from, std::int64_t of_row, float* to, std::int64_t of_column) {
-    const auto row = [&](int i) {
-        FourFloats numbers;
-        std::memcpy(&numbers, from + i * of_row, sizeof numbers);
-        return numbers;
-    };
-    const FourFloats a = row(0);
-    const FourFloats b = row(1);
-    const FourFloats c = row(2);
-    const FourFloats d = row(3);
-    const FourFloats ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const FourFloats ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const FourFloats cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const FourFloats cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const auto set = [&](int i, FourFloats value) { std::memcpy(to + i * of_column, &value, sizeof value); };
+template <class Real>
+void transpose_four(const Real* from, std::int64_t of_row, Real* to, std::int64_t of_column) {
+    using Four = typename FourNumbers<Real>::Vector;
+    Four a;
+    Four b;
+    Four c;
+    Four d;
+    std::memcpy(&a, from, sizeof a);
+    std::memcpy(&b, from + of_row, sizeof b);
+    std::memcpy(&c, from + 2 * of_row, sizeof c);
+    std::memcpy(&d, from + 3 * of_row, sizeof d);
+    const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const auto set = [&](int i, const Four& value) { std::memcpy(to + i * of_column, &value, sizeof value); };
     set(0, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
     set(1, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
     set(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
@@ -63,8 +71,8 @@ void transpose_four(const float* from, std::int64_t of_row, float* to, std::int6
 }
 
 /// Copies `present` rows whose numbers of successive summed indices are adjacent, each into one place of the panel.
-void copy_transposed(const float* from, std::int64_t of_index, std::int64_t depth, int present, int panel,
-                     float* to) {
+template <class Real>
+void copy_transposed(const Real* from, std::int64_t of_index, std::int64_t depth, int present, int panel, Real* to) {
     int r = 0;
     for (; r + 4 <= present; r += 4) {
         std::int64_t p = 0;
@@ -76,10 +84,12 @@ void copy_transposed(const float* from, std::int64_t of_index, std::int64_t dept
         for (std::int64_t p = 0; p < depth; ++p) to[p * panel + r] = from[r * of_index + p];
 }
 
-void pack_real(const Strides& from, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+template <class Real>
+void pack_real(const Strides<Real>& from, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
+               Real* to) {
     const std::int64_t depth = summed.end - summed.begin;
     for (std::int64_t i = 0; i < count; i += panel, to += depth * panel) {
-        const float* const begin = from.data + (first + i) * from.of_index + summed.begin * from.of_summed;
+        const Real* const begin = from.data + (first + i) * from.of_index + summed.begin * from.of_summed;
         const auto present = static_cast<int>(std::min<std::int64_t>(panel, count - i));
         if (from.of_index != 1)
             copy_transposed(begin, from.of_index, depth, present, panel, to);
@@ -94,26 +104,28 @@ void pack_real(const Strides& from, IndexRange summed, std::int64_t first, std::
 }
 
 /// Two numbers of a factor, which stand at the two real indices of one complex index of the sum.
+template <class Real>
 struct Pair {
-    float first;
-    float second;
+    Real first;
+    Real second;
 };
 
-template <class PairAt>
-void pack_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to,
+template <class Real, class PairAt>
+void pack_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to,
                 const PairAt& pair_at) {
     const std::int64_t depth = summed.end - summed.begin;
     for (std::int64_t i = 0; i < count; i += panel, to += 2 * depth * panel)
         for (std::int64_t p = 0; p < depth; ++p)
             for (int r = 0; r < panel; ++r) {
-                const Pair pair = pair_at(first + std::min(i + r, count - 1), summed.begin + p);
+                const Pair<Real> pair = pair_at(first + std::min(i + r, count - 1), summed.begin + p);
                 to[2 * p * panel + r] = pair.first;
                 to[(2 * p + 1) * panel + r] = pair.second;
             }
 }
 
-void pack_elements(const Side& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
-                   float* to) {
+template <class Real>
+void pack_elements(const Side<Real>& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
+                   Real* to) {
     const std::int64_t depth = summed.end - summed.begin;
     for (std::int64_t i = 0; i < count; i += panel, to += depth * panel)
         for (std::int64_t p = 0; p < depth; ++p)
@@ -123,10 +135,10 @@ void pack_elements(const Side& side, IndexRange summed, std::int64_t first, std:
 
 /// Packs one factor. `pair_of(at, index, summed)` returns a pair of a complex factor, whose elements `at(index,
 /// summed)` returns.
-template <class PairOf>
-void pack(const Job& job, const Side& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
-          float* to, const PairOf& pair_of) {
-    const Strides strides = strides_of(side);
+template <class Real, class PairOf>
+void pack(const Job<Real>& job, const Side<Real>& side, IndexRange summed, std::int64_t first, std::int64_t count,
+          int panel, Real* to, const PairOf& pair_of) {
+    const Strides<Real> strides = strides_of(side);
     const bool is_stored = strides.data != nullptr;
     if (job.width == 1)
         return is_stored ? pack_real(strides, summed, first, count, panel, to)
@@ -141,22 +153,30 @@ void pack(const Job& job, const Side& side, IndexRange summed, std::int64_t firs
 
 }  // namespace
 
-void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+template <class Real>
+void pack_left(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to) {
     pack(job, job.left, summed, first, count, panel, to, [](const auto& at, std::int64_t row, std::int64_t k) {
-        const Element a = at(row, k);
-        return Pair{a.re, a.im};
+        const ElementOf<Real> a = at(row, k);
+        return Pair<Real>{a.re, a.im};
     });
 }
 
-void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+template <class Real>
+void pack_right(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
+                Real* to) {
     pack(job, job.right, summed, first, count, panel, to, [](const auto& at, std::int64_t column, std::int64_t k) {
-        const Element b = at(column / 2, k);
-        return column % 2 == 0 ? Pair{b.re, -b.im} : Pair{b.im, b.re};
+        const ElementOf<Real> b = at(column / 2, k);
+        return column % 2 == 0 ? Pair<Real>{b.re, -b.im} : Pair<Real>{b.im, b.re};
     });
 }
 
-StoredColumns stored_columns(const Job& job, std::int64_t column, std::int64_t summed) {
-    const Strides strides = strides_of(job.right);
+template void pack_left(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
+template void pack_left(const Job<double>&, IndexRange, std::int64_t, std::int64_t, int, double*);
+template void pack_right(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
+template void pack_right(const Job<double>&, IndexRange, std::int64_t, std::int64_t, int, double*);
+
+StoredColumns stored_columns(const Job<float>& job, std::int64_t column, std::int64_t summed) {
+    const Strides<float> strides = strides_of(job.right);
     if (job.width != 1 || strides.data == nullptr || strides.of_summed != 1) return {};
     return {strides.data + column * strides.of_index + summed, strides.of_index};
 }

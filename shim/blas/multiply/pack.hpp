@@ -13,18 +13,20 @@ namespace fp32shim::blas {
 ///
 /// A panel has `panel` numbers for each real index of the sum. A complex index is two real ones, since
 ///   re(c) = sum of re(a) re(b) + im(a) (-im(b))     and     im(c) = sum of re(a) im(b) + im(a) re(b).
-void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to);
+template <class Real>
+void pack_left(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to);
 
 /// Does the same for the columns of a right factor. A complex column is two real ones: for re(c), and for im(c).
 /// `first` and `count` are real columns.
-void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to);
+template <class Real>
+void pack_right(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to);
 
-/// Columns of a right factor whose numbers stand side by side in memory.
+/// Columns of a right factor of float32 whose numbers stand side by side in memory.
 struct StoredColumns {
     const float* first = nullptr;  ///< nullptr: the numbers do not stand so
     std::int64_t of_column = 0;    ///< floats from one column to the next
 };
 /// Returns the columns from `column` on, each from the index `summed` on.
-StoredColumns stored_columns(const Job& job, std::int64_t column, std::int64_t summed);
+StoredColumns stored_columns(const Job<float>& job, std::int64_t column, std::int64_t summed);
 
 }  // namespace fp32shim::blas

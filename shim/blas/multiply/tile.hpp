@@ -1,4 +1,5 @@
-// Tiles of a result: the unit in which a product is computed in a fixed order.
+// Tiles of a result: the unit in which a product is computed in a fixed order. `Real` is the type of the numbers,
+// float or double.
 #pragma once
 
 #include <cstdint>
@@ -11,48 +12,53 @@ inline constexpr std::int64_t summed_at_once = 256;
 
 /// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
 /// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
-inline constexpr std::int64_t rows_at_once = 192;
-inline constexpr std::int64_t columns_at_once = 1536;
+template <class Real>
+inline constexpr std::int64_t rows_at_once = 768 / sizeof(Real);
+template <class Real>
+inline constexpr std::int64_t columns_at_once = 6144 / sizeof(Real);
 
 /// Elements of a column-major result: those of one tile, or fewer at an edge.
+template <class Real>
 struct TileOfResult {
-    float* data;
+    Real* data;
     std::int64_t ld;
     int rows;
     int columns;
-    float alpha;
-    float beta;
+    Real alpha;
+    Real beta;
 };
 
+template <class Real>
 struct ComplexNumber {
-    float re;
-    float im;
+    Real re;
+    Real im;
 };
 
 /// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
 /// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
 /// factor has the numbers of one summed index side by side.
+template <class Real>
 struct TileLoops {
     int rows;
     int columns;
     std::int64_t summed_at_once;  ///< length of a block of the sum
     /// Stores the sums, column by column.
-    void (*sum)(const float* left, const float* right, std::int64_t depth, float* tile);
+    void (*sum)(const Real* left, const Real* right, std::int64_t depth, Real* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
-    void (*add_to_result)(const float* left, const float* right, std::int64_t depth, const TileOfResult& result);
+    void (*add_to_result)(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result);
     /// Does that for `count` adjacent elements, whose sums are known: real ones, or complex ones if `im` is given.
-    void (*add_column)(const float* re, const float* im, float* to, int count, ComplexNumber alpha,
-                       ComplexNumber beta);
+    void (*add_column)(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
+                       ComplexNumber<Real> beta);
 
     /// For loops over BF16: rounds a panel of `depth` numbers for each row or column, and arranges it as `sum` reads
     /// it. `depth` is then rounded up to `summed_unit`, with zeros, and two numbers take the place of a float.
     int summed_unit = 1;
-    void (*convert_left)(const float* panel, std::int64_t depth, float* to) = nullptr;
-    void (*convert_right)(const float* panel, std::int64_t depth, float* to) = nullptr;
+    void (*convert_left)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
+    void (*convert_right)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     /// Does that with columns where they are stored, each with its numbers side by side, `of_column` floats from the
     /// next one. nullptr: there is no quick way.
-    void (*convert_stored_right)(const float* first, std::int64_t of_column, int present, std::int64_t depth,
-                                 float* to) = nullptr;
+    void (*convert_stored_right)(const Real* first, std::int64_t of_column, int present, std::int64_t depth,
+                                 Real* to) = nullptr;
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
     void (*end)() = nullptr;    ///< and after its last one
 
@@ -61,27 +67,43 @@ struct TileLoops {
 
 /// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
 /// numbers.
+template <class Real>
 struct FactorsInPlace {
-    const float* left;
+    const Real* left;
     std::int64_t left_of_summed;
-    const float* right;
+    const Real* right;
     std::int64_t right_of_column;
     std::int64_t right_of_summed;
 };
 
 /// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. Where the
 /// result has fewer rows or columns, reads none beyond them.
+template <class Real>
 struct LoopsInPlace {
     int rows;
     int columns;
-    void (*add_to_result)(const FactorsInPlace& factors, std::int64_t depth, const TileOfResult& result);
+    void (*add_to_result)(const FactorsInPlace<Real>& factors, std::int64_t depth, const TileOfResult<Real>& result);
+};
+
+template <class Real>
+struct Loops {
+    TileLoops<Real> large;
+    TileLoops<Real> small;  ///< for results of few rows
+    LoopsInPlace<Real> in_place;
 };
 
 /// The loops of one instruction set. All of them give the same bits.
 struct LoopsOfInstructionSet {
-    TileLoops large;
-    TileLoops small;  ///< for results of few rows
-    LoopsInPlace in_place;
+    Loops<float> float32;
+    Loops<double> float64;
+
+    template <class Real>
+    const Loops<Real>& of() const {
+        if constexpr (sizeof(Real) == sizeof(double))
+            return float64;
+        else
+            return float32;
+    }
 };
 
 extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
@@ -90,8 +112,8 @@ extern const LoopsOfInstructionSet avx512_loops;
 
 /// Loops over BF16 numbers, which have no fixed order. Blocks are longer, so that C is written less often.
 inline constexpr std::int64_t bf16_summed_at_once = 512;
-extern const TileLoops avx512_bf16_loops;
-extern const TileLoops amx_bf16_loops;
+extern const TileLoops<float> avx512_bf16_loops;
+extern const TileLoops<float> amx_bf16_loops;
 
 /// The largest tile of all instruction sets.
 inline constexpr int max_tile_rows = 32;
@@ -100,5 +122,6 @@ inline constexpr int max_tile_columns = 32;
 /// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
 /// instruction.
 float fused_multiply_add_plain(float a, float b, float c);
+double fused_multiply_add_plain(double a, double b, double c);
 
 }  // namespace fp32shim::blas

@@ -3,6 +3,6 @@
 
 namespace fp32shim::blas {
 
-constinit const LoopsOfInstructionSet avx2_loops{loops<2, 6>, loops<1, 8>, loops_in_place<8>};
+constinit const LoopsOfInstructionSet avx2_loops = loops_of_tiles<2, 6, 1, 8, 8>;
 
 }  // namespace fp32shim::blas

@@ -23,9 +23,9 @@ float fused_multiply_add_plain(float a, float b, float c) {
 }
 
 #if defined(__aarch64__)
-constinit const LoopsOfInstructionSet baseline_loops{loops<4, 6>, loops<4, 4>, loops_in_place<8>};
+constinit const LoopsOfInstructionSet baseline_loops = loops_of_tiles<4, 6, 4, 4, 8>;
 #else
-constinit const LoopsOfInstructionSet baseline_loops{loops<4, 4>, loops<4, 4>, loops_in_place<4>};
+constinit const LoopsOfInstructionSet baseline_loops = loops_of_tiles<4, 4, 4, 4, 4>;
 #endif
 
 }  // namespace fp32shim::blas

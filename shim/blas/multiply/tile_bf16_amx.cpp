@@ -84,7 +84,7 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
 
 }  // namespace
 
-constinit const TileLoops amx_bf16_loops =
+constinit const TileLoops<float> amx_bf16_loops =
     bf16_loops<rows, columns, unit, sum, convert_right, convert_stored_right, begin, end>;
 
 }  // namespace fp32shim::blas

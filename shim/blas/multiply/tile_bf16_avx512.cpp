@@ -32,7 +32,7 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
 
 }  // namespace
 
-constinit const TileLoops avx512_bf16_loops =
+constinit const TileLoops<float> avx512_bf16_loops =
     bf16_loops<rows, columns, 2, sum, convert_right, nullptr, nullptr, nullptr>;
 
 }  // namespace fp32shim::blas

@@ -21,93 +21,143 @@ namespace {
 
 #if defined(__AVX512F__)
 
-using Vector = __m512;
-enum : int { lanes = 16 };  // floats of a vector
-inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
-inline void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
-inline Vector broadcast(float value) { return _mm512_set1_ps(value); }
-inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
-inline Vector multiply(Vector a, Vector b) { return _mm512_mul_ps(a, b); }
+inline __m512 load(const float* from) { return _mm512_loadu_ps(from); }
+inline __m512d load(const double* from) { return _mm512_loadu_pd(from); }
+inline void store(float* to, __m512 value) { _mm512_storeu_ps(to, value); }
+inline void store(double* to, __m512d value) { _mm512_storeu_pd(to, value); }
+inline __m512 broadcast(float value) { return _mm512_set1_ps(value); }
+inline __m512d broadcast(double value) { return _mm512_set1_pd(value); }
+inline __m512 fused_multiply_add(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+inline __m512d fused_multiply_add(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
+inline __m512 multiply(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
+inline __m512d multiply(__m512d a, __m512d b) { return _mm512_mul_pd(a, b); }
 inline __mmask16 first(int count) { return static_cast<__mmask16>((1U << count) - 1); }
-inline Vector load_part(const float* from, int count) {
+inline __m512 load_part(const float* from, int count) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(*from), first(count), from);
 }
-inline void store_part(float* to, Vector value, int count) { _mm512_mask_storeu_ps(to, first(count), value); }
+inline __m512d load_part(const double* from, int count) {
+    return _mm512_mask_loadu_pd(_mm512_set1_pd(*from), static_cast<__mmask8>(first(count)), from);
+}
+inline void store_part(float* to, __m512 value, int count) { _mm512_mask_storeu_ps(to, first(count), value); }
+inline void store_part(double* to, __m512d value, int count) {
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first(count)), value);
+}
 
 #elif defined(__AVX2__)
 
-using Vector = __m256;
-enum : int { lanes = 8 };
-inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
-inline void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
-inline Vector broadcast(float value) { return _mm256_set1_ps(value); }
-inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
-inline Vector multiply(Vector a, Vector b) { return _mm256_mul_ps(a, b); }
-inline __m256i first(int count) {
+inline __m256 load(const float* from) { return _mm256_loadu_ps(from); }
+inline __m256d load(const double* from) { return _mm256_loadu_pd(from); }
+inline void store(float* to, __m256 value) { _mm256_storeu_ps(to, value); }
+inline void store(double* to, __m256d value) { _mm256_storeu_pd(to, value); }
+inline __m256 broadcast(float value) { return _mm256_set1_ps(value); }
+inline __m256d broadcast(double value) { return _mm256_set1_pd(value); }
+inline __m256 fused_multiply_add(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+inline __m256d fused_multiply_add(__m256d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(a, b, c); }
+inline __m256 multiply(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
+inline __m256d multiply(__m256d a, __m256d b) { return _mm256_mul_pd(a, b); }
+inline __m256i first_floats(int count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-inline Vector load_part(const float* from, int count) {
-    const __m256i mask = first(count);
+inline __m256i first_doubles(int count) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+inline __m256 load_part(const float* from, int count) {
+    const __m256i mask = first_floats(count);
     return _mm256_blendv_ps(_mm256_set1_ps(*from), _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
 }
-inline void store_part(float* to, Vector value, int count) { _mm256_maskstore_ps(to, first(count), value); }
+inline __m256d load_part(const double* from, int count) {
+    const __m256i mask = first_doubles(count);
+    return _mm256_blendv_pd(_mm256_set1_pd(*from), _mm256_maskload_pd(from, mask), _mm256_castsi256_pd(mask));
+}
+inline void store_part(float* to, __m256 value, int count) { _mm256_maskstore_ps(to, first_floats(count), value); }
+inline void store_part(double* to, __m256d value, int count) { _mm256_maskstore_pd(to, first_doubles(count), value); }
 
 #elif defined(__aarch64__)
 
-using Vector = float32x4_t;
-enum : int { lanes = 4 };
-inline Vector load(const float* from) { return vld1q_f32(from); }
-inline void store(float* to, Vector value) { vst1q_f32(to, value); }
-inline Vector broadcast(float value) { return vdupq_n_f32(value); }
-inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return vfmaq_f32(c, a, b); }
-inline Vector multiply(Vector a, Vector b) { return vmulq_f32(a, b); }
-inline Vector load_part(const float* from, int count) {
-    float all[4];
-    for (int i = 0; i < 4; ++i) all[i] = from[i < count ? i : 0];
+inline float32x4_t load(const float* from) { return vld1q_f32(from); }
+inline float64x2_t load(const double* from) { return vld1q_f64(from); }
+inline void store(float* to, float32x4_t value) { vst1q_f32(to, value); }
+inline void store(double* to, float64x2_t value) { vst1q_f64(to, value); }
+inline float32x4_t broadcast(float value) { return vdupq_n_f32(value); }
+inline float64x2_t broadcast(double value) { return vdupq_n_f64(value); }
+inline float32x4_t fused_multiply_add(float32x4_t a, float32x4_t b, float32x4_t c) { return vfmaq_f32(c, a, b); }
+inline float64x2_t fused_multiply_add(float64x2_t a, float64x2_t b, float64x2_t c) { return vfmaq_f64(c, a, b); }
+inline float32x4_t multiply(float32x4_t a, float32x4_t b) { return vmulq_f32(a, b); }
+inline float64x2_t multiply(float64x2_t a, float64x2_t b) { return vmulq_f64(a, b); }
+template <class Real>
+auto load_part(const Real* from, int count) {
+    constexpr int lanes = 16 / sizeof(Real);
+    Real all[lanes];
+    for (int i = 0; i < lanes; ++i) all[i] = from[i < count ? i : 0];
     return load(all);
 }
-inline void store_part(float* to, Vector value, int count) {
-    float all[4];
+template <class Real, class Vector>
+void store_part(Real* to, Vector value, int count) {
+    Real all[16 / sizeof(Real)];
     store(all, value);
     for (int i = 0; i < count; ++i) to[i] = all[i];
 }
 
-#else
+#else  // a vector is one number
 
-using Vector = float;
-enum : int { lanes = 1 };
-inline Vector load(const float* from) { return *from; }
-inline void store(float* to, Vector value) { *to = value; }
-inline Vector broadcast(float value) { return value; }
-inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return fused_multiply_add_plain(a, b, c); }
-inline Vector multiply(Vector a, Vector b) { return a * b; }
-inline Vector load_part(const float* from, int) { return *from; }  // never called: a vector is one number
-inline void store_part(float* to, Vector value, int) { *to = value; }
+template <class Real>
+Real load(const Real* from) {
+    return *from;
+}
+template <class Real>
+void store(Real* to, Real value) {
+    *to = value;
+}
+template <class Real>
+Real broadcast(Real value) {
+    return value;
+}
+template <class Real>
+Real fused_multiply_add(Real a, Real b, Real c) {
+    return fused_multiply_add_plain(a, b, c);
+}
+template <class Real>
+Real multiply(Real a, Real b) {
+    return a * b;
+}
+template <class Real>
+Real load_part(const Real* from, int) {  // never called, nor is store_part
+    return *from;
+}
+template <class Real>
+void store_part(Real* to, Real value, int) {
+    *to = value;
+}
 
 #endif
 
+template <class Real>
+using Vector = decltype(broadcast(Real{}));
+template <class Real>
+constexpr int lanes = sizeof(Vector<Real>) / sizeof(Real);
+
 /// The sums of a tile, in registers.
-template <int vectors, int columns>
+template <class Real, int vectors, int columns>
 struct Sums {
-    Vector of[columns][vectors];
+    Vector<Real> of[columns][vectors];
 };
 
-template <int vectors, int columns>
-[[gnu::always_inline]] inline Sums<vectors, columns> sums_of(const float* left, const float* right,
-                                                             std::int64_t depth) {
-    constexpr int rows = vectors * lanes;
-    Sums<vectors, columns> sums;
+template <class Real, int vectors, int columns>
+[[gnu::always_inline]] inline Sums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
+                                                                   std::int64_t depth) {
+    constexpr int rows = vectors * lanes<Real>;
+    Sums<Real, vectors, columns> sums;
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j)
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors; ++v) sums.of[j][v] = broadcast(0);
+        for (int v = 0; v < vectors; ++v) sums.of[j][v] = broadcast(Real{0});
     for (std::int64_t p = 0; p < depth; ++p) {
-        Vector factors[vectors];
+        Vector<Real> factors[vectors];
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors; ++v) factors[v] = load(left + p * rows + v * lanes);
+        for (int v = 0; v < vectors; ++v) factors[v] = load(left + p * rows + v * lanes<Real>);
 #pragma GCC unroll 16
         for (int j = 0; j < columns; ++j) {
-            const Vector factor = broadcast(right[p * columns + j]);
+            const Vector<Real> factor = broadcast(right[p * columns + j]);
 #pragma GCC unroll 16
             for (int v = 0; v < vectors; ++v) sums.of[j][v] = fused_multiply_add(factors[v], factor, sums.of[j][v]);
         }
@@ -115,34 +165,34 @@ template <int vectors, int columns>
     return sums;
 }
 
-template <int vectors, int columns>
-void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
-    const auto sums = sums_of<vectors, columns>(left, right, depth);
+template <class Real, int vectors, int columns>
+void sum(const Real* left, const Real* right, std::int64_t depth, Real* tile) {
+    const auto sums = sums_of<Real, vectors, columns>(left, right, depth);
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j)
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors; ++v) store(tile + (j * vectors + v) * lanes, sums.of[j][v]);
+        for (int v = 0; v < vectors; ++v) store(tile + (j * vectors + v) * lanes<Real>, sums.of[j][v]);
 }
 
-template <int vectors, int columns>
-[[gnu::always_inline]] inline void add(const Sums<vectors, columns>& sums, const TileOfResult& result) {
-    const Vector alpha = broadcast(result.alpha);
-    const Vector beta = broadcast(result.beta);
+template <class Real, int vectors, int columns>
+[[gnu::always_inline]] inline void add(const Sums<Real, vectors, columns>& sums, const TileOfResult<Real>& result) {
+    const Vector<Real> alpha = broadcast(result.alpha);
+    const Vector<Real> beta = broadcast(result.beta);
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j) {
         if (j >= result.columns) break;
 #pragma GCC unroll 16
         for (int v = 0; v < vectors; ++v) {
-            float* const at = result.data + j * result.ld + v * lanes;
-            const int present = result.rows - v * lanes;
+            Real* const at = result.data + j * result.ld + v * lanes<Real>;
+            const int present = result.rows - v * lanes<Real>;
             const auto old = [&](const auto& load_it) {
-                if (result.beta == 0) return broadcast(0);
+                if (result.beta == 0) return broadcast(Real{0});
                 return result.beta == 1 ? load_it() : multiply(beta, load_it());
             };
-            if (present >= lanes) {
+            if (present >= lanes<Real>) {
                 store(at, fused_multiply_add(alpha, sums.of[j][v], old([&] { return load(at); })));
             } else if (present > 0) {
-                const Vector before = old([&] { return load_part(at, present); });
+                const Vector<Real> before = old([&] { return load_part(at, present); });
                 store_part(at, fused_multiply_add(alpha, sums.of[j][v], before), present);
             }
         }
@@ -151,26 +201,31 @@ template <int vectors, int columns>
 
 #if defined(__FMA__) || defined(__aarch64__)
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }  // an instruction
+inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
-inline float fused(float a, float b, float c) { return fused_multiply_add_plain(a, b, c); }
+template <class Real>
+Real fused(Real a, Real b, Real c) {
+    return fused_multiply_add_plain(a, b, c);
+}
 #endif
 
 /// The part that the old element has in a new one.
 enum class Old { none, as_it_is, scaled };
 
-template <Old old>
-void add_real(const float* sums, float* to, int count, float alpha, float beta) {
+template <Old old, class Real>
+void add_real(const Real* sums, Real* to, int count, Real alpha, Real beta) {
     for (int i = 0; i < count; ++i) {
-        const float before = old == Old::none ? 0 : old == Old::as_it_is ? to[i] : beta * to[i];
+        const Real before = old == Old::none ? 0 : old == Old::as_it_is ? to[i] : beta * to[i];
         to[i] = fused(alpha, sums[i], before);
     }
 }
 
 /// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN.
-template <Old old>
-void add_complex(const float* re, const float* im, float* to, int count, ComplexNumber alpha, ComplexNumber beta) {
+template <Old old, class Real>
+void add_complex(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
+                 ComplexNumber<Real> beta) {
     for (int i = 0; i < count; ++i, to += 2) {
-        ComplexNumber sum{0, 0};
+        ComplexNumber<Real> sum{0, 0};
         if (old == Old::as_it_is) sum = {to[0], to[1]};
         if (old == Old::scaled) sum = {beta.re * to[0], beta.re * to[1]};
         if (old == Old::scaled && beta.im != 0) sum = {fused(-beta.im, to[1], sum.re), fused(beta.im, to[0], sum.im)};
@@ -181,16 +236,18 @@ void add_complex(const float* re, const float* im, float* to, int count, Complex
     }
 }
 
-template <Old old>
-void add_column_to(const float* re, const float* im, float* to, int count, ComplexNumber alpha, ComplexNumber beta) {
+template <Old old, class Real>
+void add_column_to(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
+                   ComplexNumber<Real> beta) {
     if (im == nullptr)
         add_real<old>(re, to, count, alpha.re, beta.re);
     else
         add_complex<old>(re, im, to, count, alpha, beta);
 }
 
-inline void add_column(const float* re, const float* im, float* to, int count, ComplexNumber alpha,
-                       ComplexNumber beta) {
+template <class Real>
+void add_column(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
+                ComplexNumber<Real> beta) {
     if (beta.re == 0 && beta.im == 0)
         add_column_to<Old::none>(re, im, to, count, alpha, beta);
     else if (beta.re == 1 && beta.im == 0)
@@ -199,25 +256,26 @@ inline void add_column(const float* re, const float* im, float* to, int count, C
         add_column_to<Old::scaled>(re, im, to, count, alpha, beta);
 }
 
-template <int vectors, int columns>
-void add_to_result(const float* left, const float* right, std::int64_t depth, const TileOfResult& result) {
-    add(sums_of<vectors, columns>(left, right, depth), result);
+template <class Real, int vectors, int columns>
+void add_to_result(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result) {
+    add(sums_of<Real, vectors, columns>(left, right, depth), result);
 }
 
-template <bool is_whole, int columns>
-[[gnu::always_inline]] inline Sums<1, columns> sums_in_place(const FactorsInPlace& factors, std::int64_t depth,
-                                                             const TileOfResult& result) {
-    Sums<1, columns> sums;
-    const float* right[columns];
+template <class Real, bool is_whole, int columns>
+[[gnu::always_inline]] inline Sums<Real, 1, columns> sums_in_place(const FactorsInPlace<Real>& factors,
+                                                                   std::int64_t depth,
+                                                                   const TileOfResult<Real>& result) {
+    Sums<Real, 1, columns> sums;
+    const Real* right[columns];
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j) {
-        sums.of[j][0] = broadcast(0);
+        sums.of[j][0] = broadcast(Real{0});
         right[j] = factors.right + (j < result.columns ? j : 0) * factors.right_of_column;
     }
-    const float* left = factors.left;
+    const Real* left = factors.left;
     std::int64_t at = 0;
     for (std::int64_t p = 0; p < depth; ++p, left += factors.left_of_summed, at += factors.right_of_summed) {
-        const Vector factor = is_whole ? load(left) : load_part(left, result.rows);
+        const Vector<Real> factor = is_whole ? load(left) : load_part(left, result.rows);
 #pragma GCC unroll 16
         for (int j = 0; j < columns; ++j)
             sums.of[j][0] = fused_multiply_add(factor, broadcast(right[j][at]), sums.of[j][0]);
@@ -225,20 +283,32 @@ template <bool is_whole, int columns>
     return sums;
 }
 
-template <int columns>
-void add_in_place(const FactorsInPlace& factors, std::int64_t depth, const TileOfResult& result) {
-    if (result.rows == lanes)
-        add(sums_in_place<true, columns>(factors, depth, result), result);
+template <class Real, int columns>
+void add_in_place(const FactorsInPlace<Real>& factors, std::int64_t depth, const TileOfResult<Real>& result) {
+    if (result.rows == lanes<Real>)
+        add(sums_in_place<Real, true, columns>(factors, depth, result), result);
     else
-        add(sums_in_place<false, columns>(factors, depth, result), result);
+        add(sums_in_place<Real, false, columns>(factors, depth, result), result);
 }
 
-template <int vectors, int columns>
-constexpr TileLoops loops{
-    vectors * lanes, columns, summed_at_once, sum<vectors, columns>, add_to_result<vectors, columns>, add_column};
+template <class Real, int vectors, int columns>
+constexpr TileLoops<Real> tile_loops{vectors * lanes<Real>,
+                                     columns,
+                                     summed_at_once,
+                                     sum<Real, vectors, columns>,
+                                     add_to_result<Real, vectors, columns>,
+                                     add_column<Real>};
 
-template <int columns>
-constexpr LoopsInPlace loops_in_place{lanes, columns, add_in_place<columns>};
+template <class Real, int columns>
+constexpr LoopsInPlace<Real> loops_in_place{lanes<Real>, columns, add_in_place<Real, columns>};
+
+/// The tiles of an instruction set: the vectors of a column, and the columns.
+template <int large_vectors, int large_columns, int small_vectors, int small_columns, int columns_in_place>
+constexpr LoopsOfInstructionSet loops_of_tiles{
+    {tile_loops<float, large_vectors, large_columns>, tile_loops<float, small_vectors, small_columns>,
+     loops_in_place<float, columns_in_place>},
+    {tile_loops<double, large_vectors, large_columns>, tile_loops<double, small_vectors, small_columns>,
+     loops_in_place<double, columns_in_place>}};
 
 }  // namespace
 }  // namespace fp32shim::blas

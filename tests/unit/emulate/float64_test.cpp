@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulate_cases.hpp"
+#include "float64_cases.hpp"
 #include "naive_level3.hpp"
 #include "shim/blas/emulate/in_float32.hpp"
 #include "shim/blas/emulate/operand.hpp"
@@ -27,65 +28,6 @@ using blas::OperandRounding;
 using blas::Operation;
 using blas::Part;
 using blas::Preview;
-
-/// Float64 numbers in the memory of floats, two for each.
-using Doubles = std::vector<float>;
-
-double number(const Doubles& doubles, std::size_t i) {
-    double value = 0;
-    std::memcpy(&value, &doubles[2 * i], sizeof value);
-    return value;
-}
-void set(float* at, double value) { std::memcpy(at, &value, sizeof value); }
-
-template <class Change>
-Doubles changed(Doubles doubles, const Change& change) {
-    for (std::size_t i = 0; i < doubles.size() / 2; ++i) {
-        // Poison stays as it is: copying a signalling NaN as a number may change it.
-        if (const double value = number(doubles, i); !std::isnan(value)) set(&doubles[2 * i], change(value));
-    }
-    return doubles;
-}
-
-/// Returns numbers near those of `floats`, with bits beyond a float32.
-Doubles widened(const std::vector<float>& floats) {
-    constexpr std::uint64_t poison = 0x7ff0123456789abc;
-    Doubles doubles(2 * floats.size());
-    for (std::size_t i = 0; i < floats.size(); ++i) {
-        if (std::isnan(floats[i]))
-            std::memcpy(&doubles[2 * i], &poison, sizeof poison);
-        else
-            set(&doubles[2 * i], floats[i] * (1 + 0x1p-30 * static_cast<double>(1 + i % 7)));
-    }
-    return doubles;
-}
-
-struct Float64Case {
-    Level3 product;
-    double alpha[2], beta[2];
-    Doubles a, b, c;
-
-    explicit Float64Case(const Case& single)
-        : product(single.product),
-          alpha{single.alpha[0], single.alpha[1]},
-          beta{single.beta[0], single.beta[1]},
-          a(widened(single.a)),
-          b(widened(single.b)),
-          c(widened(single.c)) {
-        product.is_double = true;
-    }
-
-    Level3 pointing_to(float* to_a, float* to_b, float* to_c) const {
-        Level3 placed = product;
-        const bool in_place = product.operation == Operation::trmm && c.empty();
-        placed.alpha = alpha;
-        placed.beta = in_place ? nullptr : beta;
-        placed.a = to_a;
-        placed.b = b.empty() ? nullptr : to_b;
-        placed.c = in_place ? nullptr : to_c;
-        return placed;
-    }
-};
 
 void call_naive(void* count, const Level3& product) {
     ++*static_cast<int*>(count);
