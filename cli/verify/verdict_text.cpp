@@ -129,11 +129,7 @@ std::string_view libraries_text(const MergedCalls& calls) {
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
 std::string types_text(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     std::string text = operands_text(calls);
-    const std::uint64_t float64 = verified.violating_calls(&MergedRow::is_float64);
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
-    if (options.reproducible && float64 > 0)
-        text += fmt::format("{} in another order {} of float64, for which there is no fixed order\n",
-                            counted(float64, "call"), float64 == 1 ? "is" : "are");
     if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");

@@ -25,8 +25,7 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
 
 /// Returns true if calls to functions of this family are computed in a fixed order.
 inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
-    return family.treatment == Treatment::governed && is_single(family.dtype) &&
-           policy.cpu_mode == policy::CpuMode::reproducible;
+    return family.treatment == Treatment::governed && policy.cpu_mode == policy::CpuMode::reproducible;
 }
 
 }  // namespace fp32shim

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "shim/blas/multiply/fused_multiply_add.hpp"
+
 namespace fp32shim::blas {
 
 /// The summed numbers of one block. The products of a block are added by one chain of fused multiply-adds that begins
@@ -122,6 +124,5 @@ inline constexpr int max_tile_columns = 32;
 /// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
 /// instruction.
 float fused_multiply_add_plain(float a, float b, float c);
-double fused_multiply_add_plain(double a, double b, double c);
 
 }  // namespace fp32shim::blas
