@@ -36,7 +36,8 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (treated.rounds && planned.outcome.applied == policy::Applied::fp32)
         planned.words = "the operands are rounded to float32 first";
     if (runs_in_fixed_order(function.product(), policy))
-        planned.words = "computed by the shim, in float32 and in a fixed order";
+        planned.words = fmt::format("computed by the shim, in {} and in a fixed order",
+                                    is_double(function.product().dtype) ? "float64" : "float32");
     else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)
         planned.words =
             "computed by the shim on BF16 units, if the processor has them and they are faster for all of its sizes; "

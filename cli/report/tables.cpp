@@ -180,13 +180,13 @@ std::string missing_text(const MergedCalls& calls) {
 
 std::string why_without_order(const MergedRow& row) {
     if (row.is_overflow) return "only their number is known";
-    if (row.is_float64()) return "the mode is for float32";
     if (row.device != "cpu") return "the mode is for products of a CPU";
     const FunctionIndex index = find_function(std::string(row.function).c_str());
     if (index < 0 || functions[index].family->treatment != Treatment::governed)
         return "the mode does not cover the function";
     if (row.reason == "as_requested" || row.reason == "cpu_mode_off" || row.how == "round_operands")
-        return "the mode was not on";
+        return row.is_float64() ? "the mode was not on, or of a version that had it for float32 only"
+                                : "the mode was not on";
     return fmt::format("reason {}", static_cast<std::string_view>(row.reason));
 }
 

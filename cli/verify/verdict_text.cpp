@@ -52,10 +52,7 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " Only float32 matrix products have a fixed order. Matrix products of float64 that were seen count as products "
-    "in "
-    "another order. Other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
-    "may "
+    " Only matrix products have a fixed order. Products with vectors (gemv, dot), sums and element-wise functions may "
     "differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that

@@ -1107,8 +1107,3 @@ def test_emulated_float64_is_a_doubt_whatever_is_asked_for(tmp_path):
         assert (result.returncode, result.json["violations"], result.json["calls_shown"]) == (3, [], 0)
         assert any("cuBLAS may have emulated float64; how many bits it kept is not recorded" in doubt["reason"] for doubt in result.json["doubts"])
     assert fp32shim("report", "--ran-below", "fp32", emulated).stdout.startswith("no call of known format ran below fp32")
-
-
-def test_float64_has_no_fixed_order(tmp_path):
-    text = verify_text("--reproducible", make_recording(tmp_path / "a.fp32rec", "summary", *MIXED[1:]))
-    assert "Violated: 31 of 31 calls" in text and "31 calls in another order are of float64, for which there is no fixed order\n" in text

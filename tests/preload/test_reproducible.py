@@ -15,14 +15,14 @@ MODE = {"cpu": "reproducible"}
 
 # Products of all shapes, transposed, by views, in batches, complex; and an iteration that magnifies any difference.
 NUMPY = """
-import hashlib, numpy as np
+import hashlib, itertools, numpy as np
 random = np.random.default_rng(1)
 digest = hashlib.sha256()
-for n in (2, 8,  # a matrix of one row or column is multiplied by gemv or dot, which the mode does not cover
-           17, 64, 150, 400):
-    a = random.standard_normal((n, n + 3), dtype=np.float32)
-    b = random.standard_normal((n + 3, n), dtype=np.float32)
-    c = (a + 1j * b.T).astype(np.complex64)
+sizes = (2, 8,  # a matrix of one row or column is multiplied by gemv or dot, which the mode does not cover
+         17, 64, 150, 400)
+for n, dtype in itertools.product(sizes, (np.float32, np.float64)):
+    a, b = random.standard_normal((n, n + 3), dtype=dtype), random.standard_normal((n + 3, n), dtype=dtype)
+    c = a + (1j * b.T).astype(np.complex64 if dtype == np.float32 else np.complex128)
     for product in (a @ b, a @ a.T, a.T @ a, b.T @ a.T, np.stack([a, -a]) @ b, c @ c.T.conj(), c.T @ c,
                     np.tensordot(a, b, 1), np.einsum("ij,jk->ik", a, b, optimize=True), np.linalg.multi_dot([a, b, a])):
         digest.update(np.ascontiguousarray(product).tobytes())
@@ -40,13 +40,15 @@ digest = hashlib.sha256()
 for m, n, k in ((5, 7, 9), (60, 70, 300), (300, 200, 260)):
     real = lambda *size: random.standard_normal(size, dtype=np.float32)
     pair = lambda *size: (real(*size) + 1j * real(*size)).astype(np.complex64)
-    for kind, matrix in (("s", real), ("c", pair)):
+    wide = lambda *size: random.standard_normal(size)
+    wide_pair = lambda *size: wide(*size) + 1j * wide(*size)
+    for kind, matrix in (("s", real), ("c", pair), ("d", wide), ("z", wide_pair)):
         of = lambda name: getattr(blas, kind + name)
         products = [of("gemm")(1.5, matrix(m, k), matrix(k, n)), of("symm")(1.5, matrix(m, m), matrix(m, n)),
                     of("symm")(1.5, matrix(n, n), matrix(m, n), side=1, lower=1), of("syrk")(2, matrix(m, k)),
                     of("syr2k")(2, matrix(m, k), matrix(m, k), lower=1), of("trmm")(1, matrix(m, m), matrix(m, n)),
                     of("trmm")(1, matrix(n, n), matrix(m, n), side=1, lower=1, trans_a=1, diag=1)]
-        if kind == "c":
+        if kind in "cz":
             products += [of("hemm")(1.5, matrix(m, m), matrix(m, n)), of("herk")(2, matrix(m, k), trans=2),
                          of("her2k")(2, matrix(m, k), matrix(m, k))]
         for product in products:
@@ -134,20 +136,39 @@ def test_results_are_those_of_the_library_but_for_rounding(program, blas):
     assert numbers > 100
 
 
-# Errors against float64, as shares of |A||B|, over random calls of each routine.
+# Errors against a wider type, as shares of |A||B|, over random calls of each routine.
 ERRORS = """
 import numpy as np
 from scipy.linalg import blas
 random = np.random.default_rng(3)
 chosen = lambda *values: values[random.integers(len(values))]
 worst = {}
+types = {"s": (np.float32, np.float64), "c": (np.complex64, np.complex128), "d": (np.float64, np.longdouble),
+         "z": (np.complex128, np.clongdouble)}
 def matrix(kind, *size):
-    real = lambda: random.standard_normal(size, dtype=np.float32)
-    return np.asfortranarray(real() if kind == "s" else (real() + 1j * real()).astype(np.complex64))
+    real = lambda: random.standard_normal(size)
+    return np.asfortranarray((real() if kind in "sd" else real() + 1j * real()).astype(types[kind][0]))
+def turned(name, a): return a.conj().T if name[:2] == "he" else a.T
+def product(name, operands, lower=0, side=0, trans_a=0, diag=0):
+    a, *rest = operands
+    triangle = np.tril(a) if lower else np.triu(a)
+    b = rest[0] if rest else a
+    if name == "gemm": return (a.T if trans_a else a) @ b
+    if name == "trmm":
+        if diag: np.fill_diagonal(triangle, 1)
+        triangle = triangle.T if trans_a else triangle
+    elif name in ("symm", "hemm"):
+        diagonal = np.diag(np.diag(a))
+        if name == "hemm": diagonal = diagonal.real
+        triangle = triangle - np.diag(np.diag(a)) + turned(name, triangle - np.diag(np.diag(a))) + diagonal
+    else:
+        whole = a @ turned(name, b) + (b @ turned(name, a) if rest else 0)
+        return np.tril(whole) if lower else np.triu(whole)
+    return b @ triangle if side else triangle @ b
 for call in range(CALLS):
-    for kind, double in (("s", "d"), ("c", "z")):
+    for kind in "scdz":
         for name in ("gemm", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"):
-            if kind == "s" and name.startswith("he"): continue
+            if kind in "sd" and name.startswith("he"): continue
             m, n, k = (int(size) for size in np.exp(random.uniform(0, np.log(90), 3)))
             k *= chosen(1, 1, 1, 1, 1, 1, 1, 9)
             side, lower, trans, diag = random.integers(0, 2, 4).tolist()
@@ -158,12 +179,10 @@ for call in range(CALLS):
             elif name in ("symm", "hemm", "trmm"): operands = matrix(kind, order, order), matrix(kind, m, n)
             elif name in ("syrk", "herk"): operands = (matrix(kind, n, k),)
             else: operands = matrix(kind, n, k), matrix(kind, n, k)
-            wide = [each.astype(np.complex128 if kind == "c" else float) for each in operands]
-            bound = getattr(blas, ("d" if name[:2] != "he" else "d") + name.replace("he", "sy"))(
-                1.5, *[np.abs(each) for each in wide], **flags)
+            wide = [each.astype(types[kind][1]) for each in operands]
+            bound = np.abs(product(name.replace("he", "sy"), [np.abs(each) for each in wide], **flags))
             result = getattr(blas, kind + name)(1.5, *operands, **flags)
-            exact = getattr(blas, double + name)(1.5, *wide, **flags)
-            share = np.abs(result - exact) / np.maximum(bound, 1e-30)
+            share = np.abs(result - 1.5 * product(name, wide, **flags)) / np.maximum(bound, 1e-30)
             worst.setdefault(kind + name, []).append(float(share.max() if share.size else 0))
 for routine, shares in worst.items():
     print(routine, max(shares), float(np.sqrt(np.mean(np.square(shares)))))
@@ -180,7 +199,7 @@ def test_errors_are_at_most_twice_those_of_the_library(blas):
     need(has_module("scipy"), "the system's Python has no scipy")
     calls = int(os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "400"))  # of each routine
     own, fixed = errors(calls, blas=blas), errors(calls, blas=blas, **MODE)
-    assert set(own) == set(fixed) and len(own) == 13
+    assert set(own) == set(fixed) and len(own) == 26
     for routine, (most, mean) in fixed.items():
         assert 0 < most <= 2 * own[routine][0] and 0 < mean <= 2 * own[routine][1], (routine, fixed[routine], own[routine])
 
