@@ -54,7 +54,7 @@ class ViewOf {
     /// Views A of a product whose A has one triangle only.
     explicit ViewOf(const Level3& product)
         : matrix_(operand_a(product)),
-          trans_(product.operation == Operation::trmm ? product.trans_a : 'N'),
+          trans_(is_triangular(product.operation) ? product.trans_a : 'N'),
           part_(part_of_a(product)),
           product_(&product) {}
 
@@ -65,7 +65,10 @@ class ViewOf {
 
     /// Returns the stored matrix if all its elements are read where they stand; otherwise nullptr.
     const Matrix* whole_matrix() const { return product_ == nullptr ? &matrix_ : nullptr; }
+    const Matrix& stored_matrix() const { return matrix_; }
     char trans() const { return trans_; }
+    /// Returns true if the diagonal of a triangle is 1, whatever is stored there.
+    bool has_unit_diagonal() const { return product_ != nullptr && product_->diag == 'U'; }
 
   private:
     Number stored(std::int64_t row, std::int64_t column) const {
@@ -77,7 +80,7 @@ class ViewOf {
             case Operation::hemm:
                 if (row == column) return {whole(row, row).re};
                 return is_there ? whole(row, column) : conj(whole(column, row));
-            default:  // trmm
+            default:  // trmm, trsm
                 if (row == column && product_->diag == 'U') return {1.0F};
                 return is_there ? whole(row, column) : Number::missing();
         }

@@ -8,7 +8,7 @@ Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factor
     Job<Real> job;
     job.left = {factors.left, false};
     job.right = {factors.right, true};
-    if (product.operation == Operation::trmm) {
+    if (is_triangular(product.operation)) {
         const bool is_upper = (product.uplo == 'U') != transposes(product.trans_a);  // op(A)
         job.summed_by_row = product.side == 'L';
         job.summed = is_upper == job.summed_by_row ? Summed::from : Summed::up_to;
@@ -28,10 +28,27 @@ Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factor
     job.depth = factors.depth;
     job.alpha = factors.alpha;
     job.beta = factors.beta;
+    if (is_in_place(product)) job.in_place = job.summed_by_row ? InPlace::right : InPlace::left;
+    job.solves = product.operation == Operation::trsm;
     job.has_real_diagonal = is_hermitian_update(product.operation);
     return job;
 }
 
+template <class Real>
+Matrix result_of(const Job<Real>& job) {
+    constexpr int floats = sizeof(Real) / sizeof(float);
+    return {reinterpret_cast<float*>(job.result),
+            job.rows,
+            job.columns,
+            job.ld,
+            false,
+            job.width * floats,
+            job.width == 2,
+            floats == 2};
+}
+
+template Matrix result_of(const Job<float>&);
+template Matrix result_of(const Job<double>&);
 template Job<float> job_of(const Level3&, const FactorsOf<ElementOf<float>>&);
 template Job<double> job_of(const Level3&, const FactorsOf<ElementOf<double>>&);
 

@@ -25,6 +25,9 @@ struct Side {
 /// element's row or column, or from it on.
 enum class Summed : std::uint8_t { all, up_to, from };
 
+/// The factor that a triangular product or solve overwrites.
+enum class InPlace : std::uint8_t { none, left, right };
+
 template <class Real>
 struct Job {
     Side<Real> left;
@@ -41,6 +44,8 @@ struct Job {
     bool summed_by_row = false;  ///< up to or from the row; otherwise the column
     Part written = Part::whole;  ///< of the result, seen column-major
     bool has_real_diagonal = false;
+    InPlace in_place = InPlace::none;
+    bool solves = false;  ///< multiplies by the inverse of the triangular factor (solve.hpp)
 
     bool writes(std::int64_t row, std::int64_t column) const { return contains(written, row, column); }
     /// Returns those of `rows` that are written in a column.
@@ -73,6 +78,10 @@ struct Job {
 
 template <class Real>
 Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factors);
+
+/// Returns the result of a job as a matrix.
+template <class Real>
+Matrix result_of(const Job<Real>& job);
 
 /// Calls `use` with each job of a product, in order.
 template <class Real, class Use>

@@ -20,9 +20,9 @@ inline constexpr ThreadsOfLibrary one_thread{[](const void*) { return Threads{};
 
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
 /// and any number of threads, but for the sign and payload of a NaN. Other threads exist only during the call.
-/// Returns false, and changes nothing, if there is no memory. Precondition: arguments_are_valid(product) && operation
-/// != trsm. Thread-safe. Scratch memory belongs to the thread, and is kept for its next call. A signal handler may
-/// multiply meanwhile. errno may change.
+/// Returns false, and changes nothing, if there is no memory. Precondition: arguments_are_valid(product), and a trsm
+/// is in place. Thread-safe. Scratch memory belongs to the thread, and is kept for its next call. A signal handler
+/// may multiply meanwhile. errno may change.
 bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads);
 
 /// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
@@ -39,8 +39,8 @@ Bf16Units bf16_units();
 bool bf16_is_faster(const Level3& product, Bf16Units units);
 
 /// Computes `product` on operands rounded to BF16 (to nearest even), with sums in float32. Returns false, and changes
-/// nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order; operation != trmm; `units` are
-/// not none, and there. Thread-safe. errno may change.
+/// nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order; operation is neither trmm nor
+/// trsm; `units` are not none, and there. Thread-safe. errno may change.
 bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadsOfLibrary threads);
 
 }  // namespace fp32shim::blas

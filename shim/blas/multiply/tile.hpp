@@ -19,6 +19,9 @@ inline constexpr std::int64_t rows_at_once = 768 / sizeof(Real);
 template <class Real>
 inline constexpr std::int64_t columns_at_once = 6144 / sizeof(Real);
 
+/// The unknowns of a triangular solve that are solved one after the other, without a product of packed factors.
+inline constexpr std::int64_t solved_at_once = 64;
+
 /// Elements of a column-major result: those of one tile, or fewer at an edge.
 template <class Real>
 struct TileOfResult {
@@ -63,6 +66,13 @@ struct TileLoops {
                                  Real* to) = nullptr;
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
     void (*end)() = nullptr;    ///< and after its last one
+
+    /// Solves for `count` unknowns, one after the other, in `solved_columns` columns of `panel`. `triangle` has
+    /// solved_at_once coefficients for each unknown: those of earlier ones, negated, and that by which it is divided,
+    /// or its inverse if it is complex. nullptr: loops over BF16.
+    void (*solve)(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) = nullptr;
+    void (*solve_complex)(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) = nullptr;
+    int solved_columns = 0;
 
     bool converts() const { return convert_left != nullptr; }
 };

@@ -31,6 +31,8 @@ inline __m512 fused_multiply_add(__m512 a, __m512 b, __m512 c) { return _mm512_f
 inline __m512d fused_multiply_add(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
 inline __m512 multiply(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
 inline __m512d multiply(__m512d a, __m512d b) { return _mm512_mul_pd(a, b); }
+inline __m512 divide(__m512 a, __m512 b) { return _mm512_div_ps(a, b); }
+inline __m512d divide(__m512d a, __m512d b) { return _mm512_div_pd(a, b); }
 inline __mmask16 first(int count) { return static_cast<__mmask16>((1U << count) - 1); }
 inline __m512 load_part(const float* from, int count) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(*from), first(count), from);
@@ -55,6 +57,8 @@ inline __m256 fused_multiply_add(__m256 a, __m256 b, __m256 c) { return _mm256_f
 inline __m256d fused_multiply_add(__m256d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(a, b, c); }
 inline __m256 multiply(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
 inline __m256d multiply(__m256d a, __m256d b) { return _mm256_mul_pd(a, b); }
+inline __m256 divide(__m256 a, __m256 b) { return _mm256_div_ps(a, b); }
+inline __m256d divide(__m256d a, __m256d b) { return _mm256_div_pd(a, b); }
 inline __m256i first_floats(int count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -84,6 +88,8 @@ inline float32x4_t fused_multiply_add(float32x4_t a, float32x4_t b, float32x4_t 
 inline float64x2_t fused_multiply_add(float64x2_t a, float64x2_t b, float64x2_t c) { return vfmaq_f64(c, a, b); }
 inline float32x4_t multiply(float32x4_t a, float32x4_t b) { return vmulq_f32(a, b); }
 inline float64x2_t multiply(float64x2_t a, float64x2_t b) { return vmulq_f64(a, b); }
+inline float32x4_t divide(float32x4_t a, float32x4_t b) { return vdivq_f32(a, b); }
+inline float64x2_t divide(float64x2_t a, float64x2_t b) { return vdivq_f64(a, b); }
 template <class Real>
 auto load_part(const Real* from, int count) {
     constexpr int lanes = 16 / sizeof(Real);
@@ -119,6 +125,10 @@ Real fused_multiply_add(Real a, Real b, Real c) {
 template <class Real>
 Real multiply(Real a, Real b) {
     return a * b;
+}
+template <class Real>
+Real divide(Real a, Real b) {
+    return a / b;
 }
 template <class Real>
 Real load_part(const Real* from, int) {  // never called, nor is store_part
@@ -291,13 +301,90 @@ void add_in_place(const FactorsInPlace<Real>& factors, std::int64_t depth, const
         add(sums_in_place<Real, false, columns>(factors, depth, result), result);
 }
 
+/// The vectors of a row of unknowns, and the rows that are solved side by side.
+enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
+
+template <class Real>
+constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
+
+/// Unknowns from `first` on: the terms of all earlier ones are subtracted from `rows` of them, then those that the
+/// rows have of each other.
+template <class Real, int rows>
+[[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* panel) {
+    constexpr int width = solved_columns<Real>;
+    Vector<Real> x[rows][vectors_of_unknowns];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors_of_unknowns; ++v) x[r][v] = load(panel + (first + r) * width + v * lanes<Real>);
+    for (int j = 0; j < first; ++j)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors_of_unknowns; ++v) {
+            const Vector<Real> known = load(panel + j * width + v * lanes<Real>);
+#pragma GCC unroll 16
+            for (int r = 0; r < rows; ++r)
+                x[r][v] = fused_multiply_add(broadcast(triangle[(first + r) * solved_at_once + j]), known, x[r][v]);
+        }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors_of_unknowns; ++v) {
+            const Real* const row = triangle + (first + r) * solved_at_once + first;
+#pragma GCC unroll 16
+            for (int j = 0; j < r; ++j) x[r][v] = fused_multiply_add(broadcast(row[j]), x[j][v], x[r][v]);
+            if (!has_unit_diagonal) x[r][v] = divide(x[r][v], broadcast(row[r]));
+            store(panel + (first + r) * width + v * lanes<Real>, x[r][v]);
+        }
+}
+
+template <class Real>
+void solve(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) {
+    int i = 0;
+    for (; i + unknowns_at_once <= count; i += unknowns_at_once)
+        solve_rows<Real, unknowns_at_once>(triangle, i, has_unit_diagonal, panel);
+    for (; i < count; ++i) solve_rows<Real, 1>(triangle, i, has_unit_diagonal, panel);
+}
+
+template <class Real>
+void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) {
+    constexpr int width = solved_columns<Real>;
+    for (int i = 0; i < count; ++i) {
+        const Real* const row = triangle + 2 * i * solved_at_once;
+        for (int c = 0; c < width; c += lanes<Real>) {
+            Real* const at = panel + 2 * i * width + c;
+            Vector<Real> re = load(at);
+            Vector<Real> im = load(at + width);
+            for (int j = 0; j < i; ++j) {
+                const Vector<Real> known_re = load(panel + 2 * j * width + c);
+                const Vector<Real> known_im = load(panel + (2 * j + 1) * width + c);
+                re = fused_multiply_add(broadcast(row[2 * j]), known_re, re);
+                re = fused_multiply_add(broadcast(-row[2 * j + 1]), known_im, re);
+                im = fused_multiply_add(broadcast(row[2 * j]), known_im, im);
+                im = fused_multiply_add(broadcast(row[2 * j + 1]), known_re, im);
+            }
+            if (!has_unit_diagonal) {
+                const Vector<Real> whole = multiply(broadcast(row[2 * i]), re);
+                const Vector<Real> other = multiply(broadcast(row[2 * i]), im);
+                const Vector<Real> old = re;
+                re = fused_multiply_add(broadcast(-row[2 * i + 1]), im, whole);
+                im = fused_multiply_add(broadcast(row[2 * i + 1]), old, other);
+            }
+            store(at, re);
+            store(at + width, im);
+        }
+    }
+}
+
 template <class Real, int vectors, int columns>
-constexpr TileLoops<Real> tile_loops{vectors * lanes<Real>,
-                                     columns,
-                                     summed_at_once,
-                                     sum<Real, vectors, columns>,
-                                     add_to_result<Real, vectors, columns>,
-                                     add_column<Real>};
+constexpr TileLoops<Real> tile_loops{.rows = vectors * lanes<Real>,
+                                     .columns = columns,
+                                     .summed_at_once = summed_at_once,
+                                     .sum = sum<Real, vectors, columns>,
+                                     .add_to_result = add_to_result<Real, vectors, columns>,
+                                     .add_column = add_column<Real>,
+                                     .solve = solve<Real>,
+                                     .solve_complex = solve_complex<Real>,
+                                     .solved_columns = solved_columns<Real>};
 
 template <class Real, int columns>
 constexpr LoopsInPlace<Real> loops_in_place{lanes<Real>, columns, add_in_place<Real, columns>};

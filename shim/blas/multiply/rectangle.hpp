@@ -1,0 +1,240 @@
+// A rectangle of the result of a job, computed by its tiles from packed copies of the factors.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+
+#include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/pack.hpp"
+#include "shim/blas/multiply/tile.hpp"
+#include "shim/level3/finite.hpp"
+
+namespace fp32shim::blas {
+
+constexpr std::int64_t round_up(std::int64_t number, std::int64_t unit) { return (number + unit - 1) / unit * unit; }
+
+template <class Real>
+bool all_numbers_finite(const Real* numbers, std::int64_t count) {
+    constexpr bool is_double = sizeof(Real) == sizeof(double);
+    return all_finite(reinterpret_cast<const float*>(numbers), static_cast<std::size_t>(count) * (is_double ? 2 : 1),
+                      is_double);
+}
+
+/// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
+template <class Real>
+void add_to_rows(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange rows, std::int64_t column,
+                 const Real* re, const Real* im, ElementOf<Real> alpha, ElementOf<Real> beta) {
+    Real* const to = job.result + (rows.begin + column * job.ld) * job.width;
+    const bool meets_diagonal = job.has_real_diagonal && rows.begin <= column && column < rows.end;
+    Real* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
+    if (meets_diagonal) *imaginary_diagonal = 0;
+    loops.add_column(re, job.width == 2 ? im : nullptr, to, static_cast<int>(rows.end - rows.begin),
+                     {alpha.re, alpha.im}, {beta.re, beta.im});
+    if (meets_diagonal) *imaginary_diagonal = 0;
+}
+
+/// Computes a rectangle of the result of one job, by its tiles.
+template <class Real>
+class Rectangle {
+  public:
+    /// Ends early once `is_left` is true.
+    Rectangle(const Job<Real>& job, const TileLoops<Real>& loops, const std::atomic<bool>& is_left, Real* memory)
+        : job_(job),
+          loops_(loops),
+          is_left_(is_left),
+          left_panels_(memory),
+          right_panels_(memory + left_numbers(job, loops)),
+          unconverted_(right_panels_ + right_numbers(job, loops)) {}
+
+    /// Returns the size of `memory` in numbers.
+    static std::int64_t numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
+        const std::int64_t one_panel = std::max(loops.rows, loops.columns) * real_depth_at_once(job, loops);
+        return left_numbers(job, loops) + right_numbers(job, loops) + (loops.converts() ? one_panel : 0);
+    }
+
+    /// `columns` are real columns, of which a complex column has two.
+    void run(IndexRange rows, IndexRange columns) {
+        const std::int64_t step = loops_.summed_at_once / job_.width;
+        if (loops_.begin != nullptr) loops_.begin();
+        for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once<Real>) {
+            columns_ = {j, std::min(j + columns_at_once<Real>, columns.end)};
+            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += step) {
+                block_ = {k, std::min(k + step, job_.depth)};
+                run_block(rows);
+            }
+        }
+        if (loops_.end != nullptr) loops_.end();
+    }
+
+  private:
+    static std::int64_t real_depth_at_once(const Job<Real>& job, const TileLoops<Real>& loops) {
+        return round_up(std::min(job.depth * job.width, loops.summed_at_once), loops.summed_unit);
+    }
+    static std::int64_t left_numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
+        return round_up(std::min(job.rows, rows_at_once<Real>), loops.rows) * real_depth_at_once(job, loops);
+    }
+    static std::int64_t right_numbers(const Job<Real>& job, const TileLoops<Real>& loops) {
+        return round_up(std::min(job.columns * job.width, columns_at_once<Real>), loops.columns) *
+               real_depth_at_once(job, loops);
+    }
+
+    void pack_left_rows(IndexRange rows) {
+        if (!loops_.converts())
+            return pack_left(job_, block_, rows.begin, rows.end - rows.begin, loops_.rows, left_panels_);
+        for (std::int64_t row = rows.begin; row < rows.end; row += loops_.rows) {
+            pack_left(job_, block_, row, std::min<std::int64_t>(loops_.rows, rows.end - row), loops_.rows,
+                      unconverted_);
+            loops_.convert_left(unconverted_, depth(), left_panels_ + (row - rows.begin) * panel_depth());
+        }
+    }
+    void pack_right_columns() {
+        if (!loops_.converts())
+            return pack_right(job_, block_, columns_.begin, columns_.end - columns_.begin, loops_.columns,
+                              right_panels_);
+        for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns) {
+            const auto present = static_cast<int>(std::min<std::int64_t>(loops_.columns, columns_.end - column));
+            Real* const to = right_panels_ + (column - columns_.begin) * panel_depth();
+            if constexpr (std::is_same_v<Real, float>) {
+                const StoredColumns stored = stored_columns(job_, column, block_.begin);
+                if (stored.first != nullptr && loops_.convert_stored_right != nullptr) {
+                    loops_.convert_stored_right(stored.first, stored.of_column, present, depth(), to);
+                    continue;
+                }
+            }
+            pack_right(job_, block_, column, present, loops_.columns, unconverted_);
+            loops_.convert_right(unconverted_, depth(), to);
+        }
+    }
+
+    void run_block(IndexRange rows) {
+        pack_right_columns();
+        if (job_.summed_by_row)
+            zero_adds_nothing_ = are_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
+        for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once<Real>) {
+            const IndexRange packed{i, std::min(i + rows_at_once<Real>, rows.end)};
+            pack_left_rows(packed);
+            if (!job_.summed_by_row)
+                zero_adds_nothing_ = are_finite(left_panels_, round_up(packed.end - i, loops_.rows));
+            for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
+                for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
+                    run_tile({row, std::min(row + loops_.rows, packed.end)},
+                             {column, std::min(column + loops_.columns, columns_.end)},
+                             left_panels_ + (row - packed.begin) * panel_depth(),
+                             right_panels_ + (column - columns_.begin) * panel_depth());
+        }
+    }
+
+    bool are_finite(const Real* panels, std::int64_t width) const {
+        return job_.summed == Summed::all || all_numbers_finite(panels, width * depth());
+    }
+
+    /// Real indices of the sum in this block.
+    std::int64_t depth() const { return (block_.end - block_.begin) * job_.width; }
+    /// Floats of one row or column of a panel.
+    std::int64_t panel_depth() const {
+        return loops_.converts() ? round_up(depth(), loops_.summed_unit) / 2 : depth();
+    }
+    std::int64_t element_of(std::int64_t real_column) const { return real_column / job_.width; }
+
+    IndexRange clipped(IndexRange range) const {
+        return {std::clamp(range.begin, block_.begin, block_.end), std::clamp(range.end, block_.begin, block_.end)};
+    }
+
+    void run_tile(IndexRange rows, IndexRange columns, const Real* left, const Real* right) {
+        const std::int64_t first_column = element_of(columns.begin);
+        const std::int64_t last_column = element_of(columns.end - 1);
+        if (!job_.writes(rows.begin, last_column) && !job_.writes(rows.end - 1, first_column)) return;
+        // Of all elements of a tile, those in opposite corners have the shortest and the longest sum.
+        const IndexRange first = clipped(job_.summed_of(rows.begin, first_column));
+        const IndexRange last = clipped(job_.summed_of(rows.end - 1, last_column));
+        const IndexRange any{std::min(first.begin, last.begin), std::max(first.end, last.end)};
+        if (any.begin >= any.end) return;
+        const std::int64_t skipped = (any.begin - block_.begin) * job_.width;
+        const std::int64_t depth = (any.end - any.begin) * job_.width;
+        if (is_plain(rows, columns)) {
+            loops_.add_to_result(left + skipped * loops_.rows, right + skipped * loops_.columns, depth,
+                                 {at(rows.begin, columns.begin), job_.ld, static_cast<int>(rows.end - rows.begin),
+                                  static_cast<int>(columns.end - columns.begin), job_.alpha.re,
+                                  block_.begin == 0 ? job_.beta.re : 1.0F});
+            return;
+        }
+        alignas(64) Real tile[max_tile_rows * max_tile_columns];
+        if (zero_adds_nothing_)
+            loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
+        else
+            sum_one_by_one(tile, rows, columns, left, right);
+        // Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down.
+        if (job_.summed != Summed::all)
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? Real{0} : tile[i];
+        write_columns(tile, rows, columns);
+    }
+
+    /// Sums up only the products that each element has. Needed where the other factor of a triangle has an infinity
+    /// or NaN, since zero times that is NaN.
+    void sum_one_by_one(Real* tile, IndexRange rows, IndexRange columns, const Real* left, const Real* right) const {
+        std::fill_n(tile, loops_.rows * loops_.columns, Real{0});
+        for (std::int64_t j = columns.begin; j < columns.end; ++j)
+            for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+                const IndexRange own = clipped(job_.summed_of(i, element_of(j)));
+                Real& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
+                for (std::int64_t p = (own.begin - block_.begin) * job_.width;
+                     p < (own.end - block_.begin) * job_.width; ++p)
+                    sum = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],
+                                                   right[p * loops_.columns + (j - columns.begin)], sum);
+            }
+    }
+
+    /// Returns true if all elements of a tile are real, written, and have the same indices in their sums.
+    bool is_plain(IndexRange rows, IndexRange columns) const {
+        return job_.width == 1 && job_.summed == Summed::all && job_.writes(rows.begin, columns.end - 1) &&
+               job_.writes(rows.end - 1, columns.begin);
+    }
+
+    Real* at(std::int64_t row, std::int64_t real_column) const {
+        return job_.result + (row + element_of(real_column) * job_.ld) * job_.width;
+    }
+
+    void write_columns(const Real* tile, IndexRange rows, IndexRange columns) const {
+        for (std::int64_t j = columns.begin; j < columns.end; j += job_.width) {
+            const Real* const sums = tile + (j - columns.begin) * loops_.rows;
+            const std::int64_t column = element_of(j);
+            const IndexRange written = job_.written_rows(column, rows);
+            // Elements whose sums begin in this block, and those to which an earlier block was added.
+            const IndexRange begun = job_.rows_with_sums(column, written, {0, block_.begin}, block_);
+            const IndexRange first = job_.rows_with_sums(column, written, block_, block_);
+            write_rows(sums, rows.begin, begun, column, {1});
+            write_rows(sums, rows.begin, first, column, job_.beta);
+        }
+    }
+
+    void write_rows(const Real* sums, std::int64_t first_of_tile, IndexRange rows, std::int64_t column,
+                    ElementOf<Real> beta) const {
+        if (rows.begin >= rows.end) return;
+        const Real* const re = sums + (rows.begin - first_of_tile);
+        add_to_rows(job_, loops_, rows, column, re, re + loops_.rows, job_.alpha, beta);
+    }
+
+    const Job<Real>& job_;
+    const TileLoops<Real>& loops_;
+    const std::atomic<bool>& is_left_;
+    Real* left_panels_;
+    Real* right_panels_;
+    Real* unconverted_;  ///< one panel, of loops that convert
+    IndexRange columns_{};
+    IndexRange block_{};
+    bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle is finite
+};
+
+/// Multiplies the result by beta. All that is to be done if alpha is 0, or the sums are empty.
+template <class Real>
+void scale(const Job<Real>& job, const TileLoops<Real>& loops) {
+    const Real zeros[max_tile_rows] = {};
+    for (std::int64_t j = 0; j < job.columns; ++j)
+        for (std::int64_t i = 0; i < job.rows; i += loops.rows) {
+            const IndexRange rows = job.written_rows(j, {i, std::min(i + loops.rows, job.rows)});
+            if (rows.begin < rows.end) add_to_rows(job, loops, rows, j, zeros, zeros, {}, job.beta);
+        }
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,178 @@
+#include "shim/blas/multiply/solve.hpp"
+
+#include "shim/blas/multiply/rectangle.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Returns 1 / x.
+template <class Real>
+ComplexNumber<Real> inverse(ElementOf<Real> x) {
+    const bool is_wide = (x.re < 0 ? -x.re : x.re) >= (x.im < 0 ? -x.im : x.im);
+    const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // Smith: no square overflows
+    const Real whole = 1 / ((is_wide ? x.re : x.im) * fused_multiply_add_plain(ratio, ratio, Real{1}));
+    return is_wide ? ComplexNumber<Real>{whole, -ratio * whole} : ComplexNumber<Real>{ratio * whole, -whole};
+}
+
+/// One solve. Unknowns are counted from the first that is solved, whose equation has no other: `first` is 0 for a
+/// lower triangle, else the last row.
+template <class Real>
+class Solve {
+  public:
+    Solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
+          Real* memory, Real* further)
+        : job_(job),
+          loops_(loops),
+          part_(part),
+          is_left_(is_left),
+          memory_(memory),
+          triangle_(further),
+          panel_(further + solved_at_once * solved_at_once * job.width) {}
+
+    /// Solves for the unknowns in a range. `scale`: by which X is still to be multiplied.
+    void run(IndexRange unknowns, ElementOf<Real> scale) {
+        if (is_left_.load(std::memory_order_relaxed)) return;
+        if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);
+        const std::int64_t half = round_up(unknowns.count() / 2, solved_at_once);
+        const IndexRange known{unknowns.begin, unknowns.begin + half};
+        const IndexRange others{known.end, unknowns.end};
+        run(known, scale);
+        subtract(known, others, scale);
+        run(others, {1});
+    }
+
+  private:
+    bool is_right() const { return job_.in_place == InPlace::right; }
+    const Side<Real>& triangle() const { return is_right() ? job_.left : job_.right; }
+    /// Returns the rows of the triangle, or the indices of X, of a range of unknowns.
+    IndexRange stored(IndexRange unknowns) const {
+        if (job_.summed == Summed::up_to) return unknowns;
+        return {job_.depth - unknowns.end, job_.depth - unknowns.begin};
+    }
+    /// Returns the coefficients of `known` in the equations of `others`.
+    Side<Real> coefficients(IndexRange known, IndexRange others) const {
+        const Side<Real>& side = triangle();
+        const bool index_is_column = side.is_swapped != transposes(side.view.trans());
+        const IndexRange rows = index_is_column ? known : others;
+        const IndexRange columns = index_is_column ? others : known;
+        const Matrix block =
+            side.view.stored_matrix().block(rows.begin, columns.begin, rows.count(), columns.count());
+        return {{block, side.view.trans()}, side.is_swapped};
+    }
+    Matrix part_of_x(IndexRange indices) const {
+        const Matrix x = result_of(job_);
+        return is_right() ? x.block(indices.begin, part_.begin, indices.count(), part_.count())
+                          : x.block(part_.begin, indices.begin, part_.count(), indices.count());
+    }
+
+    /// Sets the others to scale times themselves, minus the terms of the known ones.
+    void subtract(IndexRange known, IndexRange others, ElementOf<Real> scale) {
+        const Matrix result = part_of_x(stored(others));
+        Job<Real> job;
+        job.result = reinterpret_cast<Real*>(const_cast<float*>(result.data));
+        job.ld = job_.ld;
+        job.width = job_.width;
+        job.rows = result.rows;
+        job.columns = result.columns;
+        job.depth = known.count();
+        job.alpha = {-1};
+        job.beta = scale;
+        (is_right() ? job.left : job.right) = coefficients(stored(known), stored(others));
+        (is_right() ? job.right : job.left) = Side<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
+        Rectangle<Real>(job, loops_, is_left_, memory_).run({0, job.rows}, {0, job.columns * job.width});
+    }
+
+    /// Copies the triangle of some unknowns: row by row, the coefficients of earlier unknowns, negated, and the last
+    /// one, which is inverted if it is complex.
+    void pack_triangle(IndexRange unknowns) {
+        const std::int64_t first = job_.summed == Summed::up_to ? unknowns.begin : job_.depth - 1 - unknowns.begin;
+        const std::int64_t step = job_.summed == Summed::up_to ? 1 : -1;
+        for (std::int64_t i = 0; i < unknowns.count(); ++i)
+            for (std::int64_t j = 0; j <= i; ++j) {
+                const ElementOf<Real> t = triangle().at(first + i * step, first + j * step);
+                Real* const to = triangle_ + (i * solved_at_once + j) * job_.width;
+                if (job_.width == 1) {
+                    *to = i == j ? t.re : -t.re;
+                } else {
+                    const ComplexNumber<Real> last = i == j ? inverse(t) : ComplexNumber<Real>{-t.re, -t.im};
+                    to[0] = last.re;
+                    to[1] = last.im;
+                }
+            }
+    }
+
+    void solve_one_by_one(IndexRange unknowns, ElementOf<Real> scale) {
+        pack_triangle(unknowns);
+        for (std::int64_t i = part_.begin; i < part_.end; i += loops_.solved_columns)
+            solve_panel(unknowns, {i, std::min(i + loops_.solved_columns, part_.end)}, scale);
+    }
+
+    /// Calls `visit(element of X, its number in the panel)`. The panel has a row for each unknown, and for complex
+    /// ones a row of real and one of imaginary parts.
+    template <class Visit>
+    void for_each_element(IndexRange unknowns, IndexRange columns, const Visit& visit) {
+        const std::int64_t of_unknown = (is_right() ? 1 : job_.ld) * job_.width;
+        const std::int64_t of_column = (is_right() ? job_.ld : 1) * job_.width;
+        const bool is_lower = job_.summed == Summed::up_to;
+        Real* const first = job_.result + (is_lower ? unknowns.begin : job_.depth - 1 - unknowns.begin) * of_unknown;
+        for (std::int64_t i = 0; i < unknowns.count(); ++i)
+            for (std::int64_t j = columns.begin; j < columns.end; ++j)
+                visit(first + (is_lower ? i : -i) * of_unknown + j * of_column,
+                      panel_ + i * job_.width * loops_.solved_columns + (j - columns.begin));
+    }
+
+    void solve_panel(IndexRange unknowns, IndexRange columns, ElementOf<Real> scale) {
+        const bool scales = scale.re != 1 || scale.im != 0;
+        const int width = loops_.solved_columns;
+        for_each_element(unknowns, columns, [&](const Real* x, Real* to) {
+            if (job_.width == 1) {
+                *to = scales ? scale.re * *x : *x;
+            } else {
+                const bool turns = scale.im != 0;
+                const Real re = scales ? scale.re * x[0] : x[0];
+                const Real im = scales ? scale.re * x[1] : x[1];
+                to[0] = turns ? fused_multiply_add_plain(-scale.im, x[1], re) : re;
+                to[width] = turns ? fused_multiply_add_plain(scale.im, x[0], im) : im;
+            }
+        });
+        // Copies of the last column raise no floating-point exception that it does not raise.
+        for (std::int64_t i = 0; i < unknowns.count() * job_.width; ++i)
+            std::fill(panel_ + i * width + columns.count(), panel_ + (i + 1) * width,
+                      panel_[i * width + columns.count() - 1]);
+        (job_.width == 1 ? loops_.solve : loops_.solve_complex)(triangle_, static_cast<int>(unknowns.count()),
+                                                                triangle().view.has_unit_diagonal(), panel_);
+        for_each_element(unknowns, columns, [&](Real* x, const Real* from) {
+            x[0] = from[0];
+            if (job_.width == 2) x[1] = from[width];
+        });
+    }
+
+    const Job<Real>& job_;
+    const TileLoops<Real>& loops_;
+    IndexRange part_;
+    const std::atomic<bool>& is_left_;
+    Real* memory_;
+    Real* triangle_;
+    Real* panel_;
+};
+
+}  // namespace
+
+template <class Real>
+std::int64_t numbers_to_solve(const Job<Real>& job, const TileLoops<Real>& loops) {
+    return solved_at_once * (solved_at_once + loops.solved_columns) * job.width;
+}
+
+template <class Real>
+void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
+           Real* memory, Real* further) {
+    Solve<Real>(job, loops, part, is_left, memory, further).run({0, job.depth}, job.alpha);
+}
+
+template std::int64_t numbers_to_solve(const Job<float>&, const TileLoops<float>&);
+template std::int64_t numbers_to_solve(const Job<double>&, const TileLoops<double>&);
+template void solve(const Job<float>&, const TileLoops<float>&, IndexRange, const std::atomic<bool>&, float*, float*);
+template void solve(const Job<double>&, const TileLoops<double>&, IndexRange, const std::atomic<bool>&, double*,
+                    double*);
+
+}  // namespace fp32shim::blas

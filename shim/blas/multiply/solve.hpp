@@ -1,0 +1,24 @@
+// Solves with a triangular matrix: X := alpha T^-1 X, or alpha X T^-1.
+#pragma once
+
+#include <atomic>
+
+#include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/tile.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns the numbers of memory that solve() needs beside that of a Rectangle of the job.
+template <class Real>
+std::int64_t numbers_to_solve(const Job<Real>& job, const TileLoops<Real>& loops);
+
+/// Overwrites the columns (if X is the right factor) or rows in `part` of X. Recursive: the first half of the
+/// unknowns, a product that subtracts their terms from the other half, the other half. At most `solved_at_once`
+/// unknowns are solved one after the other, each by a chain of fused multiply-adds and a division. So the order
+/// depends on nothing but the number of unknowns. Precondition: job.solves. Ends early once `is_left` is true.
+/// `memory` has Rectangle::numbers(job), and `further` numbers_to_solve(job).
+template <class Real>
+void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
+           Real* memory, Real* further);
+
+}  // namespace fp32shim::blas
