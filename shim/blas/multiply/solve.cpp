@@ -115,10 +115,18 @@ class Solve {
         const std::int64_t of_column = (is_right() ? job_.ld : 1) * job_.width;
         const bool is_lower = job_.summed == Summed::up_to;
         Real* const first = job_.result + (is_lower ? unknowns.begin : job_.depth - 1 - unknowns.begin) * of_unknown;
-        for (std::int64_t i = 0; i < unknowns.count(); ++i)
+        const auto visit_at = [&](std::int64_t i, std::int64_t j) {
+            visit(first + (is_lower ? i : -i) * of_unknown + j * of_column,
+                  panel_ + i * job_.width * loops_.solved_columns + (j - columns.begin));
+        };
+        // Adjacent elements of X one after the other: columns may be far apart.
+        if (is_right()) {
             for (std::int64_t j = columns.begin; j < columns.end; ++j)
-                visit(first + (is_lower ? i : -i) * of_unknown + j * of_column,
-                      panel_ + i * job_.width * loops_.solved_columns + (j - columns.begin));
+                for (std::int64_t i = 0; i < unknowns.count(); ++i) visit_at(i, j);
+        } else {
+            for (std::int64_t i = 0; i < unknowns.count(); ++i)
+                for (std::int64_t j = columns.begin; j < columns.end; ++j) visit_at(i, j);
+        }
     }
 
     void solve_panel(IndexRange unknowns, IndexRange columns, ElementOf<Real> scale) {
