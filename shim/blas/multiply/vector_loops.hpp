@@ -179,28 +179,55 @@ inline Vector<Real> load_one_transposed(const Rows& rows, std::int64_t at) {
     return load(numbers);
 }
 
-/// Adds columns to sums of as many rows as a vector has numbers. The numbers of a row are adjacent.
-template <class Real, int width, class Rows>
+/// Vectors of sums that are computed at the same time where numbers are transposed, since each addition to one sum
+/// waits for the one before. More than 16 rows would not stay in the first cache if their distance is a power of two.
+template <class Real>
+inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
+                                       : lanes<Real> == 8 ? 2
+                                                          : 4;
+
+/// The rows of one of several vectors.
+template <class Real, class Rows>
+struct RowsOfVector {
+    const Rows& rows;
+    int vector;
+    const Real* operator()(int row) const { return rows(vector * lanes<Real> + row); }
+};
+
+/// Adds columns to the sums of as many rows as some vectors have numbers. The numbers of a row are adjacent.
+template <class Real, int width, int vectors, class Rows>
 inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
     constexpr int wide = block_lanes<Real>;
-    Real parts[width][lanes<Real>] = {};
+    Real parts[width][vectors * lanes<Real>] = {};
     for (int i = 0; i < width * present; ++i) parts[i % width][i / width] = sums[i];
-    Vector<Real> sum[width];
-    for (int part = 0; part < width; ++part) sum[part] = load(parts[part]);
-    const auto add = [&](Vector<Real> numbers, std::int64_t p) {
+    Vector<Real> sum[width][vectors];
+#pragma GCC unroll 2
+    for (int part = 0; part < width; ++part)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sum[part][v] = load(parts[part] + v * lanes<Real>);
+    const auto add = [&](Vector<Real> numbers, int v, std::int64_t p) {
 #pragma GCC unroll 2
         for (int part = 0; part < width; ++part)
-            sum[part] = fused(numbers, broadcast(factors[part * depth + p]), sum[part]);
+            sum[part][v] = fused(numbers, broadcast(factors[part * depth + p]), sum[part][v]);
     };
     std::int64_t p = 0;
     for (; p + wide <= depth; p += wide) {
-        Vector<Real> numbers[wide];
-        load_transposed<Real>(rows, p, numbers);
 #pragma GCC unroll 4
-        for (int i = 0; i < wide; ++i) add(numbers[i], p + i);
+        for (int v = 0; v < vectors; ++v) {
+            Vector<Real> numbers[wide];
+            load_transposed<Real>(RowsOfVector<Real, Rows>{rows, v}, p, numbers);
+#pragma GCC unroll 4
+            for (int i = 0; i < wide; ++i) add(numbers[i], v, p + i);
+        }
     }
-    for (; p < depth; ++p) add(load_one_transposed<Real>(rows, p), p);
-    for (int part = 0; part < width; ++part) store(parts[part], sum[part]);
+    for (; p < depth; ++p) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) add(load_one_transposed<Real>(RowsOfVector<Real, Rows>{rows, v}, p), v, p);
+    }
+#pragma GCC unroll 2
+    for (int part = 0; part < width; ++part)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) store(parts[part] + v * lanes<Real>, sum[part][v]);
     for (int i = 0; i < width * present; ++i) sums[i] = parts[i % width][i / width];
 }
 
@@ -215,14 +242,17 @@ void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
         return;
     }
     const std::int64_t depth = width * a.columns;
-    for (std::int64_t i = 0; i < a.rows; i += lanes<Real>) {
-        const EqualRows<Real> rows{a.data + width * i * a.of_row, width * a.of_row};
-        if (a.rows - i >= lanes<Real>) {
-            add_transposed<Real, width>(rows, lanes<Real>, depth, factors, sums + width * i);
-        } else {
-            const auto present = static_cast<int>(a.rows - i);
-            add_transposed<Real, width>(FewRows<Real>{rows, present}, present, depth, factors, sums + width * i);
-        }
+    const auto rows_from = [&](std::int64_t i) {
+        return EqualRows<Real>{a.data + width * i * a.of_row, width * a.of_row};
+    };
+    constexpr int vectors = vectors_at_once<Real>;
+    std::int64_t i = 0;
+    for (; i + vectors * lanes<Real> <= a.rows; i += vectors * lanes<Real>)
+        add_transposed<Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors, sums + width * i);
+    for (; i < a.rows; i += lanes<Real>) {
+        const int present = a.rows - i < lanes<Real> ? static_cast<int>(a.rows - i) : lanes<Real>;
+        add_transposed<Real, width, 1>(FewRows<Real>{rows_from(i), present}, present, depth, factors,
+                                       sums + width * i);
     }
 }
 
@@ -324,38 +354,35 @@ struct Squares {
     }
 };
 
-/// Adds the products of one element each of up to `most` blocks, the last of which may be shorter, and then the sums
-/// of the blocks to `total`.
-template <class Sum, int most, class Terms, class Real>
-void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
-                    std::int64_t first, Sum* total) {
+/// Adds the sums of some blocks, the last of which may be shorter, to `total`. They are computed at the same time,
+/// since each addition to one sum waits for the one before.
+template <class Sum, int blocks, class Terms, class Real>
+inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
+                           std::int64_t first, Sum* total) {
     constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
-    Sum sums[most][Terms::sums] = {};
-    const std::int64_t left = a.count - first;
-    const auto blocks = static_cast<int>(left >= most * elements ? most : (left + elements - 1) / elements);
+    const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
+    if constexpr (blocks > 1)
+        if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
+    Sum sums[blocks][Terms::sums] = {};
     const auto add = [&](int block, std::int64_t p) {
-        const std::int64_t element = first + block * elements + p;
+        const std::int64_t element = (first + block * elements + p) * Terms::numbers;
         Sum of_a[Terms::numbers];
         Sum of_b[Terms::numbers];
+#pragma GCC unroll 2
         for (int i = 0; i < Terms::numbers; ++i) {
-            of_a[i] = a.data[element * a.increment * Terms::numbers + i];
-            of_b[i] = b.data[element * b.increment * Terms::numbers + i];
+            of_a[i] = a.data[element * a.increment + i];
+            of_b[i] = b.data[element * b.increment + i];
         }
         terms.add(of_a, of_b, sums[block]);
     };
-    const std::int64_t of_last =
-        left - (blocks - 1) * elements < elements ? left - (blocks - 1) * elements : elements;
     std::int64_t p = 0;
-    if (blocks == most) {
-        for (; p < of_last; ++p)
+    for (; p < elements && p < of_last; ++p)
 #pragma GCC unroll 4
-            for (int block = 0; block < most; ++block) add(block, p);
-    } else {
-        for (; p < of_last; ++p)
-            for (int block = 0; block < blocks; ++block) add(block, p);
-    }
-    for (; p < elements; ++p)
-        for (int block = 0; block + 1 < blocks; ++block) add(block, p);
+        for (int block = 0; block < blocks; ++block) add(block, p);
+    if constexpr (blocks > 1)
+        for (; p < elements; ++p)
+#pragma GCC unroll 4
+            for (int block = 0; block + 1 < blocks; ++block) add(block, p);
     for (int block = 0; block < blocks; ++block)
         for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[block][i];
 }
@@ -381,42 +408,49 @@ struct Converted<double, float> {
 };
 #endif
 
-/// Adds the sums of `count` full blocks of adjacent numbers, at most as many as a vector has numbers.
-template <class Sum, class Terms, class Real>
+/// Adds the sums of `count` full blocks of adjacent numbers, at most as many as some vectors have numbers.
+template <class Sum, int vectors, class Terms, class Real>
 void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum* total) {
     using Conversion = Converted<Sum, Real>;
     constexpr int wide = block_lanes<Real>;
-    Vector<Sum> sum[Conversion::vectors][Terms::sums] = {};
-    const auto run = [&](const auto& rows_of_a, const auto& rows_of_b) {
+    Vector<Sum> sum[vectors][Conversion::vectors][Terms::sums] = {};
+    const auto add = [&](const Vector<Real>* of_a, const Vector<Real>* of_b, int part, Vector<Sum>* to) {
+        Vector<Sum> x[Terms::numbers];
+        Vector<Sum> y[Terms::numbers];
+#pragma GCC unroll 2
+        for (int i = 0; i < Terms::numbers; ++i) {
+            x[i] = Conversion::part(of_a[i], part);
+            y[i] = Conversion::part(of_b[i], part);
+        }
+        terms.add(x, y, to);
+    };
+    const auto run = [&]<class Rows>(const Rows& rows_of_a, const Rows& rows_of_b) {
         for (std::int64_t p = 0; p < summed_numbers_at_once; p += wide) {
-            Vector<Real> of_a[wide];
-            Vector<Real> of_b[wide];
-            load_transposed<Real>(rows_of_a, p, of_a);
-            load_transposed<Real>(rows_of_b, p, of_b);
-#pragma GCC unroll 2
-            for (int part = 0; part < Conversion::vectors; ++part)
 #pragma GCC unroll 4
-                for (int i = 0; i < wide; i += Terms::numbers) {
-                    Vector<Sum> x[Terms::numbers];
-                    Vector<Sum> y[Terms::numbers];
+            for (int v = 0; v < vectors; ++v) {
+                Vector<Real> of_a[wide];
+                Vector<Real> of_b[wide];
+                load_transposed<Real>(RowsOfVector<Real, Rows>{rows_of_a, v}, p, of_a);
+                load_transposed<Real>(RowsOfVector<Real, Rows>{rows_of_b, v}, p, of_b);
+#pragma GCC unroll 4
+                for (int i = 0; i < wide; i += Terms::numbers)
 #pragma GCC unroll 2
-                    for (int n = 0; n < Terms::numbers; ++n) {
-                        x[n] = Conversion::part(of_a[i + n], part);
-                        y[n] = Conversion::part(of_b[i + n], part);
-                    }
-                    terms.add(x, y, sum[part]);
-                }
+                    for (int part = 0; part < Conversion::vectors; ++part)
+                        add(of_a + i, of_b + i, part, sum[v][part]);
+            }
         }
     };
     const EqualRows<Real> rows_of_a{a, summed_numbers_at_once};
     const EqualRows<Real> rows_of_b{b, summed_numbers_at_once};
-    if (count == lanes<Real>)
+    if (count == vectors * lanes<Real>)
         run(rows_of_a, rows_of_b);
     else
         run(FewRows<Real>{rows_of_a, count}, FewRows<Real>{rows_of_b, count});
-    Sum sums[Terms::sums][lanes<Real>];
-    for (int part = 0; part < Conversion::vectors; ++part)
-        for (int i = 0; i < Terms::sums; ++i) store(sums[i] + part * lanes<Sum>, sum[part][i]);
+    Sum sums[Terms::sums][vectors * lanes<Real>];
+    for (int v = 0; v < vectors; ++v)
+        for (int part = 0; part < Conversion::vectors; ++part)
+            for (int i = 0; i < Terms::sums; ++i)
+                store(sums[i] + v * lanes<Real> + part * lanes<Sum>, sum[v][part][i]);
     for (int block = 0; block < count; ++block)
         for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[i][block];
 }
@@ -428,13 +462,20 @@ template <class Sum, class Terms, class Real>
     constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
-    if (lanes < Real >> 1 && a.increment == 1 && b.increment == 1)
-        for (; a.count - done > few * elements;) {
-            const std::int64_t left = (a.count - done) / elements;
-            const int count = left < lanes<Real> ? static_cast<int>(left) : lanes<Real>;
-            add_blocks(terms, a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, total);
+    constexpr bool has_vectors = (lanes<Real>) > 1;
+    if (has_vectors && a.increment == 1 && b.increment == 1) {
+        constexpr int vectors = vectors_at_once<Real>;
+        const auto add = [&](const auto& add_them, int count) {
+            add_them(terms, a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, total);
             done += count * elements;
+        };
+        while (a.count - done >= vectors * lanes<Real> * elements)
+            add(add_blocks<Sum, vectors, Terms, Real>, vectors * lanes<Real>);
+        while (a.count - done > few * elements) {
+            const std::int64_t left = (a.count - done) / elements;
+            add(add_blocks<Sum, 1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
         }
+    }
     for (; done < a.count; done += few * elements) add_few_blocks<Sum, few>(terms, a, b, done, total);
 }
 

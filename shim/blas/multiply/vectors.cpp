@@ -94,8 +94,12 @@ class VectorProduct {
         if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
         constexpr Real one[] = {1, 0};
         alignas(64) Real sums[numbers_of_sums];
-        for (std::int64_t i = 0; i < result.count; i += rows_at_once()) {
-            const IndexRange rows{i, std::min(i + rows_at_once(), result.count)};
+        // Long rows are read from their beginning to their end, a few at once.
+        constexpr std::int64_t few_rows = 16;
+        const bool are_long = a_.shape == LeftFactor<Real>::Shape::whole && a_.of_row != 1;
+        const std::int64_t step = are_long ? few_rows : rows_at_once();
+        for (std::int64_t i = 0; i < result.count; i += step) {
+            const IndexRange rows{i, std::min(i + step, result.count)};
             const Elements<Real> part{result.data + i * result.increment * width(), result.increment, rows.count()};
             for (std::int64_t j = 0; j < x_.count; j += columns_at_once()) {
                 std::fill_n(sums, rows.count() * width(), Real{0});
