@@ -64,8 +64,8 @@ void add_bf16_to_result(const float* left, const float* right, std::int64_t dept
         for (int first = 0; first < result.rows; first += lanes<float>) {
             float* const at = result.data + j * result.ld + first;
             const int present = result.rows - first < lanes<float> ? result.rows - first : lanes<float>;
-            const Vector<float> old = result.beta == 0 ? broadcast(0.0F) : multiply(beta, load_part(at, present));
-            store_part(at, fused_multiply_add(alpha, load(tile + j * rows + first), old), present);
+            const Vector<float> old = result.beta == 0 ? broadcast(0.0F) : beta * load_part(at, present);
+            store_part(at, fused(alpha, load(tile + j * rows + first), old), present);
         }
 }
 

@@ -6,7 +6,9 @@
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/run_job.hpp"
+#include "shim/blas/multiply/solve.hpp"
 #include "shim/blas/multiply/tile.hpp"
+#include "shim/blas/multiply/vectors.hpp"
 #include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
@@ -104,6 +106,7 @@ Threads threads_for(const Level3& product, double operations_of_a_thread, Thread
 
 template <class Real>
 bool multiply_by(const Loops<Real>& loops, const Level3& product, ThreadsOfLibrary allowed) {
+    if (product.operation == Operation::trsv) return solve_vector(product, loops.large);
     if (multiply_small(product, loops.in_place)) return true;
     constexpr double operations_of_a_thread = 5e7;
     return multiply_in_blocks<Real>(product, threads_for(product, operations_of_a_thread, allowed),
@@ -117,13 +120,19 @@ bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, Threads
                              : multiply_by(loops.float32, product, allowed);
 }
 
+bool is_product_with_vector(const Level3& product) {
+    return has_vector(product.operation) && product.operation != Operation::trsv;
+}
+
 }  // namespace
 
 bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads) {
+    if (is_product_with_vector(product)) return multiply_vector_in_fixed_order(product);
     return multiply(product, best_loops(), threads);
 }
 
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
+    if (is_product_with_vector(product)) return multiply_vector_in_fixed_order(product, instruction_set);
     return multiply(product, loops_of(instruction_set), one_thread);
 }
 

@@ -1,6 +1,9 @@
 #include "shim/blas/multiply/solve.hpp"
 
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/scratch.hpp"
 #include "shim/blas/multiply/rectangle.hpp"
+#include "shim/blas/multiply/vectors.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -27,7 +30,12 @@ class Solve {
           is_left_(is_left),
           memory_(memory),
           triangle_(further),
-          panel_(further + solved_at_once * solved_at_once * job.width) {}
+          panel_(further + solved_at_once * solved_at_once * job.width),
+          of_unknown_((is_right() ? 1 : job.ld) * job.width),
+          of_column_((is_right() ? job.ld : 1) * job.width) {}
+
+    /// X is a vector with this increment.
+    void set_increment(std::int64_t increment) { of_unknown_ = increment * job_.width; }
 
     /// Solves for the unknowns in a range. `scale`: by which X is still to be multiplied.
     void run(IndexRange unknowns, ElementOf<Real> scale) {
@@ -67,6 +75,7 @@ class Solve {
 
     /// Sets the others to scale times themselves, minus the terms of the known ones.
     void subtract(IndexRange known, IndexRange others, ElementOf<Real> scale) {
+        if (is_right() && part_.count() == 1) return subtract_from_vector(stored(known), stored(others), scale);
         const Matrix result = part_of_x(stored(others));
         Job<Real> job;
         job.result = reinterpret_cast<Real*>(const_cast<float*>(result.data));
@@ -80,6 +89,33 @@ class Solve {
         (is_right() ? job.left : job.right) = coefficients(stored(known), stored(others));
         (is_right() ? job.right : job.left) = Side<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
         Rectangle<Real>(job, loops_, is_left_, memory_).run({0, job.rows}, {0, job.columns * job.width});
+    }
+
+    /// Does that with one column, whose bits are the same.
+    void subtract_from_vector(IndexRange known, IndexRange others, ElementOf<Real> scale) {
+        const Side<Real> side = coefficients(known, others);
+        const Matrix& matrix = side.view.stored_matrix();
+        constexpr Real minus_one[] = {-1, 0};
+        const Real beta[] = {scale.re, scale.im};
+        Level3 product{.operation = Operation::gemv};
+        product.is_complex = job_.width == 2;
+        product.is_double = sizeof(Real) == sizeof(double);
+        product.row_major = matrix.row_major != side.is_swapped;
+        product.trans_a = side.view.trans();
+        product.m = side.is_swapped ? matrix.columns : matrix.rows;
+        product.n = side.is_swapped ? matrix.rows : matrix.columns;
+        product.a = matrix.data;
+        product.lda = matrix.ld;
+        product.alpha = minus_one;
+        product.beta = beta;
+        const auto of_increment = [&](IndexRange indices, std::int64_t increment) {
+            const std::int64_t first = increment < 0 ? indices.end - 1 : indices.begin;  // the lowest in memory
+            return job_.result + part_.begin * of_column_ + first * of_unknown_;
+        };
+        product.ldb = product.ldc = of_unknown_ / job_.width;
+        product.b = of_increment(known, product.ldb);
+        product.c = of_increment(others, product.ldc);
+        multiply_vector_in_fixed_order(product);
     }
 
     /// Copies the triangle of some unknowns: row by row, the coefficients of earlier unknowns, negated, and the last
@@ -111,12 +147,10 @@ class Solve {
     /// ones a row of real and one of imaginary parts.
     template <class Visit>
     void for_each_element(IndexRange unknowns, IndexRange columns, const Visit& visit) {
-        const std::int64_t of_unknown = (is_right() ? 1 : job_.ld) * job_.width;
-        const std::int64_t of_column = (is_right() ? job_.ld : 1) * job_.width;
         const bool is_lower = job_.summed == Summed::up_to;
-        Real* const first = job_.result + (is_lower ? unknowns.begin : job_.depth - 1 - unknowns.begin) * of_unknown;
+        Real* const first = job_.result + (is_lower ? unknowns.begin : job_.depth - 1 - unknowns.begin) * of_unknown_;
         const auto visit_at = [&](std::int64_t i, std::int64_t j) {
-            visit(first + (is_lower ? i : -i) * of_unknown + j * of_column,
+            visit(first + (is_lower ? i : -i) * of_unknown_ + j * of_column_,
                   panel_ + i * job_.width * loops_.solved_columns + (j - columns.begin));
         };
         // Adjacent elements of X one after the other: columns may be far apart.
@@ -162,7 +196,13 @@ class Solve {
     Real* memory_;
     Real* triangle_;
     Real* panel_;
+    std::int64_t of_unknown_;  ///< distance between unknowns of a column of X, in numbers
+    std::int64_t of_column_;
 };
+
+char without_transposition_of_row_major(char trans) {
+    return trans == 'N' ? 'T' : trans == 'T' ? 'N' : trans == 'C' ? 'R' : 'C';
+}
 
 }  // namespace
 
@@ -177,6 +217,41 @@ void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, 
     Solve<Real>(job, loops, part, is_left, memory, further).run({0, job.depth}, job.alpha);
 }
 
+template <class Real>
+bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
+    static constexpr Real one[] = {1, 0};
+    if (product.n == 0) return true;
+    const int width = product.is_complex ? 2 : 1;
+    Level3 column = product;  // of one right side; column-major, where the triangle is the left factor
+    column.operation = Operation::trsm;
+    column.side = 'L';
+    column.m = product.n;
+    column.n = 1;
+    column.alpha = one;
+    if (product.row_major) {
+        column.row_major = false;
+        column.uplo = product.uplo == 'U' ? 'L' : 'U';
+        column.trans_a = without_transposition_of_row_major(product.trans_a);
+    }
+    auto* const lowest = static_cast<Real*>(const_cast<void*>(product.b));
+    column.b = product.ldb < 0 ? lowest - (product.n - 1) * product.ldb * width : lowest;
+    HeldScratch scratch{scratch_limit_of_a_product};
+    bool done = true;
+    for_each_job<Real>(column, [&](const Job<Real>& job) {
+        auto* const memory = scratch.memory_of(static_cast<std::size_t>(numbers_to_solve(job, loops)) * sizeof(Real));
+        done = memory != nullptr;
+        if (!done) return;
+        constinit static const std::atomic<bool> never{false};
+        Solve<Real> solve(job, loops, {0, 1}, never, nullptr, reinterpret_cast<Real*>(memory));
+        solve.set_increment(product.ldb);
+        solve.run({0, job.depth}, {1});
+    });
+    scratch.release();
+    return done;
+}
+
+template bool solve_vector(const Level3&, const TileLoops<float>&);
+template bool solve_vector(const Level3&, const TileLoops<double>&);
 template std::int64_t numbers_to_solve(const Job<float>&, const TileLoops<float>&);
 template std::int64_t numbers_to_solve(const Job<double>&, const TileLoops<double>&);
 template void solve(const Job<float>&, const TileLoops<float>&, IndexRange, const std::atomic<bool>&, float*, float*);

@@ -21,4 +21,9 @@ template <class Real>
 void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
            Real* memory, Real* further);
 
+/// Computes a trsv, with the bits of a trsm with one column. Returns false, and changes nothing, if there is no
+/// memory.
+template <class Real>
+bool solve_vector(const Level3& product, const TileLoops<Real>& loops);
+
 }  // namespace fp32shim::blas

@@ -25,7 +25,7 @@ __attribute__((target("fma"), noinline)) double by_the_instruction(double a, dou
 __attribute__((noinline)) double by_the_instruction(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #endif
 
-class Numbers {
+class RandomNumbers {
   public:
     /// Returns a number whose exponent is about `exponent`, now and then a special one.
     double number(int exponent) {
@@ -76,7 +76,7 @@ class Numbers {
 template <class Expected>
 void expect_fused(FloatSettings settings, int tries, Expected expected) {
     SCOPED_TRACE(settings.name());
-    Numbers numbers;
+    RandomNumbers numbers;
     for (int i = 0; i < tries; ++i) {
         // Products of any size, products around the smallest normal number, and ordinary ones.
         const int of_product = i % 3 == 0   ? numbers.between(-2100, 2046)

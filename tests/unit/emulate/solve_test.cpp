@@ -160,6 +160,43 @@ TYPED_TEST(SolvesInAFixedOrder, HaveTheSameBitsByEveryInstructionSetAndForAColum
     });
 }
 
+TYPED_TEST(SolvesInAFixedOrder, OfAVectorHaveTheBitsOfAMatrixOfOneColumnForEveryIncrement) {
+    this->for_every_problem(150, 1, [](const Level3& solve, std::uint32_t seed) {
+        if (solve.side == 'R') return;
+        const Problem<TypeParam> problem(solve, seed);
+        // The triangle is the left factor of a column-major solve.
+        Problem<TypeParam> matrix = problem;
+        matrix.alpha = TypeParam(1);
+        if (solve.row_major) {
+            matrix.solve.row_major = false;
+            matrix.solve.uplo = solve.uplo == 'U' ? 'L' : 'U';
+            matrix.solve.trans_a = solve.trans_a == 'N' ? 'T' : solve.trans_a == 'T' ? 'N' : 'R';
+            matrix.solve.ldb = solve.m;
+            for (std::int64_t i = 0; i < solve.m; ++i)
+                matrix.b[static_cast<std::size_t>(i)] = problem.b[static_cast<std::size_t>(i * solve.ldb)];
+        }
+        const std::vector<TypeParam> expected = matrix.solved(blas::one_thread);
+        for (const std::int64_t increment : {1, 2, -1, -3}) {
+            const auto place = [&](std::int64_t i) {
+                return static_cast<std::size_t>((increment < 0 ? i - (solve.m - 1) : i) * increment);
+            };
+            std::vector<TypeParam> x(static_cast<std::size_t>(solve.m * std::abs(increment)));
+            for (std::int64_t i = 0; i < solve.m; ++i) x[place(i)] = matrix.b[static_cast<std::size_t>(i)];
+            Level3 vector = problem.solve;
+            vector.operation = blas::Operation::trsv;
+            vector.n = solve.m;
+            vector.m = 0;
+            vector.a = problem.a.data();
+            vector.b = x.data();
+            vector.ldb = increment;
+            ASSERT_TRUE(blas::multiply_in_fixed_order(vector, blas::one_thread));
+            for (std::int64_t i = 0; i < solve.m; ++i)
+                ASSERT_EQ(std::memcmp(&x[place(i)], &expected[static_cast<std::size_t>(i)], sizeof(TypeParam)), 0)
+                    << increment << ' ' << i;
+        }
+    });
+}
+
 TYPED_TEST(SolvesInAFixedOrder, HaveTheSameBitsOnThreeThreads) {
     this->for_every_problem(375, 375, [](const Level3& solve, std::uint32_t seed) {
         if (seed % 11 != 0) return;  // only some, since these are large enough for two threads

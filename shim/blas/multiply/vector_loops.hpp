@@ -1,0 +1,521 @@
+// The loops of vector_sums.hpp. Only the vector_*.cpp files include this file, and they include nothing that other
+// files inline; see tile_loops.hpp. Vectors run over rows, or over blocks of a sum, never along a sum.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/blas/multiply/vector_registers.hpp"
+#include "shim/blas/multiply/vector_sums.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// The real and the imaginary parts of adjacent complex numbers, in an order of their own.
+template <class Real>
+struct Parts {
+    Vector<Real> re, im;
+};
+
+template <class Real>
+inline Parts<Real> parts_of(Vector<Real> low, Vector<Real> high) {
+    if constexpr (block_lanes<Real> == 4)
+        return {take<Real, 0, 2, 4, 6>(low, high), take<Real, 1, 3, 5, 7>(low, high)};
+    else if constexpr (block_lanes<Real> == 2)
+        return {take<Real, 0, 2>(low, high), take<Real, 1, 3>(low, high)};
+    else
+        return {low, high};
+}
+
+template <class Real>
+inline Vector<Real> low_numbers(const Parts<Real>& parts) {
+    if constexpr (block_lanes<Real> == 4)
+        return take<Real, 0, 4, 1, 5>(parts.re, parts.im);
+    else if constexpr (block_lanes<Real> == 2)
+        return take<Real, 0, 2>(parts.re, parts.im);
+    else
+        return parts.re;
+}
+template <class Real>
+inline Vector<Real> high_numbers(const Parts<Real>& parts) {
+    if constexpr (block_lanes<Real> == 4)
+        return take<Real, 2, 6, 3, 7>(parts.re, parts.im);
+    else if constexpr (block_lanes<Real> == 2)
+        return take<Real, 1, 3>(parts.re, parts.im);
+    else
+        return parts.im;
+}
+
+/// Reads and writes the numbers of a vector, or of the first of them if fewer are there.
+template <class Real, bool is_whole>
+struct Access {
+    static Vector<Real> get(const Real* from, int count) {
+        if constexpr (is_whole)
+            return load(from);
+        else
+            return load_part(from, count);
+    }
+    static void set(Real* to, Vector<Real> value, int count) {
+        if constexpr (is_whole)
+            store(to, value);
+        else
+            store_part(to, value, count);
+    }
+};
+
+/// Adds some adjacent columns, whose rows are adjacent, to a vector of sums.
+template <class Real, int columns, bool is_whole>
+inline void add_real_rows(const Real* from, std::int64_t of_column, int present, const Vector<Real>* factors,
+                          Real* sums) {
+    using At = Access<Real, is_whole>;
+    Vector<Real> sum = At::get(sums, present);
+#pragma GCC unroll 8
+    for (int j = 0; j < columns; ++j) sum = fused(At::get(from + j * of_column, present), factors[j], sum);
+    At::set(sums, sum, present);
+}
+
+/// Does that with two vectors of complex elements. `factors` are those of PartOfMatrix, and `of_imaginary` numbers
+/// later those for the imaginary parts.
+template <class Real, int columns, bool is_whole>
+inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
+                             std::int64_t of_imaginary, Real* sums) {
+    using At = Access<Real, is_whole>;
+    const int low = present < lanes<Real> ? present : lanes<Real>;
+    const int high = present - low;
+    const int of_high = high > 0 ? lanes<Real> : 0;  // without such numbers, an address that may be read
+    Parts<Real> sum = parts_of<Real>(At::get(sums, low), At::get(sums + of_high, high));
+#pragma GCC unroll 8
+    for (int j = 0; j < columns; ++j, from += of_column) {
+        const Parts<Real> element = parts_of<Real>(At::get(from, low), At::get(from + of_high, high));
+        const Real* const of_re = factors + 2 * j;
+        const Real* const of_im = of_re + of_imaginary;
+        sum.re = fused(element.im, broadcast(of_re[1]), fused(element.re, broadcast(of_re[0]), sum.re));
+        sum.im = fused(element.im, broadcast(of_im[1]), fused(element.re, broadcast(of_im[0]), sum.im));
+    }
+    At::set(sums, low_numbers(sum), low);
+    At::set(sums + of_high, high_numbers(sum), high);
+}
+
+template <class Real, int width, int columns>
+inline void add_columns(const PartOfMatrix<Real>& a, std::int64_t first, const Real* factors, Real* sums) {
+    constexpr int step = width * lanes<Real>;
+    const std::int64_t numbers = width * a.rows;
+    const std::int64_t of_column = width * a.of_column;
+    const Real* const from = a.data + first * of_column;
+    const auto run = [&](const auto& add_whole, const auto& add_part) {
+        std::int64_t i = 0;
+        for (; i + step <= numbers; i += step) add_whole(i);
+        if (i < numbers) add_part(i, static_cast<int>(numbers - i));
+    };
+    if constexpr (width == 1) {
+        Vector<Real> vectors[columns];
+#pragma GCC unroll 8
+        for (int j = 0; j < columns; ++j) vectors[j] = broadcast(factors[first + j]);
+        run([&](std::int64_t i) { add_real_rows<Real, columns, true>(from + i, of_column, step, vectors, sums + i); },
+            [&](std::int64_t i, int present) {
+                add_real_rows<Real, columns, false>(from + i, of_column, present, vectors, sums + i);
+            });
+    } else {
+        const Real* const own = factors + 2 * first;
+        run(
+            [&](std::int64_t i) {
+                add_complex_rows<Real, columns, true>(from + i, of_column, step, own, 2 * a.columns, sums + i);
+            },
+            [&](std::int64_t i, int present) {
+                add_complex_rows<Real, columns, false>(from + i, of_column, present, own, 2 * a.columns, sums + i);
+            });
+    }
+}
+
+/// Rows at equal distances.
+template <class Real>
+struct EqualRows {
+    const Real* data;
+    std::int64_t of_row;
+    const Real* operator()(int row) const { return data + row * of_row; }
+};
+
+/// Fewer rows than a vector has numbers: the last one takes the place of those that are not there.
+template <class Real>
+struct FewRows {
+    EqualRows<Real> rows;
+    int count;
+    const Real* operator()(int row) const { return rows(row < count ? row : count - 1); }
+};
+
+/// Loads some numbers of each row, so that a vector has one of each.
+template <class Real, class Rows>
+[[gnu::always_inline]] inline void load_transposed(const Rows& rows, std::int64_t at, Vector<Real>* to) {
+    constexpr int wide = block_lanes<Real>;
+    if constexpr (wide == 1) {
+        to[0] = rows(0)[at];
+    } else {
+        Vector<Real> loaded[wide];
+#pragma GCC unroll 4
+        for (int i = 0; i < wide; ++i) {
+            const Real* from[lanes<Real> / wide];
+#pragma GCC unroll 4
+            for (int block = 0; block < lanes<Real> / wide; ++block) from[block] = rows(block * wide + i) + at;
+            loaded[i] = load_blocks(from);
+        }
+        if constexpr (wide == 2) {
+            to[0] = take<Real, 0, 2>(loaded[0], loaded[1]);
+            to[1] = take<Real, 1, 3>(loaded[0], loaded[1]);
+        } else {
+            const auto low = take<Real, 0, 4, 1, 5>(loaded[0], loaded[1]);
+            const auto high = take<Real, 2, 6, 3, 7>(loaded[0], loaded[1]);
+            const auto other_low = take<Real, 0, 4, 1, 5>(loaded[2], loaded[3]);
+            const auto other_high = take<Real, 2, 6, 3, 7>(loaded[2], loaded[3]);
+            to[0] = take<Real, 0, 1, 4, 5>(low, other_low);
+            to[1] = take<Real, 2, 3, 6, 7>(low, other_low);
+            to[2] = take<Real, 0, 1, 4, 5>(high, other_high);
+            to[3] = take<Real, 2, 3, 6, 7>(high, other_high);
+        }
+    }
+}
+template <class Real, class Rows>
+inline Vector<Real> load_one_transposed(const Rows& rows, std::int64_t at) {
+    Real numbers[lanes<Real>];
+    for (int i = 0; i < lanes<Real>; ++i) numbers[i] = rows(i)[at];
+    return load(numbers);
+}
+
+/// Vectors of sums that are computed at the same time where numbers are transposed, since each addition to one sum
+/// waits for the one before. More than 16 rows would not stay in the first cache if their distance is a power of two.
+template <class Real>
+inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
+                                       : lanes<Real> == 8 ? 2
+                                                          : 4;
+
+/// The rows of one of several vectors.
+template <class Real, class Rows>
+struct RowsOfVector {
+    const Rows& rows;
+    int vector;
+    const Real* operator()(int row) const { return rows(vector * lanes<Real> + row); }
+};
+
+/// Adds columns to the sums of as many rows as some vectors have numbers. The numbers of a row are adjacent.
+template <class Real, int width, int vectors, class Rows>
+inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
+    constexpr int wide = block_lanes<Real>;
+    Real parts[width][vectors * lanes<Real>] = {};
+    for (int i = 0; i < width * present; ++i) parts[i % width][i / width] = sums[i];
+    Vector<Real> sum[width][vectors];
+#pragma GCC unroll 2
+    for (int part = 0; part < width; ++part)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) sum[part][v] = load(parts[part] + v * lanes<Real>);
+    const auto add = [&](Vector<Real> numbers, int v, std::int64_t p) {
+#pragma GCC unroll 2
+        for (int part = 0; part < width; ++part)
+            sum[part][v] = fused(numbers, broadcast(factors[part * depth + p]), sum[part][v]);
+    };
+    std::int64_t p = 0;
+    for (; p + wide <= depth; p += wide) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+            Vector<Real> numbers[wide];
+            load_transposed<Real>(RowsOfVector<Real, Rows>{rows, v}, p, numbers);
+#pragma GCC unroll 4
+            for (int i = 0; i < wide; ++i) add(numbers[i], v, p + i);
+        }
+    }
+    for (; p < depth; ++p) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) add(load_one_transposed<Real>(RowsOfVector<Real, Rows>{rows, v}, p), v, p);
+    }
+#pragma GCC unroll 2
+    for (int part = 0; part < width; ++part)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) store(parts[part] + v * lanes<Real>, sum[part][v]);
+    for (int i = 0; i < width * present; ++i) sums[i] = parts[i % width][i / width];
+}
+
+template <class Real, int width>
+void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
+    if (a.of_row == 1) {
+        constexpr int most = width == 1 ? 8 : 4;
+        std::int64_t j = 0;
+        for (; j + most <= a.columns; j += most) add_columns<Real, width, most>(a, j, factors, sums);
+        for (; j + 2 <= a.columns; j += 2) add_columns<Real, width, 2>(a, j, factors, sums);
+        if (j < a.columns) add_columns<Real, width, 1>(a, j, factors, sums);
+        return;
+    }
+    const std::int64_t depth = width * a.columns;
+    const auto rows_from = [&](std::int64_t i) {
+        return EqualRows<Real>{a.data + width * i * a.of_row, width * a.of_row};
+    };
+    constexpr int vectors = vectors_at_once<Real>;
+    std::int64_t i = 0;
+    for (; i + vectors * lanes<Real> <= a.rows; i += vectors * lanes<Real>)
+        add_transposed<Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors, sums + width * i);
+    for (; i < a.rows; i += lanes<Real>) {
+        const int present = a.rows - i < lanes<Real> ? static_cast<int>(a.rows - i) : lanes<Real>;
+        add_transposed<Real, width, 1>(FewRows<Real>{rows_from(i), present}, present, depth, factors,
+                                       sums + width * i);
+    }
+}
+
+/// The part that the old element has in a new one.
+enum class OldElement { none, as_it_is, scaled };
+
+template <OldElement old, class Real>
+void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
+                 Real alpha, Real beta) {
+    for (std::int64_t i = 0; i < count; ++i, to += increment) {
+        const Real before = old == OldElement::none ? 0 : old == OldElement::as_it_is ? *to : beta * *to;
+        *to = fused(alpha, sums[i], before);
+    }
+}
+
+/// A factor without an imaginary part counts as real: zero times infinity would be NaN.
+template <OldElement old, class Real>
+void add_to_complex(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
+                    const Real* alpha, const Real* beta) {
+    for (std::int64_t i = 0; i < count; ++i, to += 2 * increment, sums += 2) {
+        Real re = 0;
+        Real im = 0;
+        if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
+        if constexpr (old == OldElement::scaled) {
+            re = beta[0] * to[0];
+            im = beta[0] * to[1];
+            if (beta[1] != 0) re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
+        }
+        re = fused(alpha[0], sums[0], re);
+        im = fused(alpha[0], sums[1], im);
+        if (alpha[1] != 0) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
+        to[0] = re;
+        to[1] = im;
+    }
+}
+
+template <OldElement old, class Real, int width>
+void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
+    if constexpr (width == 2)
+        add_to_complex<old>(sums, result.data, result.increment, result.count, alpha, beta);
+    else if (result.increment == 1)
+        add_to_real<old>(sums, result.data, 1, result.count, *alpha, *beta);
+    else
+        add_to_real<old>(sums, result.data, result.increment, result.count, *alpha, *beta);
+}
+
+template <class Real, int width>
+void add_to_result(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
+    const bool is_real = width == 1 || beta[width - 1] == 0;
+    if (beta[0] == 0 && is_real) return add_with<OldElement::none, Real, width>(sums, result, alpha, beta);
+    if (beta[0] == 1 && is_real) return add_with<OldElement::as_it_is, Real, width>(sums, result, alpha, beta);
+    add_with<OldElement::scaled, Real, width>(sums, result, alpha, beta);
+}
+
+// The terms of sums over vectors. `add` adds one element, which has `numbers` numbers, to `sums` sums. A V is one
+// number, or a vector with one number of each of several blocks.
+
+struct Products {
+    static constexpr int numbers = 1;
+    static constexpr int sums = 1;
+    template <class V>
+    void add(const V* a, const V* b, V* sum) const {
+        sum[0] = fused(a[0], b[0], sum[0]);
+    }
+};
+
+template <bool conjugates>
+struct ComplexProducts {
+    static constexpr int numbers = 2;
+    static constexpr int sums = 2;
+    template <class V>
+    void add(const V* a, const V* b, V* sum) const {
+        sum[0] = fused(a[1], conjugates ? b[1] : -b[1], fused(a[0], b[0], sum[0]));
+        sum[1] = fused(a[1], conjugates ? -b[0] : b[0], fused(a[0], b[1], sum[1]));
+    }
+};
+
+template <int of_element>
+struct Magnitudes {
+    static constexpr int numbers = of_element;
+    static constexpr int sums = 1;
+    template <class V>
+    void add(const V* x, const V*, V* sum) const {
+        for (int i = 0; i < numbers; ++i) sum[0] = sum[0] + magnitude(x[i]);
+    }
+};
+
+template <int of_element>
+struct Squares {
+    static constexpr int numbers = of_element;
+    static constexpr int sums = 1;
+    double scale;
+    template <class V>
+    void add(const V* x, const V*, V* sum) const {
+        for (int i = 0; i < numbers; ++i) {
+            const V scaled = x[i] * scale;
+            sum[0] = fused(scaled, scaled, sum[0]);
+        }
+    }
+};
+
+/// Adds the sums of some blocks, the last of which may be shorter, to `total`. They are computed at the same time,
+/// since each addition to one sum waits for the one before.
+template <class Sum, int blocks, class Terms, class Real>
+inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
+                           std::int64_t first, Sum* total) {
+    constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
+    const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
+    if constexpr (blocks > 1)
+        if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
+    Sum sums[blocks][Terms::sums] = {};
+    const auto add = [&](int block, std::int64_t p) {
+        const std::int64_t element = (first + block * elements + p) * Terms::numbers;
+        Sum of_a[Terms::numbers];
+        Sum of_b[Terms::numbers];
+#pragma GCC unroll 2
+        for (int i = 0; i < Terms::numbers; ++i) {
+            of_a[i] = a.data[element * a.increment + i];
+            of_b[i] = b.data[element * b.increment + i];
+        }
+        terms.add(of_a, of_b, sums[block]);
+    };
+    std::int64_t p = 0;
+    for (; p < elements && p < of_last; ++p)
+#pragma GCC unroll 4
+        for (int block = 0; block < blocks; ++block) add(block, p);
+    if constexpr (blocks > 1)
+        for (; p < elements; ++p)
+#pragma GCC unroll 4
+            for (int block = 0; block + 1 < blocks; ++block) add(block, p);
+    for (int block = 0; block < blocks; ++block)
+        for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[block][i];
+}
+
+/// The numbers of a vector, as a vector or two of them of the type of the sum.
+template <class Sum, class Real>
+struct Converted {
+    static constexpr int vectors = 1;
+    static Vector<Sum> part(Vector<Real> x, int) { return x; }
+};
+#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
+template <>
+struct Converted<double, float> {
+    static constexpr int vectors = 2;
+    template <int first, int... i>
+    static Vector<double> converted(Vector<float> x, std::integer_sequence<int, i...>) {
+        return __builtin_convertvector(__builtin_shufflevector(x, x, (first + i)...), Vector<double>);
+    }
+    static Vector<double> part(Vector<float> x, int which) {
+        constexpr std::make_integer_sequence<int, lanes<double>> half;
+        return which == 0 ? converted<0>(x, half) : converted<lanes<double>>(x, half);
+    }
+};
+#endif
+
+/// Adds the sums of `count` full blocks of adjacent numbers, at most as many as some vectors have numbers.
+template <class Sum, int vectors, class Terms, class Real>
+void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum* total) {
+    using Conversion = Converted<Sum, Real>;
+    constexpr int wide = block_lanes<Real>;
+    Vector<Sum> sum[vectors][Conversion::vectors][Terms::sums] = {};
+    const auto add = [&](const Vector<Real>* of_a, const Vector<Real>* of_b, int part, Vector<Sum>* to) {
+        Vector<Sum> x[Terms::numbers];
+        Vector<Sum> y[Terms::numbers];
+#pragma GCC unroll 2
+        for (int i = 0; i < Terms::numbers; ++i) {
+            x[i] = Conversion::part(of_a[i], part);
+            y[i] = Conversion::part(of_b[i], part);
+        }
+        terms.add(x, y, to);
+    };
+    const auto run = [&]<class Rows>(const Rows& rows_of_a, const Rows& rows_of_b) {
+        for (std::int64_t p = 0; p < summed_numbers_at_once; p += wide) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) {
+                Vector<Real> of_a[wide];
+                Vector<Real> of_b[wide];
+                load_transposed<Real>(RowsOfVector<Real, Rows>{rows_of_a, v}, p, of_a);
+                load_transposed<Real>(RowsOfVector<Real, Rows>{rows_of_b, v}, p, of_b);
+#pragma GCC unroll 4
+                for (int i = 0; i < wide; i += Terms::numbers)
+#pragma GCC unroll 2
+                    for (int part = 0; part < Conversion::vectors; ++part)
+                        add(of_a + i, of_b + i, part, sum[v][part]);
+            }
+        }
+    };
+    const EqualRows<Real> rows_of_a{a, summed_numbers_at_once};
+    const EqualRows<Real> rows_of_b{b, summed_numbers_at_once};
+    if (count == vectors * lanes<Real>)
+        run(rows_of_a, rows_of_b);
+    else
+        run(FewRows<Real>{rows_of_a, count}, FewRows<Real>{rows_of_b, count});
+    Sum sums[Terms::sums][vectors * lanes<Real>];
+    for (int v = 0; v < vectors; ++v)
+        for (int part = 0; part < Conversion::vectors; ++part)
+            for (int i = 0; i < Terms::sums; ++i)
+                store(sums[i] + v * lanes<Real> + part * lanes<Sum>, sum[v][part][i]);
+    for (int block = 0; block < count; ++block)
+        for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[i][block];
+}
+
+/// Adds the sums of all blocks of two vectors to `total`, in order. For sums over one vector, `b` is `a`.
+template <class Sum, class Terms, class Real>
+[[gnu::always_inline]] inline void add_all_blocks(const Terms& terms, const Elements<const Real>& a,
+                                                  const Elements<const Real>& b, Sum* total) {
+    constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
+    constexpr int few = 4;
+    std::int64_t done = 0;
+    constexpr bool has_vectors = (lanes<Real>) > 1;
+    if (has_vectors && a.increment == 1 && b.increment == 1) {
+        constexpr int vectors = vectors_at_once<Real>;
+        const auto add = [&](const auto& add_them, int count) {
+            add_them(terms, a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, total);
+            done += count * elements;
+        };
+        while (a.count - done >= vectors * lanes<Real> * elements)
+            add(add_blocks<Sum, vectors, Terms, Real>, vectors * lanes<Real>);
+        while (a.count - done > few * elements) {
+            const std::int64_t left = (a.count - done) / elements;
+            add(add_blocks<Sum, 1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
+        }
+    }
+    for (; done < a.count; done += few * elements) add_few_blocks<Sum, few>(terms, a, b, done, total);
+}
+
+template <class Real, class Terms>
+void dot(const Elements<const Real>& a, const Elements<const Real>& b, Real* result) {
+    for (int i = 0; i < Terms::sums; ++i) result[i] = 0;
+    add_all_blocks<Real>(Terms{}, a, b, result);
+}
+
+inline double dot_in_double(const Elements<const float>& a, const Elements<const float>& b, double start) {
+    add_all_blocks<double>(Products{}, a, b, &start);
+    return start;
+}
+
+template <class Real, int width>
+Real magnitudes(const Elements<const Real>& x) {
+    Real total = 0;
+    if (width == 2 && x.increment == 1) return magnitudes<Real, 1>({x.data, 1, 2 * x.count});
+    add_all_blocks<Real>(Magnitudes<width>{}, x, x, &total);
+    return total;
+}
+
+template <class Real, int width>
+double squares(const Elements<const Real>& x, double scale) {
+    double total = 0;
+    if (width == 2 && x.increment == 1) return squares<Real, 1>({x.data, 1, 2 * x.count}, scale);
+    add_all_blocks<double>(Squares<width>{scale}, x, x, &total);
+    return total;
+}
+
+template <class Real>
+constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_product<Real, 2>},
+                                               {add_to_result<Real, 1>, add_to_result<Real, 2>},
+                                               {dot<Real, Products>, dot<Real, ComplexProducts<false>>},
+                                               dot<Real, ComplexProducts<true>>,
+                                               {magnitudes<Real, 1>, magnitudes<Real, 2>},
+                                               {squares<Real, 1>, squares<Real, 2>}};
+
+constexpr LoopsOverVectors all_loops_over_vectors{loops_over_vectors<float>, loops_over_vectors<double>,
+                                                  dot_in_double};
+
+}  // namespace
+}  // namespace fp32shim::blas

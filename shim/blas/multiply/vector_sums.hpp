@@ -1,0 +1,62 @@
+// The innermost loops of products with a vector, and of sums over vectors.
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim::blas {
+
+/// The summed numbers of one block, as in tile.hpp: a complex term counts as two.
+inline constexpr std::int64_t summed_numbers_at_once = 256;
+
+/// Elements of a matrix. Distances count elements. One of them is 1, or there is one row or column.
+template <class Real>
+struct PartOfMatrix {
+    const Real* data;
+    std::int64_t of_row;     ///< from one row to the next
+    std::int64_t of_column;  ///< from one column to the next
+    std::int64_t rows;
+    std::int64_t columns;
+};
+
+/// `count` elements, `increment` elements from one to the next. Element 0 is at `data`, whatever the increment's
+/// sign.
+template <class Real>
+struct Elements {
+    Real* data;
+    std::int64_t increment;
+    std::int64_t count;
+};
+
+/// Loops over numbers of one type. Arrays of two functions have that of real elements and that of complex ones.
+template <class Real>
+struct VectorLoops {
+    /// Continues the sums of the rows of A x, one for each row: adds the terms of all columns of A, in order, each by
+    /// one fused multiply-add, or two for each part of a complex sum. Of a complex x, `factors` has the numbers by
+    /// which re and im of each element of A are multiplied for the real part of a sum, and then those for the
+    /// imaginary part.
+    void (*add_product[2])(const PartOfMatrix<Real>& a, const Real* factors, Real* sums);
+    /// Sets each element to alpha sum + beta element. Does not read it if beta is 0.
+    void (*add_to_result[2])(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta);
+    /// Stores the sum of a b, or of conj(a) b. Both have equal counts.
+    using Dot = void (*)(const Elements<const Real>& a, const Elements<const Real>& b, Real* result);
+    Dot dot[2];
+    Dot dot_of_conjugate;
+    /// Returns the sum of the magnitudes of all numbers.
+    Real (*magnitudes[2])(const Elements<const Real>& x);
+    /// Returns the sum of the squares of `scale` times each number.
+    double (*squares[2])(const Elements<const Real>& x, double scale);
+};
+
+/// The loops of one instruction set. All of them give the same bits.
+struct LoopsOverVectors {
+    VectorLoops<float> of_floats;
+    VectorLoops<double> of_doubles;
+    /// Returns `start` plus the sum of a b, in double precision.
+    double (*dot_in_double)(const Elements<const float>& a, const Elements<const float>& b, double start);
+};
+
+extern const LoopsOverVectors baseline_vector_loops;  ///< plain C++, or NEON
+extern const LoopsOverVectors avx2_vector_loops;      ///< with FMA
+extern const LoopsOverVectors avx512_vector_loops;
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,356 @@
+#include "shim/blas/multiply/vectors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "shim/blas/multiply/vector_sums.hpp"
+#include "shim/level3/matrix.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+const LoopsOverVectors& vector_loops_of([[maybe_unused]] InstructionSet instruction_set) {
+#if defined(__x86_64__)
+    if (instruction_set == InstructionSet::avx512) return avx512_vector_loops;
+    if (instruction_set == InstructionSet::avx2) return avx2_vector_loops;
+#endif
+    return baseline_vector_loops;
+}
+
+const LoopsOverVectors& best_vector_loops() {
+#if defined(__x86_64__)
+    if (has_fma() && has_avx512()) return avx512_vector_loops;
+    if (has_fma() && has_avx2()) return avx2_vector_loops;
+#endif
+    return baseline_vector_loops;
+}
+
+template <class Real>
+const VectorLoops<Real>& loops_for(const LoopsOverVectors& loops) {
+    if constexpr (std::is_same_v<Real, float>)
+        return loops.of_floats;
+    else
+        return loops.of_doubles;
+}
+
+/// Returns a vector as the BLAS describes it: with a negative increment, its first element is the last in memory.
+template <class Real>
+Elements<Real> elements(const void* data, std::int64_t increment, std::int64_t count, int width) {
+    auto* const first = static_cast<Real*>(const_cast<void*>(data));
+    return {increment < 0 ? first - (count - 1) * increment * width : first, increment, count};
+}
+
+/// The matrix of a product, as op() makes it.
+template <class Real>
+struct LeftFactor {
+    enum class Shape : std::uint8_t { whole, symmetric, triangular };
+
+    const Real* data = nullptr;
+    std::int64_t of_row = 0;  ///< distances of elements
+    std::int64_t of_column = 0;
+    int width = 1;
+    bool conjugates = false;
+    Shape shape = Shape::whole;
+    Part stored = Part::whole;
+    bool is_hermitian = false;
+    bool has_unit_diagonal = false;
+
+    const Real* at(std::int64_t row, std::int64_t column) const {
+        return data + (row * of_row + column * of_column) * width;
+    }
+    /// Stores one element, of which a symmetric matrix may have the mirror image only.
+    void copy(std::int64_t row, std::int64_t column, Real* to) const {
+        const bool is_mirrored = !contains(stored, row, column);
+        const Real* const from = is_mirrored ? at(column, row) : at(row, column);
+        if (row == column && has_unit_diagonal) {
+            to[0] = 1;
+            if (width == 2) to[1] = 0;
+            return;
+        }
+        to[0] = from[0];
+        if (width == 2)
+            to[1] = is_hermitian && row == column                 ? 0
+                    : conjugates != (is_mirrored && is_hermitian) ? -from[1]
+                                                                  : from[1];
+    }
+};
+
+/// A product of a matrix and a vector.
+template <class Real>
+class VectorProduct {
+  public:
+    VectorProduct(const VectorLoops<Real>& loops, const LeftFactor<Real>& a, const Elements<const Real>& x)
+        : loops_(loops), a_(a), x_(x) {}
+
+    /// The vector is conjugated, too.
+    void conjugate_vector() { conjugates_vector_ = true; }
+
+    /// Sets the result to alpha A x + beta result.
+    void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
+        const bool is_scaled_only = alpha[0] == 0 && (width() == 1 || alpha[1] == 0);
+        if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
+        constexpr Real one[] = {1, 0};
+        alignas(64) Real sums[numbers_of_sums];
+        // Long rows are read from their beginning to their end, a few at once.
+        constexpr std::int64_t few_rows = 16;
+        const bool are_long = a_.shape == LeftFactor<Real>::Shape::whole && a_.of_row != 1;
+        const std::int64_t step = are_long ? few_rows : rows_at_once();
+        for (std::int64_t i = 0; i < result.count; i += step) {
+            const IndexRange rows{i, std::min(i + step, result.count)};
+            const Elements<Real> part{result.data + i * result.increment * width(), result.increment, rows.count()};
+            for (std::int64_t j = 0; j < x_.count; j += columns_at_once()) {
+                std::fill_n(sums, rows.count() * width(), Real{0});
+                if (!is_scaled_only) add(rows, {j, std::min(j + columns_at_once(), x_.count)}, sums);
+                loops_.add_to_result[width() - 1](sums, part, alpha, j == 0 ? beta : one);
+                if (is_scaled_only) break;
+            }
+        }
+    }
+
+    /// Sets the vector to A x, with A triangular. Rows are computed in an order in which those that are overwritten
+    /// are not read any more.
+    void run_in_place(const Elements<Real>& result) const {
+        const bool is_upper = a_.stored == Part::upper;
+        const std::int64_t step = rows_at_once() / 2;
+        const std::int64_t groups = (result.count + step - 1) / step;
+        constexpr Real one[] = {1, 0};
+        constexpr Real zero[] = {0, 0};
+        alignas(64) Real sums[numbers_of_sums];
+        Real* const total = sums + numbers_of_sums / 2;
+        for (std::int64_t group = 0; group < groups; ++group) {
+            const std::int64_t i = (is_upper ? group : groups - 1 - group) * step;
+            const IndexRange rows{i, std::min(i + step, result.count)};
+            const std::int64_t numbers = rows.count() * width();
+            std::fill_n(total, numbers, Real{0});
+            const std::int64_t first = is_upper ? i / columns_at_once() * columns_at_once() : 0;
+            for (std::int64_t j = first; j < (is_upper ? result.count : rows.end); j += columns_at_once()) {
+                std::fill_n(sums, numbers, Real{0});
+                add(rows, {j, std::min(j + columns_at_once(), result.count)}, sums);
+                // As in a matrix product, so that -0 does not depend on the zeros of a triangle.
+                for (std::int64_t n = 0; n < numbers; ++n) sums[n] = sums[n] == 0 ? 0 : sums[n];
+                loops_.add_to_result[width() - 1](sums, {total, 1, rows.count()}, one, one);
+            }
+            loops_.add_to_result[width() - 1](
+                total, {result.data + i * result.increment * width(), result.increment, rows.count()}, one, zero);
+        }
+    }
+
+    /// Adds the terms of some columns to the sums of some rows, which begin at `sums`.
+    void add(IndexRange rows, IndexRange columns, Real* sums) const {
+        if (rows.begin >= rows.end || columns.begin >= columns.end) return;
+        const bool is_beside_diagonal = rows.end <= columns.begin || rows.begin >= columns.end;
+        if (a_.shape == LeftFactor<Real>::Shape::whole || is_beside_diagonal) {
+            const bool is_stored = contains(a_.stored, rows.begin, columns.begin);
+            if (is_stored || a_.shape == LeftFactor<Real>::Shape::symmetric)
+                add_rectangle(rows, columns, !is_stored, sums);
+            return;
+        }
+        // Divide both ranges at one place, until they are equal or beside the diagonal, and then while they are long.
+        constexpr std::int64_t small = small_square;
+        const bool is_square = rows.begin == columns.begin && rows.end == columns.end;
+        if (is_square && rows.count() <= small) return add_small_square(rows, sums);
+        const std::int64_t at = is_square ? rows.begin + (rows.count() / 2 + small - 1) / small * small
+                                : rows.begin != columns.begin ? std::max(rows.begin, columns.begin)
+                                                              : std::min(rows.end, columns.end);
+        const auto before = [&](IndexRange range) { return IndexRange{range.begin, std::min(range.end, at)}; };
+        const auto after = [&](IndexRange range) { return IndexRange{std::max(range.begin, at), range.end}; };
+        Real* const later = sums + (after(rows).begin - rows.begin) * width();
+        add(before(rows), before(columns), sums);
+        add(before(rows), after(columns), sums);
+        add(after(rows), before(columns), later);
+        add(after(rows), after(columns), later);
+    }
+
+  private:
+    /// 2 KiB, or half of it: a thread may have 16 KiB of stack.
+    static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
+    static constexpr std::int64_t small_square = 8;
+
+    int width() const { return a_.width; }
+    std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
+    std::int64_t columns_at_once() const { return summed_numbers_at_once / width(); }
+
+    /// Returns the factors by which the loops multiply columns of A: elements of x, where they are or at `memory`.
+    const Real* factors(IndexRange columns, bool conjugates, Real* memory) const {
+        const Real* from = x_.data + columns.begin * x_.increment * width();
+        if (width() == 1 && x_.increment == 1) return from;
+        const std::int64_t count = columns.count();
+        for (std::int64_t j = 0; j < count; ++j, from += x_.increment * width()) {
+            if (width() == 1) {
+                memory[j] = *from;
+                continue;
+            }
+            const Real re = from[0];
+            const Real im = conjugates_vector_ ? -from[1] : from[1];
+            memory[2 * j] = re;
+            memory[2 * j + 1] = conjugates ? im : -im;
+            memory[2 * (count + j)] = im;
+            memory[2 * (count + j) + 1] = conjugates ? -re : re;
+        }
+        return memory;
+    }
+
+    void add_product(const PartOfMatrix<Real>& part, IndexRange columns, bool conjugates, Real* sums) const {
+        Real memory[2 * summed_numbers_at_once];
+        loops_.add_product[width() - 1](part, factors(columns, conjugates, memory), sums);
+    }
+
+    void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, Real* sums) const {
+        const bool conjugates = a_.conjugates != (is_mirrored && a_.is_hermitian);
+        if (is_mirrored)
+            return add_product(
+                {a_.at(columns.begin, rows.begin), a_.of_column, a_.of_row, rows.count(), columns.count()}, columns,
+                conjugates, sums);
+        add_product({a_.at(rows.begin, columns.begin), a_.of_row, a_.of_column, rows.count(), columns.count()},
+                    columns, conjugates, sums);
+    }
+
+    /// Adds a square at the diagonal from a copy. Of a triangle, only the elements that it has are read and added.
+    void add_small_square(IndexRange range, Real* sums) const {
+        Real square[small_square * small_square * 2];
+        const bool is_whole = a_.shape != LeftFactor<Real>::Shape::triangular;
+        const std::int64_t size = range.count();
+        const auto present = [&](std::int64_t column) {
+            if (is_whole) return IndexRange{0, size};
+            return a_.stored == Part::upper ? IndexRange{0, column + 1} : IndexRange{column, size};
+        };
+        const auto copy_at = [&](std::int64_t row, std::int64_t column) {
+            return square + (row + column * small_square) * width();
+        };
+        for (std::int64_t j = 0; j < size; ++j)
+            for (std::int64_t i = present(j).begin; i < present(j).end; ++i)
+                a_.copy(range.begin + i, range.begin + j, copy_at(i, j));
+        if (is_whole) return add_product({square, 1, small_square, size, size}, range, false, sums);
+        for (std::int64_t j = 0; j < size; ++j) {
+            const IndexRange rows = present(j);
+            add_product({copy_at(rows.begin, j), 1, small_square, rows.count(), 1},
+                        {range.begin + j, range.begin + j + 1}, false, sums + rows.begin * width());
+        }
+    }
+
+    const VectorLoops<Real>& loops_;
+    const LeftFactor<Real>& a_;
+    Elements<const Real> x_;
+    bool conjugates_vector_ = false;
+};
+
+template <class Real>
+LeftFactor<Real> left_factor(const Level3& product) {
+    using Factor = LeftFactor<Real>;
+    Factor a{static_cast<const Real*>(product.a)};
+    const bool is_transposed = transposes(product.trans_a);
+    const bool rows_are_adjacent = is_transposed == product.row_major;
+    a.of_row = rows_are_adjacent ? 1 : product.lda;
+    a.of_column = rows_are_adjacent ? product.lda : 1;
+    a.width = product.is_complex ? 2 : 1;
+    a.conjugates = conjugates(product.trans_a);
+    if (product.operation == Operation::gemv) return a;
+    a.shape = product.operation == Operation::trmv ? Factor::Shape::triangular : Factor::Shape::symmetric;
+    a.stored = (product.uplo == 'U') != is_transposed ? Part::upper : Part::lower;
+    a.is_hermitian = product.operation == Operation::hemv;
+    a.has_unit_diagonal = product.diag == 'U';
+    return a;
+}
+
+template <class Real>
+void multiply_matrix(const Level3& product, const VectorLoops<Real>& loops) {
+    const LeftFactor<Real> a = left_factor<Real>(product);
+    const bool is_rectangular = product.operation == Operation::gemv;
+    const bool is_transposed = is_rectangular && transposes(product.trans_a);
+    const std::int64_t rows = is_rectangular && !is_transposed ? product.m : product.n;
+    const std::int64_t columns = is_transposed ? product.m : product.n;
+    const auto x = elements<const Real>(product.b, product.ldb, columns, a.width);
+    const VectorProduct<Real> whole(loops, a, x);
+    if (product.operation == Operation::trmv)
+        return whole.run_in_place(elements<Real>(product.b, product.ldb, rows, a.width));
+    if (columns > 0)
+        whole.run(elements<Real>(product.c, product.ldc, rows, a.width), static_cast<const Real*>(product.alpha),
+                  static_cast<const Real*>(product.beta));
+}
+
+/// Computes C := alpha A B^T + C column by column. Of a row-major C, the transposed product is computed.
+template <class Real>
+void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
+    const int width = product.is_complex ? 2 : 1;
+    const auto* const alpha = static_cast<const Real*>(product.alpha);
+    auto left = elements<const Real>(product.a, product.lda, product.m, width);
+    auto right = elements<const Real>(product.b, product.ldb, product.n, width);
+    const bool is_conjugated = product.operation == Operation::gerc;
+    if (product.row_major) std::swap(left, right);
+    constexpr Real one[] = {1, 0};
+    for (std::int64_t j = 0; j < right.count; ++j) {
+        const LeftFactor<Real> column{left.data, left.increment, 1, width, is_conjugated && product.row_major};
+        VectorProduct<Real> of_column(loops, column, {right.data + j * right.increment * width, 1, 1});
+        if (is_conjugated && !product.row_major) of_column.conjugate_vector();
+        of_column.run({static_cast<Real*>(product.c) + j * product.ldc * width, 1, left.count}, alpha, one);
+    }
+}
+
+/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two.
+template <class Real>
+double root_of_squares(const VectorLoops<Real>& loops, const Elements<const Real>& x, int width) {
+    const auto squares = loops.squares[width - 1];
+    const double sum = squares(x, 1);
+    constexpr double small = 0x1p-900;
+    constexpr double up = 0x1p600;
+    if (std::is_same_v<Real, float> || (sum >= small && sum <= std::numeric_limits<double>::max()) || std::isnan(sum))
+        return std::sqrt(sum);
+    return sum < small ? std::sqrt(squares(x, up)) / up : std::sqrt(squares(x, 1 / up)) * up;
+}
+
+template <class Real>
+void sum_over_vectors(const Level3& product, const LoopsOverVectors& all) {
+    const VectorLoops<Real>& loops = loops_for<Real>(all);
+    const int width = product.is_complex ? 2 : 1;
+    const std::int64_t count = std::max(product.k, std::int64_t{0});
+    const auto a = elements<const Real>(product.a, product.lda, count, width);
+    const auto b = elements<const Real>(product.b, product.ldb, count, width);
+    auto* const result = static_cast<Real*>(product.c);
+    switch (product.operation) {
+        case Operation::dot:
+            return loops.dot[width - 1](a, b, result);
+        case Operation::dotc:
+            return (width == 2 ? loops.dot_of_conjugate : loops.dot[0])(a, b, result);
+        case Operation::asum:
+            *result = a.increment > 0 ? loops.magnitudes[width - 1](a) : 0;
+            return;
+        case Operation::nrm2:
+            *result = static_cast<Real>(root_of_squares(loops, a, width));
+            return;
+        default:
+            break;
+    }
+    if constexpr (std::is_same_v<Real, float>) {
+        if (product.operation == Operation::dsdot)
+            *static_cast<double*>(product.c) = all.dot_in_double(a, b, 0);
+        else
+            *result = static_cast<float>(all.dot_in_double(a, b, *static_cast<const float*>(product.alpha)));
+    }
+}
+
+template <class Real>
+void multiply_vector(const Level3& product, const LoopsOverVectors& all) {
+    constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
+    if (with_matrix.has(product.operation)) return multiply_matrix<Real>(product, loops_for<Real>(all));
+    if (product.operation == Operation::ger || product.operation == Operation::gerc)
+        return multiply_outer<Real>(product, loops_for<Real>(all));
+    sum_over_vectors<Real>(product, all);
+}
+
+bool multiply_vector(const Level3& product, const LoopsOverVectors& loops) {
+    product.is_double ? multiply_vector<double>(product, loops) : multiply_vector<float>(product, loops);
+    return true;
+}
+
+}  // namespace
+
+bool multiply_vector_in_fixed_order(const Level3& product) { return multiply_vector(product, best_vector_loops()); }
+
+bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
+    return multiply_vector(product, vector_loops_of(instruction_set));
+}
+
+}  // namespace fp32shim::blas
