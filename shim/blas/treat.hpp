@@ -23,10 +23,14 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
     return policy::format_of(decision.precision).value_or(as_called) != as_called;
 }
 
+/// Whether products with a vector have a fixed order: multiply_in_fixed_order() does not take them yet.
+constexpr bool vectors_have_fixed_order = false;
+
 /// Returns true if calls to functions of this family are computed in a fixed order.
 inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
-    return family.treatment == Treatment::governed && is_single(family.dtype) &&
-           policy.cpu_mode == policy::CpuMode::reproducible;
+    if (policy.cpu_mode != policy::CpuMode::reproducible) return false;
+    if (has_vector(family.operation)) return vectors_have_fixed_order;
+    return family.treatment == Treatment::governed && is_single(family.dtype);
 }
 
 }  // namespace fp32shim
