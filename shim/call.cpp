@@ -7,7 +7,7 @@
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 
-extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
+extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim::Frame* frame) {
     using namespace fp32shim;
     if (CallOutcome outcome{}; blas::is_express(*site) && blas::runs_on_express_lane(*site, *frame, outcome))
         return outcome;

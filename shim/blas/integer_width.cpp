@@ -103,6 +103,19 @@ int threads_of(const LoadedObject& library) {
     return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
 }
 
+void find_complex_results(LoadedObject& provider, void* address) {
+    const system::KeptState kept;
+    // By pointer: (result, n, x, incx, y, incy). Otherwise: (n, x, incx, y, incy). The first two arguments can both be
+    // n, which is negative for each width. Then the vectors are not read, and a result is 0.
+    std::int64_t result[2] = {-1, -1};
+    const std::int64_t n = -1;
+    const std::int64_t ones[2] = {1, 1};
+    using Dot = void (*)(void*, const void*, const void*, const void*, const void*, const void*);
+    reinterpret_cast<Dot>(address)(result, &n, ones, ones, ones, ones);
+    provider.complex_results.store(result[0] == -1 ? ComplexResults::in_registers : ComplexResults::by_pointer,
+                                   std::memory_order_relaxed);
+}
+
 IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
     if (function.width == Width::ilp64) return IntegerWidth::bits64;
     IntegerWidth width = provider.width.load(std::memory_order_relaxed);

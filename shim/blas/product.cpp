@@ -1,15 +1,19 @@
 #include "shim/blas/product.hpp"
 
 #include "shim/level3/groups.hpp"
+#include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 namespace {
+
+/// The arguments of a dot product whose result is passed by pointer.
+constexpr Positions dot_by_pointer = positions(roles::dot_by_pointer, Role::other, Scalars::by_pointer);
 
 /// Reads arguments by role, in the Fortran or CBLAS convention, with integers of either width.
 class ArgumentReader {
   public:
     ArgumentReader(const Site& site, const Frame& frame)
-        : positions_(site.function->positions()),
+        : positions_(positions_of(site)),
           frame_(frame),
           is_cblas_(site.function->convention == Convention::cblas),
           is_wide_(site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
@@ -133,6 +137,7 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     } else {
         level3.beta = arguments.pointer(Role::beta);
     }
+    if (!has_matrix(level3.operation) && !arguments.has(Role::c)) level3.c = product.number.data();
 }
 
 /// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
@@ -140,6 +145,14 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
     const Operation operation = level3.operation;
+    if (has_vector(operation)) {
+        const Matrix a = operand_a(level3);
+        const bool swaps = operation == Operation::gemv && transposes(level3.trans_a);
+        call.m = !has_matrix(operation) ? 1 : is_ger(operation) ? level3.m : swaps ? a.columns : a.rows;
+        call.n = is_ger(operation) ? level3.n : 1;
+        call.k = !has_matrix(operation) ? level3.k : is_ger(operation) ? 1 : swaps ? a.rows : a.columns;
+        return;
+    }
     const bool is_sided = has_side(operation);
     call.n = level3.n;
     call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
@@ -173,6 +186,29 @@ void read_groups(const ArgumentReader& arguments, Product& product) {
 
 }  // namespace
 
+const Positions& positions_of(const Site& site) {
+    return returns_by_pointer(site) ? dot_by_pointer : site.function->positions();
+}
+
+// On aarch64 each part of a complex number has a register of its own. On x86-64 a complex64 fills the lower half of one.
+#if defined(__aarch64__)
+constexpr bool splits_complex64 = true;
+#else
+constexpr bool splits_complex64 = false;
+#endif
+
+void Product::take_number(const Frame& frame) {
+    number = {frame.real_bits(0), frame.real_bits(1)};
+    if (splits_complex64 && call.dtype == policy::Dtype::complex64)
+        number[0] = static_cast<std::uint32_t>(number[0]) | number[1] << 32;
+}
+
+void Product::give_number(Frame& frame) const {
+    const bool is_split = splits_complex64 && call.dtype == policy::Dtype::complex64;
+    frame.set_real_bits(0, number[0]);
+    frame.set_real_bits(1, is_split ? number[0] >> 32 : number[1]);
+}
+
 bool arguments_look_like_pointers(const Function& function, const Frame& frame) {
     for (int i = 0; i < function.positions().words; ++i)
         if (!ArgumentReader::is_plausible_pointer(frame.word(i))) return false;
@@ -191,12 +227,12 @@ void describe(const Site& site, const Frame& frame, Product& product) {
 
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
     const ArgumentReader arguments(site, frame);
-    if (arguments.is_cblas()) {
+    if (arguments.has(Role::layout)) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));
         product.level3.row_major = layout == row_major_layout;
         if (layout != row_major_layout && layout != column_major_layout) return;
         if (function.product().batching == Batching::groups && !arguments.all_references_present(site.keyed)) return;
-    } else if (!arguments.all_references_present(site.keyed)) {
+    } else if (!arguments.is_cblas() && !arguments.all_references_present(site.keyed)) {
         return;
     }
     product.readable = true;

@@ -1,6 +1,7 @@
 // The first step of a call: reads its arguments by role instead of by position.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "policy/matmul_call.hpp"
@@ -10,8 +11,17 @@
 
 namespace fp32shim::blas {
 
+/// Returns true if the caller passes the address of the result as a first argument.
+inline bool returns_by_pointer(const Site& site) {
+    return site.function->returns_complex() &&
+           site.provider->complex_results.load(std::memory_order_relaxed) == ComplexResults::by_pointer;
+}
+
+/// Returns the positions of the arguments of a site's calls.
+const Positions& positions_of(const Site& site);
+
 /// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
-/// since `level3` may point to `alpha_value` and `beta_value`.
+/// since `level3` may point to `alpha_value`, `beta_value` and `number`.
 struct Product {
     policy::MatmulCall call;  ///< in policy terms; for a batch of groups, with the sizes of the group with most work
 
@@ -26,7 +36,18 @@ struct Product {
     std::int64_t stride_a = 0;     ///< in elements, for strided batches
     std::int64_t stride_b = 0;
     std::int64_t stride_c = 0;
+
+    /// Memory for a number that the function returns in registers; level3.c points to it.
+    std::array<std::uint64_t, 2> number{};
+    /// Copies the number from the registers of the frame, and to them.
+    void take_number(const Frame& frame);
+    void give_number(Frame& frame) const;
 };
+
+/// Returns true if a call of the site returns a number in vector registers.
+inline bool returns_number(const Site& site) {
+    return site.function->returns_number() && !returns_by_pointer(site);
+}
 
 /// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that nothing
 /// crashes here that would not crash in the library.

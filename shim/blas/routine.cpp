@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shim/blas/emulate/in_float32.hpp"
+#include "shim/blas/product.hpp"
 #include "system/mapped_memory.hpp"
 
 namespace fp32shim::blas {
@@ -34,11 +35,17 @@ std::int64_t call_words(void* address, const Words& words, int count, double fir
 /// always 1 here, enough to read an option.
 constexpr int hidden_lengths = 4;
 
+/// The registers in which functions return numbers. A float32 is in the lower half of the first one, and so is, on
+/// x86-64, a complex64. Copies of a float64 keep all bits.
+struct Numbers {
+    double first, second;
+};
+
 /// Passes `count` words of a frame on, and then hidden lengths, which routines of CBLAS ignore.
-template <std::size_t... I>
-std::int64_t call_frame(void* address, const Frame& frame, int count, std::index_sequence<I...>) {
+template <class Result, std::size_t... I>
+Result call_frame(void* address, const Frame& frame, int count, std::index_sequence<I...>) {
     const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
+    using Routine = Result (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
     return reinterpret_cast<Routine>(address)(word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
                                               std::bit_cast<double>(frame.real_bits(1)));
 }
@@ -188,11 +195,17 @@ EmulationResult emulate_by(const Routines& routines, const Level3& product, Prev
                    {gemm.single.call == nullptr ? nullptr : call_in_float32, &gemm}, scratch_limit_of_a_product);
 }
 
-std::int64_t call_with_frame(const Site& site, const Frame& frame) {
-    const int count = site.function->positions().words;
+std::int64_t call_with_frame(const Site& site, Frame& frame) {
+    const int count = positions_of(site).words;
+    if (returns_number(site)) {
+        const auto numbers = call_frame<Numbers>(site.real, frame, count, std::make_index_sequence<few_words>{});
+        frame.set_real_bits(0, std::bit_cast<std::uint64_t>(numbers.first));
+        frame.set_real_bits(1, std::bit_cast<std::uint64_t>(numbers.second));
+        return 0;
+    }
     if (count + hidden_lengths <= few_words)
-        return call_frame(site.real, frame, count, std::make_index_sequence<few_words>{});
-    return call_frame(site.real, frame, count, std::make_index_sequence<max_words>{});
+        return call_frame<std::int64_t>(site.real, frame, count, std::make_index_sequence<few_words>{});
+    return call_frame<std::int64_t>(site.real, frame, count, std::make_index_sequence<max_words>{});
 }
 
 void call_by_role(void* context, const Level3& product) {

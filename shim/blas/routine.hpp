@@ -27,8 +27,9 @@ FunctionIndex gemm_beside(const Function& function);
 /// arguments: `cblas_sgemm` for `cblas_dgemm`. Returns -1 if there is none.
 FunctionIndex float32_beside(const Function& function);
 
-/// Calls the site's function with the arguments of `frame`, and returns its result.
-std::int64_t call_with_frame(const Site& site, const Frame& frame);
+/// Calls the site's function with the arguments of `frame`, and returns its result. A number that the function returns
+/// in vector registers goes into `frame` instead.
+std::int64_t call_with_frame(const Site& site, Frame& frame);
 
 /// The provider's routines that can run a call's products.
 struct Routines {
@@ -50,6 +51,10 @@ void call_by_role(void* context, const Level3& product);
 /// library's name does not tell: Debian's libopenblas64 exports unsuffixed names with 64-bit integers, and MKL's
 /// libmkl_rt decides at run time.
 IntegerWidth integer_width(LoadedObject& library, const Function& function);
+
+/// Tests how functions of a library return complex numbers, by a dot product of no elements. `function` is one of
+/// them (Function::returns_complex), at `address`.
+void find_complex_results(LoadedObject& library, void* address);
 
 /// Returns the number of threads that the library would use for a large product now, by its own function that tells
 /// it, or that of a library it needs. Returns 1 if there is none. Thread-safe, calls no `dl*` function.

@@ -25,7 +25,9 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
 
 /// Returns true if calls to functions of this family are computed in a fixed order.
 inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
-    return family.treatment == Treatment::governed && policy.cpu_mode == policy::CpuMode::reproducible;
+    const Treatment treatment = family.treatment;
+    return policy.cpu_mode == policy::CpuMode::reproducible &&
+           (treatment == Treatment::governed || treatment == Treatment::solve || treatment == Treatment::vector);
 }
 
 }  // namespace fp32shim

@@ -144,8 +144,8 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, x0 has the
-// function's result. In: x16, the site.
+// Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, the function's
+// result is in x0 or, a number, in the frame's q0 and q1. In: x16, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -158,6 +158,7 @@ fp32shim_govern_gate:
     add     x1, sp, #160
     bl      fp32shim_govern
     cbnz    x1, 1f
+    ldp     q0, q1, [sp, #32]
     ldp     x29, x30, [sp], #FRAME_SIZE
     .cfi_remember_state
     .cfi_restore x30

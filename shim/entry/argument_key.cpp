@@ -4,7 +4,7 @@ namespace fp32shim {
 
 KeyedArguments keyed_arguments(const Function& function) {
     KeyedArguments result;
-    if (!function.multiplies()) return result;
+    if (!function.multiplies() || function.returns_complex()) return result;
     const Convention convention = function.convention;
     const Batching batching = function.product().batching;
     if (convention == Convention::bare || convention == Convention::legacy) return result;

@@ -21,7 +21,8 @@ struct KeyedArguments {
     std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
 };
 
-/// Returns the offsets for a function. None if its sizes are in arrays, or if any library may use its name.
+/// Returns the offsets for a function. None if its sizes are in arrays, if any library may use its name, or if an
+/// argument that is not in the table may come first (Function::returns_complex).
 KeyedArguments keyed_arguments(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. Different calls have the same hash with a chance of

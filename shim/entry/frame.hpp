@@ -25,10 +25,20 @@ struct Frame {
     /// Returns the bits of the i-th floating-point argument, 0 or 1: all of a float64, or a float32 in the lower half
     /// (both architectures are little-endian). Frames of cuBLAS's functions have none.
     std::uint64_t real_bits(int i) const {
+        return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) + offset_of_real(i));
+    }
+    /// Sets the bits of a floating-point argument. The gate of governed calls returns with both in their registers:
+    /// functions return numbers there.
+    void set_real_bits(int i, std::uint64_t bits) {
+        *reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(this) + offset_of_real(i)) = bits;
+    }
+
+  private:
+    static constexpr int offset_of_real(int i) {
 #if defined(__x86_64__)
-        return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) - 16 * (i + 1));
+        return -16 * (i + 1);
 #else
-        return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) - 16 * (8 - i));
+        return -16 * (8 - i);
 #endif
     }
 };

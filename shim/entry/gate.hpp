@@ -12,7 +12,7 @@ struct SiteTable;
 
 /// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
-    std::int64_t value;  ///< the function's result if it has one
+    std::int64_t value;  ///< the function's result if it has one; a number is in the frame instead
     void* forward_to;    ///< if not nullptr: jump there with the arguments unchanged
 };
 
@@ -21,9 +21,9 @@ struct CallOutcome {
 extern "C" {
 
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
-fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame);
+fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim::Frame* frame);
 /// Handles a call to a function of cuBLAS. Its frame has no floating-point registers.
-fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame);
+fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp32shim::Frame* frame);
 
 #if defined(__x86_64__)
 /// Returns the size of the vector registers in which arguments can arrive: 16, 32 or 64 bytes. Does not touch them.

@@ -218,7 +218,7 @@ fp32shim_find_site_gate:
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
 // Runs a governed call by fp32shim_govern. It returns in rdx the address to jump to with the arguments unchanged, or 0.
-// If it returns 0, rax has the function's result. In: r11, the site.
+// If it returns 0, the function's result is in rax or, a number, in the frame's xmm0 and xmm1. In: r11, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -232,6 +232,8 @@ fp32shim_govern_gate:
     call    fp32shim_govern
     testq   %rdx, %rdx
     jne     1f
+    movups  136(%rsp), %xmm0
+    movups  120(%rsp), %xmm1
     addq    $(8 * 16 + 24 + 48), %rsp
     .cfi_remember_state
     .cfi_adjust_cfa_offset -(8 * 16 + 24 + 48)

@@ -67,8 +67,20 @@ constexpr bool is_hermitian_update(Operation operation) {
 }
 /// Returns true for products with a vector.
 constexpr bool has_vector(Operation operation) { return operation >= Operation::gemv; }
+/// Returns false for dot products and norms: products of vectors only, whose result is one number.
+constexpr bool has_matrix(Operation operation) { return operation < Operation::dot; }
+constexpr bool is_norm(Operation operation) { return operation >= Operation::nrm2; }
+/// Returns true for products of a vector with a square A that is symmetric or triangular.
+constexpr bool has_square_and_vector(Operation operation) {
+    constexpr Operations all{Operation::symv, Operation::hemv, Operation::trmv, Operation::trsv};
+    return all.has(operation);
+}
+constexpr bool is_ger(Operation operation) { return operation == Operation::ger || operation == Operation::gerc; }
 
-constexpr bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
+constexpr bool has_b(Operation operation) {
+    constexpr Operations none{Operation::syrk, Operation::herk, Operation::nrm2, Operation::asum};
+    return !none.has(operation);
+}
 
 constexpr bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
 constexpr bool conjugates(char trans) { return trans == 'C' || trans == 'R'; }

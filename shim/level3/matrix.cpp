@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shim/level3/roles.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::blas {
@@ -20,6 +21,44 @@ Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int
             product.width(),
             product.is_complex,
             product.is_double};
+}
+
+/// Returns a vector as a matrix of one row. One with a negative increment begins at its last element in memory.
+Matrix vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
+    Matrix row = stored(product, data, increment, 1, count);
+    row.row_major = false;
+    if (increment < 0 && count > 0) row.data -= (count - 1) * increment * row.width;
+    return row;
+}
+
+/// Returns the one number that a dot product or a norm computes.
+Matrix number(const Level3& product) {
+    Matrix result = stored(product, product.c, 1, 1, 1);
+    result.is_double = product.is_double || product.operation == Operation::dsdot;
+    result.is_complex = product.is_complex && !is_norm(product.operation);
+    result.width = (result.is_complex ? 2 : 1) * (result.is_double ? 2 : 1);
+    return result;
+}
+
+/// Returns A, B or C of a product with a vector.
+Matrix vector_operand_a(const Level3& product) {
+    const Operation operation = product.operation;
+    const std::int64_t lda = product.lda;
+    if (operation == Operation::gemv) return stored(product, product.a, lda, product.m, product.n);
+    if (has_square_and_vector(operation)) return stored(product, product.a, lda, product.n, product.n);
+    if (is_ger(operation)) return vector(product, product.a, lda, product.m);
+    return vector(product, product.a, lda, is_norm(operation) && lda <= 0 ? 0 : product.k);
+}
+Matrix vector_operand_b(const Level3& product) {
+    if (!has_matrix(product.operation)) return vector(product, product.b, product.ldb, product.k);
+    const bool has_m = product.operation == Operation::gemv && transposes(product.trans_a);
+    return vector(product, product.b, product.ldb, has_m ? product.m : product.n);
+}
+Matrix vector_operand_c(const Level3& product) {
+    if (!has_matrix(product.operation)) return number(product);
+    if (is_ger(product.operation)) return stored(product, product.c, product.ldc, product.m, product.n);
+    const bool has_m = product.operation == Operation::gemv && !transposes(product.trans_a);
+    return vector(product, product.c, product.ldc, has_m ? product.m : product.n);
 }
 
 Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upper : Part::lower; }
@@ -37,6 +76,7 @@ IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
 }
 
 Matrix operand_a(const Level3& product) {
+    if (has_vector(product.operation)) return vector_operand_a(product);
     if (has_side(product.operation)) {
         const std::int64_t size = product.side == 'L' ? product.m : product.n;
         return stored(product, product.a, product.lda, size, size);
@@ -49,6 +89,7 @@ Matrix operand_a(const Level3& product) {
 
 Matrix operand_b(const Level3& product) {
     if (!has_b(product.operation)) return {};
+    if (has_vector(product.operation)) return vector_operand_b(product);
     if (has_side(product.operation)) return stored(product, product.b, product.ldb, product.m, product.n);
     const bool is_update = is_rank_update(product.operation);
     std::int64_t rows = is_update ? product.n : product.k;
@@ -58,12 +99,16 @@ Matrix operand_b(const Level3& product) {
 }
 
 Matrix operand_c(const Level3& product) {
-    if (is_triangular(product.operation) && product.c == nullptr) return {};
+    if (is_in_place(product)) return {};
+    if (has_vector(product.operation)) return vector_operand_c(product);
     const bool is_square = product.operation == Operation::gemmt || is_rank_update(product.operation);
     return stored(product, product.c, product.ldc, is_square ? product.n : product.m, product.n);
 }
 
-Part part_of_a(const Level3& product) { return has_side(product.operation) ? triangle_of(product) : Part::whole; }
+Part part_of_a(const Level3& product) {
+    const bool is_square = has_side(product.operation) || has_square_and_vector(product.operation);
+    return is_square ? triangle_of(product) : Part::whole;
+}
 
 Part written_of(const Level3& product) {
     const bool is_triangle = product.operation == Operation::gemmt || is_rank_update(product.operation);

@@ -7,7 +7,10 @@
 namespace fp32shim::blas {
 
 /// Returns true if the result overwrites B.
-inline bool is_in_place(const Level3& single) { return is_triangular(single.operation) && single.c == nullptr; }
+inline bool is_in_place(const Level3& single) {
+    return (is_triangular(single.operation) && single.c == nullptr) || single.operation == Operation::trmv ||
+           single.operation == Operation::trsv;
+}
 
 inline Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
 
@@ -34,7 +37,7 @@ inline bool has_finite_scalars(const Level3& single) {
 
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool uses_start(const Level3& single) {
-    if (is_in_place(single)) return true;
+    if (is_in_place(single) || is_ger(single.operation)) return true;
     return single.beta != nullptr &&
            (!StoredNumber(single.beta, single.is_double).is_zero() ||
             (has_pair(single, true) && !StoredNumber(single.beta, single.is_double, 1).is_zero()));

@@ -19,6 +19,10 @@ namespace fp32shim {
 
 enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64, unknown = -1 };
 
+/// How functions of Fortran return complex numbers: in vector registers (gfortran), or through a pointer, the first
+/// argument (Intel).
+enum class ComplexResults : std::uint8_t { not_probed, in_registers, by_pointer };
+
 /// A relocation of an object against an intercepted function.
 struct Import {
     std::int16_t function;  ///< a FunctionIndex
@@ -44,6 +48,7 @@ struct LoadedObject {
     std::string_view name;  ///< base name of the object's file
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
+    std::atomic<ComplexResults> complex_results{ComplexResults::not_probed};
     std::atomic<std::uint32_t> loads{
         0};  ///< number of times that its file was loaded again, and this record used again
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first needed

@@ -49,7 +49,9 @@ enum class Role : std::uint8_t {
 /// Treatment of a function's calls: the shim decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
-    recognised,  ///< logged and forwarded: a solve, or a product that has no reduced-precision path
+    recognised,  ///< logged and forwarded: a product that has no reduced-precision path
+    solve,       ///< logged: a triangular solve, which is never lowered; may run in a fixed order
+    vector,      ///< logged: a product with a vector, which is never lowered; may run in a fixed order
     opaque,      ///< logged and forwarded: creates kernels or packs operands for later products that go unseen
     observed,    ///< logged and forwarded: operands narrower than float32
     state,       ///< multiplies nothing: see StateFamily
@@ -170,11 +172,12 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
 }
 
 /// Returns a family of CPU functions. `roles` are their arguments without the layout, which comes first in the CBLAS
-/// form.
+/// form, unless there is no matrix.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, Scalars scalars, Roles roles) {
     const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
-    return {{treatment, fortran, positions(roles, Role::layout, scalars)}, operation, dtype, batching};
+    const Role first = blas::has_matrix(operation) ? Role::layout : Role::other;
+    return {{treatment, fortran, positions(roles, first, scalars)}, operation, dtype, batching};
 }
 
 /// Returns a family of cuBLAS functions. `roles` are their arguments without the handle, which comes first. The
@@ -220,6 +223,15 @@ inline constexpr Roles
     syr2k           = {uplo, trans_a, n, k, alpha, a, lda, b, ldb, beta, c, ldc},
     trmm            = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb},
     trmm_oop        = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, beta, c, ldc},
+    gemv            = {trans_a, m, n, alpha, a, lda, b, ldb, beta, c, ldc},
+    symv            = {uplo, n, alpha, a, lda, b, ldb, beta, c, ldc},
+    ger             = {m, n, alpha, a, lda, b, ldb, c, ldc},
+    trmv            = {uplo, trans_a, diag, n, a, lda, b, ldb},
+    dot             = {k, a, lda, b, ldb},
+    dot_sub         = {k, a, lda, b, ldb, c},
+    dot_by_pointer  = {c, k, a, lda, b, ldb},  // Fortran, as Intel's compilers return a complex number
+    sdsdot          = {k, alpha, a, lda, b, ldb},
+    norm            = {k, a, lda},
     trmm_to_c       = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, c, ldc},
     trsm_groups     = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, group_count, group_size},
     trsm_strided    = {side, uplo, trans_a, diag, m, n, alpha, a, lda, stride_a, b, ldb, stride_b, batch_count},

@@ -44,6 +44,20 @@ struct Function {
 
     const Positions& positions() const { return convention == Convention::cblas ? family->cblas : family->fortran; }
 
+    /// Returns true if calls return a number, in vector registers: a dot product or a norm.
+    bool returns_number() const {
+        return multiplies() && !blas::has_matrix(product().operation) && positions().of(Role::c) < 0;
+    }
+    /// Returns true for functions of Fortran that return a complex number. Some compilers let the caller pass the
+    /// address for it, as a first argument that is not in the table.
+    bool returns_complex() const {
+        const auto is_dot = [](blas::Operation operation) {
+            return operation == blas::Operation::dot || operation == blas::Operation::dotc;
+        };
+        return returns_number() && is_complex(product().dtype) && is_dot(product().operation) &&
+               convention != Convention::cblas;
+    }
+
     bool multiplies() const { return family->treatment != Treatment::state; }
     /// Returns the family of a function that multiplies. Precondition: multiplies().
     const ProductFamily& product() const { return static_cast<const ProductFamily&>(*family); }

@@ -13,6 +13,24 @@ bool one_of(char value, std::string_view allowed) {
     return value != '\0' && allowed.find(value) != std::string_view::npos;
 }
 
+bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
+
+/// Returns true if the options and sizes are valid for a product with a vector, and no increment is 0. Dot products and
+/// norms have no invalid arguments.
+bool vector_arguments_are_valid(const Level3& product) {
+    const Operation operation = product.operation;
+    if (!has_matrix(operation)) return true;
+    const bool is_gemv = operation == Operation::gemv, is_update = is_ger(operation);
+    const bool is_triangular = operation == Operation::trmv || operation == Operation::trsv;
+    if (is_gemv || is_triangular)
+        if (!one_of(product.trans_a, is_gemv && product.is_complex ? "NTCR" : "NTC")) return false;
+    if (has_square_and_vector(operation) && !one_of(product.uplo, "UL")) return false;
+    if (is_triangular && !one_of(product.diag, "UN")) return false;
+    if (product.m < 0 || product.n < 0 || product.ldb == 0) return false;
+    if (is_update) return product.lda != 0 && ld_is_valid(operand_c(product));
+    return ld_is_valid(operand_a(product)) && (is_triangular || product.ldc != 0);
+}
+
 bool has_uplo(Operation operation) { return operation != Operation::gemm; }
 
 bool trans_is_valid(const Level3& product) {
@@ -26,8 +44,6 @@ bool trans_is_valid(const Level3& product) {
     return one_of(product.trans_a, allowed) && (!has_trans_b || one_of(product.trans_b, allowed));
 }
 
-bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
-
 bool is_zero(const Level3& product) {
     const bool is_pair = has_pair(product, false);
     const auto is_zero = [is_pair](const auto* alpha) { return alpha[0] == 0 && (!is_pair || alpha[1] == 0); };
@@ -39,6 +55,7 @@ bool is_zero(const Level3& product) {
 
 bool arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
+    if (has_vector(operation)) return vector_arguments_are_valid(product);
     const bool is_hermitian = operation == Operation::hemm || is_hermitian_update(operation);
     if (is_hermitian && !product.is_complex) return false;
     if (has_side(operation) && !one_of(product.side, "LR")) return false;
@@ -55,6 +72,10 @@ bool multiplies(const Level3& product) {
     const Matrix b = operand_b(product);
     if (a.rows == 0 || a.columns == 0) return false;
     if (has_b(product.operation) && (b.rows == 0 || b.columns == 0 || b.data == nullptr)) return false;
+    if (has_vector(product.operation)) {
+        const bool is_scaled = product.alpha != nullptr && product.operation != Operation::sdsdot;
+        return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));
+    }
     // If one of these pointers is null, the call crashes in the library, as without the shim.
     const bool updates_c = !is_triangular(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;

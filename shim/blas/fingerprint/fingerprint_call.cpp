@@ -85,8 +85,9 @@ std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Fram
         });
         count = stream.count();
     };
+    const bool is_double = result_of(product.level3).is_double;
     const record::Fingerprint fingerprint =
-        fingerprint_of(add, product.level3.is_double ? absorb_kernels_of_float64() : best_absorb_kernels());
+        fingerprint_of(add, is_double ? absorb_kernels_of_float64() : best_absorb_kernels());
     if (count == 0) return std::nullopt;
     return fingerprint;
 }

@@ -21,8 +21,8 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
 
 /// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
 bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
-    if (site.function->family->treatment != Treatment::governed) return true;
     if (runs_in_fixed_order(site.function->product(), in_force.policy)) return false;
+    if (site.function->family->treatment != Treatment::governed) return true;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return true;
     return !in_force.looks_at_sizes && !rounds_operands(decision, site.function->product().dtype);
 }
@@ -36,26 +36,26 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
         site.runs_one_by_one() || site.function->family->treatment == Treatment::opaque ||
         !forwards_every_call(site, in_force, decision))
         return 0;
-    // Bits 0 to 4: reason. 5 to 7: source. 8 to 10: requested precision. 11 to 13: precision. 14 to 21: settings. 22
+    // Bits 0 to 5: reason. 6 to 8: source. 9 to 11: requested precision. 12 to 14: precision. 15 to 22: settings. 23
     // to 30: the rule's number, from 1.
-    static_assert(policy::reason_count <= 1U << 5);
+    static_assert(policy::reason_count <= 1U << 6);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
     constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // higher ones are rare
-    constexpr std::int32_t rule_limit = (1 << 9) - 1;
+    constexpr std::int32_t rule_limit = (1 << 8) - 1;
     constexpr std::uint32_t generation_limit = 1U << 8;
     constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
     std::uint64_t low = change_count & (is_whole - 1);
     if (!in_force.looks_at_sizes && decision.rule < rule_limit && in_force.generation < generation_limit &&
         decision.requested < precision_limit && decision.precision < precision_limit) {
         const auto bits = [](auto value) { return static_cast<std::uint64_t>(value); };
-        low = is_whole | bits(decision.rule + 1) << 22 | bits(in_force.generation) << 14 |
-              bits(decision.precision) << 11 | bits(decision.requested) << 8 | bits(decision.source) << 5 |
+        low = is_whole | bits(decision.rule + 1) << 23 | bits(in_force.generation) << 15 |
+              bits(decision.precision) << 12 | bits(decision.requested) << 9 | bits(decision.source) << 6 |
               bits(decision.reason);
     }
     return std::uint64_t{change_count} << 32 | low;
 }
 
-bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) {
+bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     ExpressCall call = express_call(site, frame);
     if (call.recording == nullptr) return false;
     const Settings& in_force = settings();

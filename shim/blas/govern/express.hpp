@@ -80,6 +80,6 @@ struct ExpressCall {
 
 /// Runs and counts a call without a decision of its own. Used for calls that are timed, or whose library calls the
 /// shim's entry points. Returns false, and does nothing, if the call needs its own decision.
-bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
+bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

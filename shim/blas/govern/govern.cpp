@@ -30,7 +30,7 @@ constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pt
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
-void run_each_here(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+void run_each_here(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     const ThreadsOfLibrary threads{
         [](const void* provider) {
             return Threads{threads_of(*static_cast<const LoadedObject*>(provider)), least_stack_of_a_thread.get()};
@@ -42,14 +42,21 @@ void run_each_here(const Site& site, const Frame& frame, const Product& product,
         const bool done = plan.uses_bf16_units && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
                                                                      : multiply_in_fixed_order(single, threads);
         errno = saved_errno;
-        if (done) return true;
+        if (done) {
+            if (returns_number(site)) product.give_number(frame);
+            return true;
+        }
         lacked_memory = true;
+        if (has_vector(single.operation)) {
+            call_with_frame(site, frame);
+            return true;
+        }
         BoundRoutine same{site.routine, site.real};
         call_by_role(&same, single);
         return true;
     });
     if (!lacked_memory) return;
-    plan.applied = policy::Applied::fp32;
+    plan.applied = policy::format_as_called(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
     plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
 }
@@ -90,7 +97,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
 }
 
 /// Runs a call as planned. If that is impossible, changes `plan` to what was done.
-std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
@@ -118,7 +125,7 @@ struct Looks {
 
 /// Runs a call as planned, and examines its result. A function of its own, since it needs more stack than other
 /// calls.
-[[gnu::noinline]] std::int64_t run_and_check(const Site& site, const Frame& frame, const Product& product, Plan& plan,
+[[gnu::noinline]] std::int64_t run_and_check(const Site& site, Frame& frame, Product& product, Plan& plan,
                                              const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
     std::optional<CallAudit> call_audit;
     if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
@@ -130,6 +137,7 @@ struct Looks {
     if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (in_force.logs()) time.end = time_now(in_force);
+    if (returns_number(site)) product.take_number(frame);
     record::Audit audits[3];
     std::size_t count = 0;
     if (call_audit) {
@@ -156,8 +164,8 @@ struct Looks {
 bool needs_gate(Site& site, const Settings& in_force) {
     if (in_force.logs() || in_force.looks_at_results()) return true;
     // Without a log, only calls that may be changed need the gate.
-    if (site.function->family->treatment != Treatment::governed) return false;
     if (runs_in_fixed_order(site.function->product(), in_force.policy)) return true;
+    if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     policy::MatmulCall call{.function = site.function->name, .caller = site.caller_name(), .scope = {}};
@@ -165,10 +173,16 @@ bool needs_gate(Site& site, const Settings& in_force) {
     return rounds_operands(decide_for_site(site, in_force, call), call.dtype);
 }
 
-CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
-                   bool is_inner) {
+CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count, bool is_inner) {
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
         site.cpu.width.store(integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
+    if (site.function->returns_complex() &&
+        site.provider->complex_results.load(std::memory_order_relaxed) == ComplexResults::not_probed) {
+        const Running outer = running;
+        running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
+        find_complex_results(*site.provider, site.real);
+        running = outer;
+    }
     const bool forwards = is_inner || in_force.forward_everything;
     const bool logs = in_force.logs() && !forwards;
     Product product;

@@ -12,8 +12,7 @@ bool needs_gate(Site& site, const Settings& in_force);
 
 /// Describes, decides, plans, runs and records a call. `is_inner` means that a library makes the call inside a
 /// running product; such a call is neither changed nor recorded. `change_count` is settings_change_count(), read
-/// before `in_force`.
-CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
-                   bool is_inner);
+/// before `in_force`. A number that the call returns is in `frame` then.
+CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count, bool is_inner);
 
 }  // namespace fp32shim::blas

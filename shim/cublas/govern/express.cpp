@@ -87,7 +87,7 @@ ExpressKey express_key_after(const Site& site, const Frame& frame, const Product
 
 }  // namespace fp32shim::cublas
 
-extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame) {
+extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp32shim::Frame* frame) {
     using namespace fp32shim;
     using namespace fp32shim::cublas;
     const std::uint64_t kept = site->cublas.plan.load(std::memory_order_acquire);
