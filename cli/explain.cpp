@@ -345,7 +345,7 @@ int explain(const ExplainOptions& options) {
     for (const auto& [name, value] : variables) {
         if (!value.empty()) environment.set(name, value);
     }
-    policy::Loaded loaded = policy::load(environment.views(), {});
+    policy::Loaded loaded = policy::load(environment.entry_views(), {});
     for (const auto& warning : loaded.warnings) say("explain", warning.text());
     for (const auto& error : loaded.errors) say("explain", error.text());
     if (!loaded.errors.empty()) return exit_code::usage;
@@ -353,7 +353,7 @@ int explain(const ExplainOptions& options) {
 
     const std::string command = options.command.empty() ? options.executable : options.command;
     const std::string host =
-        options.host.empty() ? record::gather_process_facts(environment.views()).host : options.host;
+        options.host.empty() ? record::gather_process_facts(environment.entry_views()).host : options.host;
     const policy::Process process{system::base_name(options.executable), command, host};
 
     Explanation explanation;

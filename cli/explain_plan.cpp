@@ -54,12 +54,12 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
 /// A possible value of a fact that only a running process knows.
-struct Value {
+struct FactValue {
     std::string_view name;
     std::int32_t value;
 };
 
-constexpr Value math_modes[] = {
+constexpr FactValue math_modes[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_TENSOR_OP_MATH", cublas::math_tensor_op},
     {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
@@ -67,7 +67,7 @@ constexpr Value math_modes[] = {
     {"CUBLAS_FP32_EMULATED_BF16X9_MATH", cublas::math_fp32_emulated_bf16x9},
 };
 
-constexpr Value compute_types[] = {
+constexpr FactValue compute_types[] = {
     {"CUBLAS_COMPUTE_32F", cublas::compute_32f},
     {"CUBLAS_COMPUTE_32F_PEDANTIC", cublas::compute_32f_pedantic},
     {"CUBLAS_COMPUTE_32F_FAST_16F", cublas::compute_32f_fast_16f},
@@ -76,34 +76,35 @@ constexpr Value compute_types[] = {
     {"CUBLAS_COMPUTE_32F_EMULATED_16BFX9", cublas::compute_32f_emulated_16bfx9},
 };
 
-constexpr Value math_modes_of_float64[] = {
+constexpr FactValue math_modes_of_float64[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
     {"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH", cublas::math_fp64_emulated_fixedpoint},
 };
 
-constexpr Value compute_types_of_float64[] = {
+constexpr FactValue compute_types_of_float64[] = {
     {"CUBLAS_COMPUTE_64F", cublas::compute_64f},
     {"CUBLAS_COMPUTE_64F_PEDANTIC", cublas::compute_64f_pedantic},
     {"CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT", cublas::compute_64f_emulated_fixedpoint},
 };
 
-constexpr Value algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
-                                {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
+constexpr FactValue algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
+                                    {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
 
-constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cublas::Format::fp32)},
-                                   {"that rounds to TF32", static_cast<std::int32_t>(cublas::Format::tf32)},
-                                   {"that rounds to BF16", static_cast<std::int32_t>(cublas::Format::bf16)},
-                                   {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
+constexpr FactValue lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cublas::Format::fp32)},
+                                       {"that rounds to TF32", static_cast<std::int32_t>(cublas::Format::tf32)},
+                                       {"that rounds to BF16", static_cast<std::int32_t>(cublas::Format::bf16)},
+                                       {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
 
-constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
-constexpr Value fp64_emulation_versions[] = {{"13.1 or newer", 1}, {"before 13.1", 0}};
-constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
+constexpr FactValue bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
+constexpr FactValue fp64_emulation_versions[] = {{"13.1 or newer", 1}, {"before 13.1", 0}};
+constexpr FactValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1},
+                                       {"without cublasGemmGroupedBatchedEx", 0}};
 
 /// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
 struct Unknown {
     std::string_view what;
-    std::span<const Value> values;
+    std::span<const FactValue> values;
     void (*set)(cublas::Asked& asked, std::int32_t value);
 };
 
@@ -112,14 +113,14 @@ std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) 
     std::vector<Unknown> unknowns;
     const bool is_lt = function.product().road == Road::lt_matmul;
     const bool is_float64 = policy::is_double(dtype);
-    const auto add = [&](std::string_view what, std::span<const Value> values, auto set) {
+    const auto add = [&](std::string_view what, std::span<const FactValue> values, auto set) {
         unknowns.push_back({what, values, set});
     };
     if (!is_lt && function.product().road != Road::none)
-        add("math mode", is_float64 ? std::span<const Value>(math_modes_of_float64) : math_modes,
+        add("math mode", is_float64 ? std::span<const FactValue>(math_modes_of_float64) : math_modes,
             [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
-        add("compute type", is_float64 ? std::span<const Value>(compute_types_of_float64) : compute_types,
+        add("compute type", is_float64 ? std::span<const FactValue>(compute_types_of_float64) : compute_types,
             [](Asked& asked, std::int32_t value) { asked.compute_type = value; });
     if (is_float64) {
         add("cuBLAS", fp64_emulation_versions,
@@ -185,7 +186,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
     for (const Unknown& unknown : unknowns) {
         bool matters = false;
-        for (const Value& value : unknown.values.subspan(1)) {
+        for (const FactValue& value : unknown.values.subspan(1)) {
             cublas::Request request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);

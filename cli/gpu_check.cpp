@@ -29,7 +29,8 @@ int gpu_check(const GpuCheckOptions& options) {
         say("gpu-check", library.problem);
         return exit_code::usage;
     }
-    // It is in the same folder as this command, in libexec of an installation, or in the build folder.
+    // The program fp32shim-gpu-check is in the same folder as this command, in libexec of an installation, or in the
+    // build folder.
     const std::string program =
         find_installed({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
     if (program.empty()) {

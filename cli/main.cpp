@@ -165,13 +165,15 @@ int unknown_command(const std::string& word) {
 }
 
 /// Flushes stdout and returns `status`, or `failure` with a message if the output could not be written.
-int flushed(std::string_view command, int status, int failure) {
+int status_after_flush(std::string_view command, int status, int failure) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
     say(command, std::string("the output could not be written: ") + std::strerror(errno));
     return failure;
 }
 
-int flushed(const Command& command, int status) { return flushed(command.name, status, command.usage_failure); }
+int status_after_flush(const Command& command, int status) {
+    return status_after_flush(command.name, status, command.usage_failure);
+}
 
 int run_command(const Command& command, std::vector<std::string> words) {
     const DefinedCommand defined = cli::defined(command);
@@ -185,17 +187,17 @@ int run_command(const Command& command, std::vector<std::string> words) {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {
         print(app.help());
-        return flushed(command, exit_code::ok);
+        return status_after_flush(command, exit_code::ok);
     } catch (const CLI::CallForVersion&) {
         print("fp32shim " FP32SHIM_VERSION "\n");
-        return flushed(command, exit_code::ok);
+        return status_after_flush(command, exit_code::ok);
     } catch (const CLI::ParseError& error) {
         return report_usage(command, message_for_error(app, error, last_word));
     }
     if (const std::string problem = message_for_extra_word(app); !problem.empty())
         return report_usage(command, problem);
     try {
-        return flushed(command, defined.action());
+        return status_after_flush(command, defined.action());
     } catch (const std::exception& error) {
         say(command.name, std::string("gave up: ") + error.what());
         return command.usage_failure;
@@ -207,11 +209,11 @@ int fp32shim_main(std::vector<std::string> words) {
     const std::string first = words.empty() ? "--help" : words.front();
     if (first == "--help" || first == "-h" || first == "help") {
         print(general_help());
-        return flushed("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
+        return status_after_flush("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
     }
     if (first == "--version" || first == "-V") {
         print("fp32shim " FP32SHIM_VERSION "\n");
-        return flushed("", exit_code::ok, exit_code::usage);
+        return status_after_flush("", exit_code::ok, exit_code::usage);
     }
     for (const Command& command : commands()) {
         if (command.name != first) continue;

@@ -17,7 +17,7 @@ struct DeviceDecision {
 
 /// Returns the precision that operands of this type have in its place. For float64, `single` stands for FP32, and for
 /// formats of several parts, which a floor may ask for and float64 does not have.
-Precision named_for(Dtype dtype, Precision precision) {
+Precision precision_for_type(Dtype dtype, Precision precision) {
     const bool stays = precision != Precision::highest && is_precision_of_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;
 }
@@ -25,8 +25,8 @@ Precision named_for(Dtype dtype, Precision precision) {
 /// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules. `rule_at(i)`
 /// returns the index in Policy::rules of the i-th rule to try, i counted from 0.
 template <class RuleAt>
-Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
-                std::size_t rule_count, const RuleAt& rule_at) {
+Decision choose_precision(const MatmulCall& call, const Process& process, const Policy& policy,
+                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
     const bool only_rules_apply = is_double(call.dtype);
     if (overrides.pinned)
         return {.requested = only_rules_apply ? Precision::native : Precision::highest, .source = Source::guard_pin};
@@ -34,7 +34,7 @@ Decision choose(const MatmulCall& call, const Process& process, const Policy& po
         const std::size_t index = rule_at(i);
         const Rule& rule = policy.rules[index];
         if (!matches(rule, call, process)) continue;
-        return {.requested = named_for(call.dtype, rule.precision),
+        return {.requested = precision_for_type(call.dtype, rule.precision),
                 .source = Source::rule,
                 .rule = static_cast<std::int32_t>(index)};
     }
@@ -64,7 +64,7 @@ Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
 }
 
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
-Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
+Precision raised_to_floor(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (floor_met_by_precision(wanted, allow_bf16x9) >= floor) return wanted;
     if (wanted == Precision::fp64_emulated) return Precision::fp64;  // how exact emulation is, is not known
     if (floor <= Floor::fp16) return Precision::fp16;
@@ -120,11 +120,11 @@ Decision decide_by_rules(const MatmulCall& call, const Process& process, const P
     // Products of narrower types than float32 are counted and left alone.
     if (!is_single(call.dtype) && !is_double(call.dtype)) return {.reason = Reason::observed};
 
-    Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);
+    Decision decision = choose_precision(call, process, policy, overrides, rule_count, rule_at);
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
-    const Precision allowed =
-        named_for(call.dtype, clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9));
+    const Precision allowed = precision_for_type(
+        call.dtype, raised_to_floor(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9));
     const DeviceDecision outcome = call.device == Device::cuda ? decide_on_cuda(allowed, call, policy)
                                                                : decide_on_cpu(allowed, call.dtype, policy.cpu_mode);
 

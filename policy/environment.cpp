@@ -173,9 +173,9 @@ std::string add_where(std::string_view word, WhereSet& where) {
     if (word.size() > counted.size() && equal_ignoring_case(word.substr(0, counted.size()), counted)) {
         unsigned count = 0;
         const auto [end, error] = std::from_chars(word.data() + counted.size(), word.data() + word.size(), count);
-        if (error != std::errc() || end != word.data() + word.size() || count < fewest || count > most_native_frames)
+        if (error != std::errc() || end != word.data() + word.size() || count < fewest || count > max_native_frames)
             return "found " + in_quotes(word) + "; allowed: native:" + std::to_string(fewest) +
-                   " to native:" + std::to_string(most_native_frames) + ", a number of callers";
+                   " to native:" + std::to_string(max_native_frames) + ", a number of callers";
         where.bits |= static_cast<std::uint8_t>(Where::native);
         where.native_frames = static_cast<std::uint8_t>(count);
         return {};

@@ -33,20 +33,20 @@ std::string condition_text(const std::string& glob, bool) { return in_quotes(glo
 std::string condition_text(Device device, bool) { return std::string(to_string(device)); }
 std::string condition_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
-std::string call_text(double size, bool is_capability) {
+std::string condition_value_text(double size, bool is_capability) {
     return size < 0 ? std::string(unknown_value) : number_text(size, is_capability);
 }
-std::string call_text(std::string_view text, bool) {
+std::string condition_value_text(std::string_view text, bool) {
     return text.empty() ? std::string(unknown_value) : in_quotes(text);
 }
-std::string call_text(const CallSite* site, bool) {
+std::string condition_value_text(const CallSite* site, bool) {
     return site == nullptr ? std::string(unknown_value) : in_quotes(site->text);
 }
-std::string call_text(const LineText* line, bool) {
+std::string condition_value_text(const LineText* line, bool) {
     const auto text = line == nullptr ? std::nullopt : line->read_text(*line);
     return text ? in_quotes(*text) : std::string(unknown_value);
 }
-std::string call_text(const CallLines* lines, bool) {
+std::string condition_value_text(const CallLines* lines, bool) {
     std::string text;
     const auto append = [](void* context, std::string_view line) {
         auto& all = *static_cast<std::string*>(context);
@@ -56,8 +56,8 @@ std::string call_text(const CallLines* lines, bool) {
     if (lines != nullptr) lines->any(*lines, append, &text);
     return text.empty() ? std::string(unknown_value) : text;
 }
-std::string call_text(Device device, bool) { return std::string(to_string(device)); }
-std::string call_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+std::string condition_value_text(Device device, bool) { return std::string(to_string(device)); }
+std::string condition_value_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
 std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call, const Process& process) {
     std::vector<ConditionVerdict> verdicts;
@@ -69,7 +69,7 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
             for (const auto& value : list) {
                 (asked += asked.empty() ? "" : " or ") += condition_text(value, is_capability);
             }
-            std::string present = call_text(found, is_capability);
+            std::string present = condition_value_text(found, is_capability);
             const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
                                   (key == "call_site" && call.call_site == nullptr) ||
                                   (key == "stack" && call.stack == nullptr) ||
@@ -82,7 +82,7 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
     return verdicts;
 }
 
-bool all_hold(const std::vector<ConditionVerdict>& verdicts) {
+bool all_conditions_hold(const std::vector<ConditionVerdict>& verdicts) {
     return std::all_of(verdicts.begin(), verdicts.end(),
                        [](const ConditionVerdict& verdict) { return verdict.holds; });
 }
@@ -96,7 +96,8 @@ RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process
         verdict.when.insert(verdict.when.begin(), {"dtype", "float32 or complex64, as the rule names no other",
                                                    std::string(to_string(call.dtype)), false});
     verdict.unless = explain(rule.unless, call, process);
-    verdict.applies = all_hold(verdict.when) && (verdict.unless.empty() || !all_hold(verdict.unless));
+    verdict.applies =
+        all_conditions_hold(verdict.when) && (verdict.unless.empty() || !all_conditions_hold(verdict.unless));
     return verdict;
 }
 

@@ -76,7 +76,7 @@ std::uint64_t matches_of(const GlobElement& element, std::string_view text, std:
 }
 
 /// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
-std::size_t find(std::string_view text, const Piece& piece) {
+std::size_t find_piece(std::string_view text, const Piece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {
         const void* found = memmem(text.data(), text.size(), piece.pattern.data(), piece.pattern.size());
@@ -117,7 +117,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
         piece = first_piece(pattern);
         pattern.remove_prefix(piece.pattern.size());
         if (pattern.empty()) break;
-        const std::size_t found = find(text, piece);
+        const std::size_t found = find_piece(text, piece);
         if (found == none) return false;
         text.remove_prefix(found + piece.length);
     }

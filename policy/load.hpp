@@ -37,7 +37,7 @@ struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
                                                             ///< means no policy
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
-    uid_t site_owner = 0;   ///< user who must own the site's policy and be the only one who may write it: root
+    uid_t site_owner = 0;   ///< user who must own the site's policy and alone may write it: root
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The

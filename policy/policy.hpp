@@ -94,7 +94,7 @@ enum class Where : std::uint8_t {
 };
 
 /// Largest number of native callers that a policy can ask for.
-inline constexpr std::uint8_t most_native_frames = 64;
+inline constexpr std::uint8_t max_native_frames = 64;
 
 /// A set of sources: the sum of their bits.
 struct WhereSet {
@@ -172,8 +172,8 @@ struct Policy {
     /// Other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other format is
     /// tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
     std::optional<AuditFormat> audit_against;
-    /// The same for products of float64. If it is double_double, the format that ran is tested against that. Absent:
-    /// only products that a rule lowers are audited.
+    /// The format that audits of float64 test. If it is double_double, the format that ran is tested against that.
+    /// Absent: only products that a rule lowers are audited.
     std::optional<AuditFormat> audit_float64;
     Metric audit_metric = Metric::row;
     double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted

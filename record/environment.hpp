@@ -10,7 +10,8 @@ namespace fp32shim::record {
 enum class EnvironmentFact : std::uint32_t {
     none,
     processor,     ///< name of the processor
-    instructions,  ///< newest extension of the instruction set that it has and the system lets programs use
+    instructions,  ///< newest extension of the instruction set that the processor has and the system lets programs
+                   ///< use
     cpus,          ///< number of processors that the process may use, at its first product
     python,        ///< version
     torch,         ///< version
@@ -18,8 +19,8 @@ enum class EnvironmentFact : std::uint32_t {
     // About a library, whose name is the provider's of decisions:
     file,     ///< path of the file, without links
     version,  ///< implementation and version, such as `OpenBLAS 0.3.21`
-    kernel,   ///< family of processors for which it multiplies
-    threads,  ///< number of threads that it may use
+    kernel,   ///< family of processors for which the library multiplies
+    threads,  ///< number of threads that the library may use
     // About a device, such as `cuda:0`:
     gpu,  ///< name
     // About the process. A recording has these in a word of its header (record/processor.hpp), not among its facts:

@@ -18,7 +18,7 @@ namespace fp32shim::record {
 namespace raw = system::raw;
 namespace {
 
-constexpr int most_interpreters = 5;         // the kernel's limit on nested `#!` interpreters
+constexpr int max_interpreters = 5;          // the kernel's limit on nested `#!` interpreters
 constexpr unsigned long no_setuid_mark = 2;  // value of ST_NOSUID
 
 /// Returns the interpreter that a `#!` line names, read as the kernel reads it; empty: there is no such line.
@@ -85,7 +85,7 @@ WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char*
 
 InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter) {
     InspectedProgram look;
-    for (int depth = 0; depth <= most_interpreters; ++depth) {
+    for (int depth = 0; depth <= max_interpreters; ++depth) {
         struct stat status {};
         if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return look;
         constexpr mode_t executable = S_IXUSR | S_IXGRP | S_IXOTH;

@@ -48,16 +48,16 @@ bool is_xla_flags(const char* name) {
 constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
 
 /// A text that XLA was given. It is kept for good, since XLA may keep the pointer.
-struct Given {
-    const Given* next;
+struct GivenText {
+    const GivenText* next;
     std::string_view text;
 };
-constinit std::atomic<const Given*> all_given{nullptr};
+constinit std::atomic<const GivenText*> all_given{nullptr};
 
 /// Returns the program's flags and the pinned one; nullptr if there is no memory.
 const char* joined(std::string_view own, std::string_view pinned) {
-    const Given* newest = all_given.load(std::memory_order_acquire);
-    for (const Given* given = newest; given != nullptr; given = given->next)
+    const GivenText* newest = all_given.load(std::memory_order_acquire);
+    for (const GivenText* given = newest; given != nullptr; given = given->next)
         if (given->text.size() == own.size() + 1 + pinned.size() && given->text.starts_with(own) &&
             given->text.ends_with(pinned))
             return given->text.data();
@@ -66,7 +66,7 @@ const char* joined(std::string_view own, std::string_view pinned) {
     std::memcpy(text, own.data(), own.size());
     text[own.size()] = ' ';
     std::memcpy(text + own.size() + 1, pinned.data(), pinned.size());
-    auto* const given = arena_try_new<Given>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
+    auto* const given = arena_try_new<GivenText>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
     if (given == nullptr) return nullptr;
     while (!all_given.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
     return text;
@@ -125,7 +125,7 @@ void warn_not_pinned(std::string_view what, std::string_view pinned) {
 
 /// Returns the answer to the code at `caller`, which asks for XLA_FLAGS. `own` is the value in the environment, or
 /// nullptr.
-const char* answer(const char* own, const char* pinned_flag, ElfW(Addr) caller) {
+const char* answer_for_xla_flags(const char* own, const char* pinned_flag, ElfW(Addr) caller) {
     const std::string_view flags = own == nullptr ? std::string_view() : system::view(own);
     const std::string_view pinned = system::view(pinned_flag);
     const std::string_view name = pinned.substr(0, pinned.find('='));
@@ -168,5 +168,5 @@ extern "C" __attribute__((visibility("default"))) char* getenv(const char* name)
     const char* const pinned = real("FP32SHIM_XLA_FLAG");
     if (pinned == nullptr || !start_variable("FP32_MATMUL_DISABLE").empty()) return value;
     const auto caller = reinterpret_cast<ElfW(Addr)>(__builtin_return_address(0)) - 1;
-    return const_cast<char*>(answer(value, pinned, caller));
+    return const_cast<char*>(answer_for_xla_flags(value, pinned, caller));
 }

@@ -1,6 +1,6 @@
-// Instruction sets of this x86-64 processor, and those that this project's own code may use. Not by
-// __builtin_cpu_supports: the compiler of the packages (zig) links a table for it that nobody fills, so that it says
-// no to everything.
+// Instruction sets of this x86-64 processor, and those that this project's own code may use. This does
+// not use __builtin_cpu_supports, for which the compiler of the packages (zig) links a table that nobody fills, so
+// that it says no to everything.
 #pragma once
 
 #if defined(__x86_64__)

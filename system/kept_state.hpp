@@ -35,7 +35,8 @@ class KeptState {
         return found;
     }
     static void restore(const Floats& before) {
-        constexpr std::uint16_t exceptions = 0x80ff;  // of x87_status; the others tell the state of its stack
+        constexpr std::uint16_t exceptions =
+            0x80ff;  // bits of x87_status; its other bits tell the state of its stack
         const Floats now = floats();
         if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
         if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;

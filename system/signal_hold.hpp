@@ -24,11 +24,11 @@ class SignalHold {
     /// Signals of faults stay unblocked. If an instruction or a system call raises one that is blocked, the kernel
     /// kills the process. A program may also depend on their handlers, for instance to map its memory on demand, or
     /// to answer system calls in a sandbox.
-    static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
-                                           signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
+    static constexpr SignalSet fault_signals = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
+                                               signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
 
     SignalHold() {
-        const SignalSet held = ~by_faults;
+        const SignalSet held = ~fault_signals;
         if (is_held_) raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before_, sizeof(SignalSet));
     }
     ~SignalHold() {

@@ -34,7 +34,7 @@ class Pieces {
             add(text.substr(0, plain));
             text.remove_prefix(plain);
             if (text.empty()) return;
-            if (escapes == most_escapes) return add("…");
+            if (escapes == max_escapes) return add("…");
             char* const begin = escapes_ + escapes * longest_escape;
             char* end = begin;
             const std::size_t length = first_character(text).length;
@@ -48,10 +48,10 @@ class Pieces {
     int count() const { return static_cast<int>(count_); }
 
   private:
-    static constexpr std::size_t most_escapes = 16, longest_escape = 16;
-    iovec parts_[2 * most_escapes + 4];
+    static constexpr std::size_t max_escapes = 16, longest_escape = 16;
+    iovec parts_[2 * max_escapes + 4];
     std::size_t count_ = 0;
-    char escapes_[most_escapes * longest_escape];
+    char escapes_[max_escapes * longest_escape];
 };
 
 /// Waits until standard error accepts a line, even if a full pipe makes that long. Signals are delivered meanwhile.

@@ -48,7 +48,7 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
 /// Returns a remark on the functions of a statically linked BLAS: ` (12 of its functions are defined but not
 /// exported: sgemm_, …)`; empty if `names` is empty. With `are_exported`, the remark says `defined and found before
 /// those of any preload`, because the loader finds functions that a program exports before preloaded ones.
-std::string describe(const std::vector<std::string>& names, bool are_exported) {
+std::string functions_text(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions {} {}: {}{})", names.size(), names.size() == 1 ? "is" : "are",
                        are_exported ? "defined and found before those of any preload" : "defined but not exported",
@@ -81,7 +81,7 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
     const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
     const bool is_part_of_mkl = system::base_name(path).starts_with("libmkl_");
     if (exported.empty() && hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
-    const std::string names = exported.empty() ? describe(hidden, false) : describe(exported, true);
+    const std::string names = exported.empty() ? functions_text(hidden, false) : functions_text(exported, true);
     bypasses.push_back({.name = std::string(static_blas_name),
                         .title = fmt::format("{}, linked statically", which.empty() ? "a BLAS" : which),
                         .object = path,
@@ -105,8 +105,8 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
         std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;
-    const HalfProducts found = count_half_precision_instructions(path);
-    if (found == HalfProducts()) return;
+    const HalfProductCounts found = count_half_precision_instructions(path);
+    if (found == HalfProductCounts()) return;
     const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
     bypasses.push_back(
         {.name = std::string(half_code_name),

@@ -50,7 +50,7 @@ bool is_fp16_product(const Evex& at) {
 }
 
 /// Returns true for VADD, VSUB, VDIV and VMOV of FP16, and for conversions between FP16 and float32.
-bool is_other_fp16(const Evex& at) {
+bool is_other_fp16_instruction(const Evex& at) {
     const bool converts = at.mandatory <= 1 && (at.map == 5 ? at.opcode == 0x1d : at.map == 6 && at.opcode == 0x13);
     if (converts || at.map != 5) return converts;
     if (at.opcode == 0x6e || at.opcode == 0x7e)
@@ -105,7 +105,7 @@ HalfProductCounter::Kind HalfProductCounter::kind_on_x86(const std::uint8_t* cod
     if (code[0] != 0x62 || !Evex::read(code, at)) return Kind::other;
     if (is_bf16_product(at)) return Kind::bf16;
     if (is_fp16_product(at)) return Kind::fp16;
-    return is_other_fp16(at) ? Kind::fp16_beside : Kind::other;
+    return is_other_fp16_instruction(at) ? Kind::fp16_beside : Kind::other;
 }
 
 HalfProductCounter::Kind HalfProductCounter::kind_on_arm(const std::uint8_t* code, std::size_t left) {
@@ -140,7 +140,7 @@ void HalfProductCounter::add(std::span<const std::uint8_t> code, std::size_t siz
     }
 }
 
-HalfProducts count_half_precision_instructions(const std::string& path) {
+HalfProductCounts count_half_precision_instructions(const std::string& path) {
     HalfProductCounter counter(system::own_machine);
     read_code(path, HalfProductCounter::look_ahead,
               [&](std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset) {

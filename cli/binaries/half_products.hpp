@@ -9,11 +9,11 @@
 namespace fp32shim::cli {
 
 /// Numbers of instructions that multiply.
-struct HalfProducts {
+struct HalfProductCounts {
     std::uint64_t bf16 = 0;  ///< VDPBF16PS, TDPBF16PS; BFDOT, BFMMLA, BFMLAL
     std::uint64_t fp16 = 0;  ///< TDPFP16PS, VMULPH, VFMADD…PH and their kin; FMLA, FMUL, FMADD and FMLAL of halves
 
-    bool operator==(const HalfProducts&) const = default;
+    bool operator==(const HalfProductCounts&) const = default;
 };
 
 /// Counts in one piece of code after the other. Nothing is disassembled, since nothing tells where code has data
@@ -31,7 +31,7 @@ class HalfProductCounter {
     /// Counts the instructions that begin in the first `size` bytes of `code`. What follows is looked at only as part
     /// of them. `offset` is that of `code` in its file; it grows from call to call.
     void add(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset);
-    const HalfProducts& counts() const { return counts_; }
+    const HalfProductCounts& counts() const { return counts_; }
 
   private:
     enum class Kind : std::uint8_t { other, bf16, fp16_tiles, fp16, fp16_beside };
@@ -40,14 +40,14 @@ class HalfProductCounter {
     void count(Kind kind, std::uint64_t at);
 
     std::uint16_t machine_;
-    HalfProducts counts_;
+    HalfProductCounts counts_;
     bool has_fp16_ = false;           ///< an instruction of FP16 arithmetic was met
     std::uint64_t last_fp16_ = 0;     ///< offset of the last of them
-    bool last_is_uncounted_ = false;  ///< that one multiplies, and has no neighbour so far
+    bool last_is_uncounted_ = false;  ///< the last instruction multiplies, and has no neighbour so far
 };
 
 /// Counts in all executable sections of a file; in a file without sections, in its executable segments. Zero if it
 /// cannot be read or is for another architecture.
-HalfProducts count_half_precision_instructions(const std::string& path);
+HalfProductCounts count_half_precision_instructions(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -31,7 +31,7 @@ std::span<const KnownBypass> known_bypasses() {
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records "
                    "its products",
          .pins = record::pin_onednn,
-         // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
+         // With neither feature, oneDNN has no kernels for BF16 and FP16. Those that round float32 data even need AMX
          // (`is_bf32`).
          .needs = record::has_avx512bw | record::has_avx_ne_convert,
          .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
@@ -66,7 +66,7 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"N5Eigen4halfE", "N5Eigen8bfloat16E"},
          .message = "is compiled into the library: code for Eigen::half or Eigen::bfloat16, to which the library may "
                     "convert float32"},
-        // Its only algorithm that lowers float32, wt8x8_fp16, is for ARM (NNPACK's include/nnpack.h).
+        // The only algorithm of NNPACK that lowers float32, wt8x8_fp16, is for ARM (NNPACK's include/nnpack.h).
         {.name = "NNPACK",
          .files = {"libnnpack"},
          .message = "multiplies with its own kernels (in torch: convolutions); on ARM a program can choose FP16",
@@ -84,7 +84,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libggml-cpu"},
          .message = "multiplies with its own kernels, and rounds float32 operands to the format of the weights or of "
                     "its cache: FP16, BF16, 8 bits (llama.cpp, whisper.cpp)"},
-        // Its options use_fp16_packed, use_fp16_storage and use_fp16_arithmetic are on by default (src/option.cpp).
+        // ncnn's options use_fp16_packed, use_fp16_storage and use_fp16_arithmetic are on by default
+        // (src/option.cpp).
         {.name = "ncnn",
          .markers = {"gemm will use load-time value"},
          .files = {"libncnn."},
@@ -96,7 +97,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libopenvino_intel_cpu_plugin."},
          .message = "multiplies in code that it makes itself (attention), by default at BF16 if the processor has it",
          .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
-        // Its tensors and the loops over them have one type, float (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
+        // dlib's tensors and the loops over them have one type, float (dlib/cuda/tensor.h,
+        // matrix/matrix_default_mul.h).
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
          .message = "its networks multiply float32 with their own code if it was built without a BLAS (as in the "
@@ -167,7 +169,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // the last two suffice, because cuDNN's other parts need one of them
+                   "libcudnn_ops_infer."},  // cuDNN's other parts need one of the last two
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
                     "engines' calls of cublasLt are seen",

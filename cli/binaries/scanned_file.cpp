@@ -28,9 +28,9 @@ namespace {
 /// Smaller files are scanned faster than a result is found.
 constexpr off_t smallest_kept_size = 1 << 20;
 /// Number of results beyond which those that are not the newest are removed.
-constexpr std::size_t most_results = 2000;
+constexpr std::size_t max_results = 2000;
 /// Bytes of a result that are read. What a scan finds takes some 1,000.
-constexpr std::size_t most_result_bytes = 1 << 20;
+constexpr std::size_t max_result_bytes = 1 << 20;
 
 constexpr std::string_view result_ending = ".json";
 constexpr std::size_t digits = 16;
@@ -99,7 +99,7 @@ class KeptResult {
         const OwnFolder folder = cache_folder(false);
         if (!folder.is_open()) return std::nullopt;
         try {
-            const auto json = nlohmann::json::parse(folder.read(name_, most_result_bytes).text);
+            const auto json = nlohmann::json::parse(folder.read(name_, max_result_bytes).text);
             if (json.at("key") == key_) return json.at("found").get<ScannedFile>();
         } catch (const nlohmann::json::exception&) {
             // The result is damaged.
@@ -121,8 +121,8 @@ class KeptResult {
   private:
     static void remove_old(const OwnFolder& folder) {
         const auto all = folder.entries(is_name_of_result);
-        if (all.size() <= most_results) return;
-        for (std::size_t i = 0; i < all.size() - most_results / 2; ++i) folder.remove(all[i].name);
+        if (all.size() <= max_results) return;
+        for (std::size_t i = 0; i < all.size() - max_results / 2; ++i) folder.remove(all[i].name);
     }
 
     std::string name_;  ///< empty: nothing is kept

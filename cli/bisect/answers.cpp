@@ -12,9 +12,9 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::uint64_t least_exact_runs = 20;  ///< for an estimate that was not asked for
-constexpr std::uint64_t most_runs_of_a_set = 150;
-constexpr std::uint64_t least_failing_runs = 10;  ///< of a set whose parts are suspected then, to estimate its rate
+constexpr std::uint64_t min_exact_runs = 20;  ///< runs for an estimate of random failures without --repeat
+constexpr std::uint64_t max_runs_of_a_set = 150;
+constexpr std::uint64_t min_failing_runs = 10;  ///< runs from which the rate of a failing set is estimated
 constexpr int most_strictness = 2;
 constexpr double error_of_confirmation = 1e-3;
 
@@ -77,7 +77,7 @@ std::optional<Verdict> Answers::decision_by_rates(const Outcome& outcome, const 
     if (!is_random_) return outcome.failures > 0 ? Verdict::not_acceptable : Verdict::acceptable;
     if (const auto by_cause = fails_by_cause(counts_of(outcome), rates, error))
         return *by_cause ? Verdict::not_acceptable : Verdict::acceptable;
-    if (outcome.runs >= most_runs_of_a_set) return Verdict::unresolved;
+    if (outcome.runs >= max_runs_of_a_set) return Verdict::unresolved;
     return std::nullopt;
 }
 
@@ -88,7 +88,7 @@ std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
     if (tested.set.empty() && outcome.passed() > 0 && outcome.lowered.empty()) return Verdict::acceptable;
     const std::optional<Verdict> verdict = decision_by_rates(outcome, sought_, error_);
     const bool is_estimate = is_random_ && verdict == Verdict::not_acceptable;
-    return is_estimate && outcome.runs < least_failing_runs ? std::nullopt : verdict;
+    return is_estimate && outcome.runs < min_failing_runs ? std::nullopt : verdict;
 }
 
 /// Runs the command once for each set, all at once. If runs may fail at random, more runs of these use up `jobs`.
@@ -118,7 +118,7 @@ Outcome Answers::with_everything_exact() {
     Outcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
-        return (settings_.repeat > 1 ? settings_.repeat : least_exact_runs) << strictness_;
+        return (settings_.repeat > 1 ? settings_.repeat : min_exact_runs) << strictness_;
     };
     const auto has_only_failed = [&outcome] { return outcome.failures == outcome.runs; };
     const std::uint64_t runs_before = outcome.runs;
@@ -134,7 +134,7 @@ Outcome Answers::with_everything_exact() {
     return outcome;
 }
 
-bool Answers::again(Lowered lowered, const Subset& set) {
+bool Answers::passes_again(Lowered lowered, const Subset& set) {
     const Outcome before = of(lowered, set);
     TestedSet& tested = entry(lowered, set);
     run_once({&tested});

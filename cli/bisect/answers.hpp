@@ -19,7 +19,7 @@ struct SearchSettings {
     std::uint64_t jobs = 1;
     std::uint64_t repeat = 1;       ///< runs with everything exact; more than 1: any run may fail at random
     bool compares_numbers = false;  ///< false: the command's exit status decides alone
-    bool narrows_calls = false;     ///< also finds the calls of a group that make the command fail
+    bool narrows_calls = false;     ///< the search also finds the calls of a group that make the command fail
 };
 
 /// Finds outcomes of sets, and keeps them. At first one run of a set decides. If equal runs have
@@ -40,7 +40,7 @@ class Answers {
     /// Runs several sets, all at once, until their outcomes are known.
     void decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
     /// Runs a set, whose verdict is known and stays, once more. Returns true if the run was acceptable.
-    bool again(Lowered lowered, const Subset& set);
+    bool passes_again(Lowered lowered, const Subset& set);
     /// Returns true if runs with everything exact have failed after lowered runs only, and after these always: so
     /// what a run leaves behind may decide about the next one.
     bool depend_on_the_last_run() const {
@@ -86,11 +86,11 @@ class Answers {
     std::deque<TestedSet> tested_;                                           ///< references to its members stay valid
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
     std::uint64_t run_count_ = 0;
-    FailureRates sought_{};                  ///< to be told apart about sets that a policy lowers
-    FailureRates suspected_{};               ///< to be told apart about parts of a set that fails
+    FailureRates sought_{};                  ///< rates to tell apart for sets that a policy lowers
+    FailureRates suspected_{};               ///< rates to tell apart for parts of a set that fails
     double error_ = error_of_an_answer(1);   ///< probability of a wrong answer about one set
     int strictness_ = 0;                     ///< number of times that be_stricter() has divided `error_` by ten
-    RunCounts after_exact_, after_lowered_;  ///< of runs with everything exact, by the run before them
+    RunCounts after_exact_, after_lowered_;  ///< runs with everything exact, by the run before them
     bool was_lowered_ = false;               ///< the last run lowered something
     bool is_random_ = false;
     bool takes_new_groups_ = true;

@@ -95,7 +95,7 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
 }
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
-int conclude(const BisectOptions& options, SearchResult result) {
+int write_policy_and_result(const BisectOptions& options, SearchResult result) {
     const Findings& findings = result.findings;
     const std::string& doubt = findings.doubt;
     if (doubt.empty() || !findings.culprits.empty()) {
@@ -126,21 +126,21 @@ int search(const BisectOptions& options, Trials& trials) {
     CommandSets sets(settings, trials, groups);
     Answers answers(settings, sets, groups);
     check_exact_run(answers.with_everything_exact(), trials.last(), groups, settings.policy.types);
-    if (trials.previews()) settings.policy.cpu = preview_mode;
+    if (trials.previews_on_cpu()) settings.policy.cpu = preview_mode;
     if (answers.with_everything_lowered().lowered.empty())
         throw nothing_lowered(trials.last().products, options.precision);
     Findings findings = find_culprits(settings, answers, groups);
     check_dependence(answers, sets, findings);
-    return conclude(options, {groups,
-                              LineTexts(groups, now_ns()),
-                              answers,
-                              settings,
-                              options,
-                              std::move(findings),
-                              {},
-                              folder.changed(options.state),
-                              sets.caveats(),
-                              trials.reference().has_clock()});
+    return write_policy_and_result(options, {groups,
+                                             LineTexts(groups, now_ns()),
+                                             answers,
+                                             settings,
+                                             options,
+                                             std::move(findings),
+                                             {},
+                                             folder.changed_files(options.state),
+                                             sets.caveats(),
+                                             trials.reference().has_clock()});
 }
 
 int bisect(BisectOptions& options) {
@@ -155,12 +155,12 @@ int bisect(BisectOptions& options) {
     settings.compares_numbers = !options.compare.empty();
     settings.closeness = {OutputMetric::limits, -1, options.relative, options.absolute};
     settings.max_runs = static_cast<std::uint64_t>(options.max_runs);
-    return ask(options, std::move(settings),
-               {{"dtype", to_string(options.types())},
-                {"precision", options.precision},
-                {"rtol", options.relative},
-                {"atol", options.absolute}},
-               [&options](Trials& trials) { return search(options, trials); });
+    return ask_question(options, std::move(settings),
+                        {{"dtype", to_string(options.types())},
+                         {"precision", options.precision},
+                         {"rtol", options.relative},
+                         {"atol", options.absolute}},
+                        [&options](Trials& trials) { return search(options, trials); });
 }
 
 }  // namespace

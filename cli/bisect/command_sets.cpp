@@ -30,7 +30,8 @@ std::vector<SetRun> CommandSets::run(const std::vector<const TestedSet*>& sets, 
     const bool is_exact = sets.front()->is_everything_exact();
     const std::vector<Trial> trials = trials_.run(requests, is_exact ? Purpose::reference : Purpose::answer);
     std::vector<SetRun> runs;
-    for (std::size_t i = 0; i < trials.size(); ++i) runs.push_back(judge(trials[i], *sets[i], takes_new_groups));
+    for (std::size_t i = 0; i < trials.size(); ++i)
+        runs.push_back(judge_trial(trials[i], *sets[i], takes_new_groups));
     return runs;
 }
 
@@ -39,13 +40,13 @@ std::optional<SetRun> CommandSets::run_coarsest(const Subset& groups) {
     coarsest.precision = coarsest_precision;
     const TestedSet tested{Lowered::only, groups, {}};
     const Trial trial = trials_.run({request_for(tested, coarsest)}).front();
-    const SetRun run = judge(trial, tested, false);
-    trials_.tell(trials_.count(), fmt::format("the same groups, asked for {}", coarsest_precision),
-                 fmt::format("{} ({})", to_string(run.verdict), run.how));
+    const SetRun run = judge_trial(trial, tested, false);
+    trials_.tell_result(trials_.count(), fmt::format("the same groups, asked for {}", coarsest_precision),
+                        fmt::format("{} ({})", to_string(run.verdict), run.how));
     return ran_at_coarsest(trial.products) ? std::optional(run) : std::nullopt;
 }
 
-SetRun CommandSets::judge(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
+SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
     ++run_count_;
     SetRun run;
     const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == tells_nothing;
@@ -144,7 +145,7 @@ void CommandSets::note(const TestedSet& tested) {
     if (outcome.runs > 1)
         how = fmt::format("{} of {} runs failed{}", outcome.failures, outcome.runs,
                           outcome.failures > 0 ? ": " + outcome.how : "");
-    trials_.tell(
+    trials_.tell_result(
         outcome.last_run, text_of_set(tested),
         fmt::format("{} ({}{})", to_string(outcome.verdict), how, outcome.is_flaky ? "; equal runs differed" : ""));
 }

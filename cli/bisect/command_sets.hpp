@@ -28,7 +28,7 @@ class CommandSets : public SetRuns {
 
   private:
     RunRequest request_for(const TestedSet& tested, const PolicySettings& policy) const;
-    SetRun judge(const Trial& trial, const TestedSet& tested, bool takes_new_groups);
+    SetRun judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups);
     void add_met_groups(const RecordedProducts& products, const TestedSet& tested, bool takes_new_groups,
                         SetRun& run);
     void note_time(const Trial& trial, const TestedSet& tested, const SetRun& run);
@@ -42,7 +42,7 @@ class CommandSets : public SetRuns {
     std::uint64_t run_count_ = 0;
     std::size_t first_groups_ = 0;  ///< number of groups after the first run
     double longest_exact_ = 0;      ///< seconds
-    double slowest_failure_ = 0;    ///< relative to longest_exact_; of those that failed by their end
+    double slowest_failure_ = 0;    ///< longest time of a run that failed by its end, relative to longest_exact_
 };
 
 }  // namespace fp32shim::cli

@@ -28,30 +28,32 @@ struct SetRun {
     std::string how{};             ///< end of a sentence: `ended with status 1`
     Subset lowered{};              ///< Lowered::all_but: groups that ran at the lower precision
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
-    Subset ran{};                  ///< with everything exact, and of Lowered::all_but: groups that ran
-    Subset as_often{};             ///< those that ran as often as in the first run with them; none of it
-    bool is_on_cpu = false;        ///< all products ran on a CPU
-    std::map<std::string, Subset> other_formats{};  ///< those of `lowered` that also ran at others, by their words
+    Subset ran{};                  ///< groups that ran; only of runs with everything exact and of Lowered::all_but
+    Subset as_often{};       ///< groups that ran as often as in the first run with them; none of the first run itself
+    bool is_on_cpu = false;  ///< all products ran on a CPU
+    std::map<std::string, Subset>
+        other_formats{};   ///< groups of `lowered` that also ran at other formats, by the formats' words
     std::string output{};  ///< checksum of the output, or of the compared file; empty: not known
 };
 
 /// The outcome of all runs of a set.
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;                              ///< of the last run that failed; of the last one if none did
-    bool is_flaky = false;                        ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;                   ///< number of the last run, from 1
-    std::uint64_t runs = 0;                       ///< number of runs
-    std::uint64_t failures = 0;                   ///< number of runs that were not acceptable
-    std::uint64_t undecided = 0;                  ///< number of runs that told nothing
-    bool is_confirmed = false;                    ///< further runs, judged by themselves, gave the same verdict
-    Subset lowered;                               ///< Lowered::all_but: groups that ran at the lower precision
-    std::map<std::string, Subset> other_formats;  ///< those of `lowered` that also ran at others, by their words
+    std::string how;              ///< how the last failed run ended, or the last run if none failed
+    bool is_flaky = false;        ///< equal runs had different outcomes
+    std::uint64_t last_run = 0;   ///< number of the last run, from 1
+    std::uint64_t runs = 0;       ///< number of runs
+    std::uint64_t failures = 0;   ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;  ///< number of runs that told nothing
+    bool is_confirmed = false;    ///< further runs, judged by themselves, gave the same verdict
+    Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
+    std::map<std::string, Subset>
+        other_formats;   ///< groups of `lowered` that also ran at other formats, by the formats' words
     std::string output;  ///< checksum of the output, equal in all runs; empty: it differed, or is not known
-    Subset ran;          ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
-    Subset as_often;  ///< those of `ran` that ran as often as in the first run, or oftener, in a run after the first
-    Subset less_often;  ///< with everything exact: those that ran less often, or not at all, in a run after the first
-    bool was_on_cpu = false;       ///< all products of the first of these runs ran on a CPU
+    Subset ran;  ///< groups that ran in acceptable runs; only of Lowered::all_but and of runs with everything exact
+    Subset as_often;  ///< groups of `ran` that ran as often as in the first run, or oftener, in a run after the first
+    Subset less_often;  ///< groups that ran less often, or not at all, with everything exact in a run after the first
+    bool was_on_cpu = false;       ///< all products of the first run of the set ran on a CPU
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
 
     std::uint64_t passed() const { return runs - failures - undecided; }
@@ -62,7 +64,7 @@ struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
     Outcome outcome;
-    CallRange calls{};  ///< if given, only these calls of their group are lowered
+    CallRange calls{};  ///< the only calls of their group that are lowered, if given
 
     bool is_everything_exact() const { return lowered == Lowered::only && set.empty(); }
 };

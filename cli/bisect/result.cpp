@@ -54,11 +54,11 @@ Outcome outcome_without(const SearchResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but, without(exact_groups(result.findings.culprits), culprit.groups));
 }
 
-Outcome outcome_together(const SearchResult& result, const Culprit& culprit) {
+Outcome outcome_lowered_together(const SearchResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::only, union_of(culprit.groups, groups_of(culprit.partners)));
 }
 
-std::string of_runs(std::uint64_t count, std::uint64_t runs) {
+std::string share_of_runs(std::uint64_t count, std::uint64_t runs) {
     return fmt::format("{} of {}", count, counted(runs, "run"));
 }
 
@@ -71,9 +71,9 @@ std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     };
     const auto with_count = [&count_in](std::string_view effect, const Outcome& outcome) {
         return outcome.runs == 0 ? "not tried"
-                                 : fmt::format("{} ({})", effect, of_runs(count_in(outcome), outcome.runs));
+                                 : fmt::format("{} ({})", effect, share_of_runs(count_in(outcome), outcome.runs));
     };
-    const Outcome together = outcome_together(result, culprit);
+    const Outcome together = outcome_lowered_together(result, culprit);
     const bool has_occurred = count_in(together) > 0;
     const std::string effect = culprit.tells_nothing
                                    ? has_occurred ? "is undecided (status 125)" : "was not undecided"
@@ -143,7 +143,7 @@ std::string need_text(const SearchResult& result) {
                                                         : "any one of them";
     return fmt::format("Lowering {} as well was not acceptable in {}.\n",
                        tried > 1 && tried < culprits.size() ? "any one of those that were tried" : which,
-                       of_runs(bad, runs));
+                       share_of_runs(bad, runs));
 }
 
 /// Returns a sentence for each set of culprits that may be lowered together.
@@ -173,7 +173,7 @@ std::string certainty_text(const SearchResult& result) {
         "most\n{:.0f}% of such searches miss a product that makes at least {:.0f}% of its runs fail, and at most "
         "{:.0f}% "
         "blame an innocent one.\nA product that fails more seldom may have been missed.\n",
-        of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
+        share_of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
         100 * error_of_a_search, std::ceil(100 * result.answers.rates()->by_cause), 100 * error_of_a_search);
 }
 
@@ -205,7 +205,7 @@ std::string_view at_text(const Outcome& outcome) { return outcome.other_formats.
 std::string enough_text(const SearchResult& result) {
     const Outcome outcome = policy_outcome(result);
     return fmt::format("with all others {} {}, {} {} acceptable", at_text(outcome), result.settings.policy.precision,
-                       of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were");
+                       share_of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were");
 }
 
 Json run_counts(const Outcome& outcome) {
@@ -225,7 +225,7 @@ Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const J
             {"tells_nothing", culprit.tells_nothing},
             {"untried", culprit.is_untried},
             {"alone", run_counts(outcome_of(result, Lowered::only, culprit.groups))},
-            {"together", run_counts(outcome_together(result, culprit))},
+            {"together", run_counts(outcome_lowered_together(result, culprit))},
             {"lowered_too", run_counts(outcome_without(result, culprit))}};
 }
 
@@ -311,7 +311,7 @@ std::string text_of(const SearchResult& result) {
         const Outcome outcome = policy_outcome(result);
         return fmt::format("Nothing had to stay exact: with {} {} {}, {} {} acceptable.\n",
                            counted(outcome.lowered.size(), "group"), at_text(outcome),
-                           result.settings.policy.precision, of_runs(outcome.passed(), outcome.runs),
+                           result.settings.policy.precision, share_of_runs(outcome.passed(), outcome.runs),
                            outcome.runs == 1 ? "was" : "were") +
                certainty;
     }
@@ -327,7 +327,7 @@ std::string text_of(const SearchResult& result) {
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),
-                   reason_text(culprit, result), result.lines.of(group)});
+                   reason_text(culprit, result), result.lines.text_of(group)});
     }
     return text + table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty +
            tried_text(result) + result.policy.text(result.options, result.settings.policy);
@@ -363,7 +363,7 @@ Json to_json(const SearchResult& result) {
                  {"culprits", Json::array()},
                  {"tried", Json::array()}};
     for (const Group& group : groups.all())
-        json["groups"].push_back(json_of_group(group, share(group.work), result.lines.of(group)));
+        json["groups"].push_back(json_of_group(group, share(group.work), result.lines.text_of(group)));
     for (const Culprit& culprit : findings.culprits)
         json["culprits"].push_back(json_of_culprit(culprit, result, share(groups.work_of(culprit.groups))));
     for (const TestedSet& tested : result.answers.tested()) json["tried"].push_back(json_of_tried(tested));

@@ -17,13 +17,14 @@ namespace {
 /// Tests sets of parts, and returns the index of the first that fails; nullopt if none fails.
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
-constexpr std::size_t most_sizes = 500;              ///< of a line that is narrowed down
-constexpr std::size_t most_culprit_sizes = 8;        ///< of such a line
-constexpr std::uint64_t most_pairs = 8;              ///< of culprits that are tried lowered together
-constexpr std::uint64_t exact_runs_of_numbers = 5;   ///< at least, from which the noise of compared numbers is seen
-constexpr std::uint64_t most_runs_for_coverage = 3;  ///< with everything exact, to see whether a group runs again
+constexpr std::size_t max_sizes = 500;              ///< a line with more sizes is not narrowed down
+constexpr std::size_t max_culprit_sizes = 8;        ///< if a line needs more sizes, the whole line stays exact
+constexpr std::uint64_t max_pairs = 8;              ///< pairs of culprits that are tried lowered together
+constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< exact runs that show the noise of compared numbers
+constexpr std::uint64_t max_runs_for_coverage =
+    3;  ///< runs with everything exact that show whether a group runs again
 
-constexpr std::uint64_t runs_against_chance = 5;  ///< of each of two sets that contradict each other
+constexpr std::uint64_t runs_against_chance = 5;  ///< runs of each of two sets that contradict each other
 
 /// Evidence that contradicts the search so far.
 struct Doubt {
@@ -97,7 +98,7 @@ class Search {
     Findings run() {
         std::uint64_t exact_runs = exact_runs_wanted();
         if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
-            while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
+            while (exact_runs-- > 0 && answers_.passes_again(Lowered::only, {})) continue;
         if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
         Findings found = search_until_certain();
         if (found.doubt.empty() && answers_.depend_on_the_last_run())
@@ -184,7 +185,7 @@ class Search {
     void check_suspects(const Subset& exact, const Subset& suspects) {
         if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
         const auto run_often = [this](Lowered lowered, const Subset& set) {
-            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.again(lowered, set);
+            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.passes_again(lowered, set);
             return answers_.of(lowered, set);
         };
         const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
@@ -231,8 +232,8 @@ class Search {
     std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact) {
         Subset rest;
         std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
-        if (line.groups.size() < 2 || rest.empty() || rest.size() > most_sizes) return {};
-        const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), most_culprit_sizes);
+        if (line.groups.size() < 2 || rest.empty() || rest.size() > max_sizes) return {};
+        const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), max_culprit_sizes);
         const Subset partners = groups_of(line.partners);
         seeks_unresolved_ = line.tells_nothing;
         std::vector<Culprit> found;
@@ -303,7 +304,7 @@ class Search {
     void lower_the_superfluous(Findings& found) {
         std::ranges::stable_sort(found.culprits, std::ranges::greater(),
                                  [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
-        std::uint64_t tests_left = most_pairs;
+        std::uint64_t tests_left = max_pairs;
         while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
     }
 
@@ -423,10 +424,10 @@ class Search {
             return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&
-               exact_outcome().runs <= most_runs_for_coverage)
-            answers_.again(Lowered::only, {});
-        for (std::uint64_t i = 0; i < most_runs_for_coverage && !missing().empty(); ++i)
-            if (!answers_.again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+               exact_outcome().runs <= max_runs_for_coverage)
+            answers_.passes_again(Lowered::only, {});
+        for (std::uint64_t i = 0; i < max_runs_for_coverage && !missing().empty(); ++i)
+            if (!answers_.passes_again(Lowered::all_but, policy) && !answers_.expects_random_failures())
                 throw Doubt{"equal runs gave different answers about the policy"};
         return missing();
     }

@@ -16,8 +16,8 @@ struct RunCounts {
 
 /// Rates of failure that a test tells apart.
 struct FailureRates {
-    double at_random = 0;  ///< of runs with nothing lowered that matters
-    double by_cause = 1;   ///< of runs with something lowered that matters
+    double at_random = 0;  ///< rate of runs in which nothing that matters is lowered
+    double by_cause = 1;   ///< rate of runs in which something that matters is lowered
 };
 
 /// Wald's sequential probability ratio test (Wald, "Sequential Tests of Statistical Hypotheses", 1945). Returns true

@@ -23,7 +23,7 @@ std::optional<Number> parse_number(const std::string& text) {
     return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& words) {
+CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_view>& words) {
     return option->type_name(alternatives(words))
         ->transform(CLI::Validator(
             [words](std::string& text) {
@@ -60,7 +60,7 @@ std::string alternatives(const std::vector<std::string_view>& words) {
 
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description) {
-    return limit_to(app.add_option(name, value, description), words);
+    return limit_to_words(app.add_option(name, value, description), words);
 }
 
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
@@ -78,7 +78,7 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
         CLI::detail::trim(word);
         return std::string();
     };
-    return limit_to(add_values(app, name, values, description), words)
+    return limit_to_words(add_values(app, name, values, description), words)
         ->delimiter(',')
         ->transform(CLI::Validator(without_blanks, ""));
 }
@@ -86,7 +86,7 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take) {
     const std::string description = fmt::format("Format of the result; default: {}", words.front());
-    CLI::Option* const format = limit_to(app.add_option_function("--format", take, description), words);
+    CLI::Option* const format = limit_to_words(app.add_option_function("--format", take, description), words);
     if (std::ranges::count(words, "json") > 0)
         app.add_flag_callback(
                "--json", [take] { take("json"); }, "Short for --format json")
@@ -137,8 +137,8 @@ namespace {
 
 /// Adds an option whose value is a number that `is_allowed` accepts.
 template <class Number, class IsAllowed>
-CLI::Option* add_checked(CLI::App& app, const std::string& name, Number& value, const std::string& description,
-                         const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
+CLI::Option* add_checked_number(CLI::App& app, const std::string& name, Number& value, const std::string& description,
+                                const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
     return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
         const auto number = parse_number<Number>(text);
         return number && is_allowed(*number) ? std::string()
@@ -150,21 +150,21 @@ CLI::Option* add_checked(CLI::App& app, const std::string& name, Number& value, 
 
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
                        const std::string& description) {
-    return add_checked(app, name, value, description, "COUNT", fmt::format("a whole number from {}", lowest),
-                       [lowest](std::int64_t count) { return count >= lowest; });
+    return add_checked_number(app, name, value, description, "COUNT", fmt::format("a whole number from {}", lowest),
+                              [lowest](std::int64_t count) { return count >= lowest; });
 }
 
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
                          const std::string& description) {
     static constexpr double highest = 86400;
-    return add_checked(app, name, value, description, "SECONDS",
-                       fmt::format("seconds from {} to {}", lowest, highest),
-                       [lowest](double seconds) { return seconds >= lowest && seconds <= highest; });
+    return add_checked_number(app, name, value, description, "SECONDS",
+                              fmt::format("seconds from {} to {}", lowest, highest),
+                              [lowest](double seconds) { return seconds >= lowest && seconds <= highest; });
 }
 
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description) {
-    return add_checked(app, name, value, description, "NUMBER", "a number from 0, such as 1e-3",
-                       [](double number) { return number >= 0 && std::isfinite(number); });
+    return add_checked_number(app, name, value, description, "NUMBER", "a number from 0, such as 1e-3",
+                              [](double number) { return number >= 0 && std::isfinite(number); });
 }
 
 std::optional<std::int32_t> process_id(const std::string& word) {

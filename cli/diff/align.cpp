@@ -8,7 +8,7 @@ namespace {
 
 using Entries = std::span<const std::uint64_t>;
 
-/// Those entries of a sequence that the other sequence also has, with their indices.
+/// The entries of a sequence that the other sequence also has, with their indices.
 struct Common {
     std::vector<std::uint64_t> entries;
     std::vector<std::size_t> indices;
@@ -41,13 +41,13 @@ class ForwardSearch {
     ForwardSearch(Entries a, Entries b) : a_(a), b_(b) {}
 
     /// Adds the aligned pairs of a path that starts at both beginnings. The path ends at the ends of both sequences,
-    /// or after leaving out most_left_out entries. Returns its end.
+    /// or after leaving out max_left_out entries. Returns its end.
     Pair add_pairs(std::vector<Pair>& pairs) {
         for (std::int64_t d = 0;; ++d) {
             const std::int64_t best = step(d);
             const Pair end = point(best);
             const bool is_done = end.a == a_.size() && end.b == b_.size();
-            if (!is_done && d < static_cast<std::int64_t>(most_left_out)) continue;
+            if (!is_done && d < static_cast<std::int64_t>(max_left_out)) continue;
             trace(d, best, pairs);
             return end;
         }
@@ -133,7 +133,7 @@ std::vector<AlignedRun> align(Entries a, Entries b) {
             runs.push_back({at_a, at_b, 1});
     };
     Pair begin{0, 0};
-    for (std::size_t cuts = 0; cuts <= most_cuts; ++cuts) {
+    for (std::size_t cuts = 0; cuts <= max_cuts; ++cuts) {
         if (begin.a == common_a.entries.size() || begin.b == common_b.entries.size()) break;
         const Entries rest_a = Entries(common_a.entries).subspan(begin.a);
         const Entries rest_b = Entries(common_b.entries).subspan(begin.b);

@@ -17,14 +17,14 @@ struct AlignedRun {
 
 /// Maximum number of entries, of both sequences together, that align() leaves out between two runs with a guaranteed
 /// optimum. Beyond it, an alignment may miss some pairs. Entries that the other sequence lacks do not count.
-inline constexpr std::size_t most_left_out = 1000;
+inline constexpr std::size_t max_left_out = 1000;
 /// Maximum number of times that align() goes on after it has left out so many. Sequences that need more are in
 /// another order, as the tasks of a pool of threads are. Their rest is not aligned.
-inline constexpr std::size_t most_cuts = 40;
+inline constexpr std::size_t max_cuts = 40;
 
 /// Returns runs of equal entries, with indices rising on both sides and as few left-out entries as possible (Myers
-/// 1986). Time and memory are proportional to the lengths. In the worst case, most_cuts times the square of
-/// most_left_out is added.
+/// 1986). Time and memory are proportional to the lengths. In the worst case, max_cuts times the square of
+/// max_left_out is added.
 std::vector<AlignedRun> align(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 
 /// Products of one run, in their order. Each has a number for its kind, and a number for kind and result.

@@ -191,7 +191,7 @@ Action define_diff(CLI::App& app) {
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "
             ".json chooses the format");
     add_count(app, "--top", options->top, 0, "Rows of each table of groups; 0: all");
-    options->filter.declare(app);
+    options->filter.declare_options(app);
     return [options] { return diff(*options); };
 }
 

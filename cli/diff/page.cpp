@@ -10,7 +10,7 @@ namespace fp32shim::cli {
 namespace {
 
 // Limits for the size of the page.
-constexpr std::size_t max_groups = 500;  ///< in each table
+constexpr std::size_t max_groups = 500;  ///< groups in each table
 constexpr std::size_t max_points = 1000;
 
 /// Truncates the texts of `json`, because names in recordings may be long.

@@ -20,7 +20,7 @@ constexpr std::size_t none = SIZE_MAX;
 /// other. Most rounding stays far below it.
 constexpr double very_different = 0.1;
 /// Largest number of products of one kind and side of which each is compared with each.
-constexpr std::size_t most_compared = 200;
+constexpr std::size_t max_compared = 200;
 
 /// Copies kinds and results of a thread for the alignment.
 struct SequenceOfThread {
@@ -182,7 +182,7 @@ class Pairing {
     /// Pairs products of one kind with other bits.
     void pair_rest(RestGroup group_a, RestGroup group_b) {
         const bool is_doubtful = has_doubtful_order(group_a, group_b);
-        const bool is_small = std::max(group_a.size(), group_b.size()) <= most_compared;
+        const bool is_small = std::max(group_a.size(), group_b.size()) <= max_compared;
         if (is_doubtful && is_small) pair_nearest(group_a, group_b);
         const std::size_t left =
             std::max(count_unpaired(group_a, is_paired_a_), count_unpaired(group_b, is_paired_b_));

@@ -30,7 +30,7 @@ class ProductKinds {
     std::map<Key, std::uint32_t> numbers_;
 };
 
-/// Which operands differ: bits, of which `operands_unknown` stands alone.
+/// Bits for the operands that differ between two products. `operands_unknown` stands alone.
 enum OperandBits : std::uint8_t {
     operand_a = 1,
     operand_b = 2,
@@ -90,7 +90,7 @@ struct ResultsOfSide {
     std::vector<Product> products;          ///< sorted by thread
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
-    Environment environment;                ///< of the processes
+    Environment environment;                ///< environment of the processes
     std::uint64_t lost = 0;                 ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprints() const { return products.size(); }

@@ -47,7 +47,7 @@ std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::siz
 
 std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
     std::vector<UnpairedGroup> groups;
-    std::map<std::uint32_t, std::size_t> indices;  // by kind
+    std::map<std::uint32_t, std::size_t> indices;  // indices of places, by kind
     for (const std::size_t product : unpaired) {
         const auto [entry, is_new] = indices.try_emplace(side.kind_of(product), groups.size());
         if (is_new) groups.push_back({0, product});

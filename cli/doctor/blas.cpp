@@ -37,15 +37,15 @@ bool is_library_name(std::string_view name) {
 }
 
 /// A library: the name for which the loader searches, and the path that it finds.
-struct Located {
+struct LocatedLibrary {
     std::string name;
     std::string path;
 };
 
 /// Returns the libraries in the loader's cache, from lines like `  libblas.so.3 (libc6,x86-64) =>
 /// /lib/…/libblas.so.3`.
-std::vector<Located> read_loader_cache() {
-    std::vector<Located> found;
+std::vector<LocatedLibrary> read_loader_cache() {
+    std::vector<LocatedLibrary> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> output(
         popen("PATH=/sbin:/usr/sbin:$PATH ldconfig -p 2>/dev/null", "r"), pclose);
     if (!output) return found;
@@ -66,8 +66,8 @@ std::vector<Located> read_loader_cache() {
 }
 
 /// Returns the libraries that the loader finds by name, in its search order: LD_LIBRARY_PATH, then its cache.
-std::vector<Located> findable_libraries() {
-    std::vector<Located> found;
+std::vector<LocatedLibrary> findable_libraries() {
+    std::vector<LocatedLibrary> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
     for (const std::string& folder : list_entries(variable == nullptr ? "" : variable, ":;")) {
         std::error_code error;
@@ -75,9 +75,9 @@ std::vector<Located> findable_libraries() {
         for (const auto& entry : std::filesystem::directory_iterator(folder, error))
             found.push_back({entry.path().filename().string(), entry.path().string()});
         std::sort(found.begin() + first, found.end(),
-                  [](const Located& a, const Located& b) { return a.name < b.name; });
+                  [](const LocatedLibrary& a, const LocatedLibrary& b) { return a.name < b.name; });
     }
-    std::vector<Located> cache = read_loader_cache();
+    std::vector<LocatedLibrary> cache = read_loader_cache();
     found.insert(found.end(), cache.begin(), cache.end());
     return found;
 }
@@ -178,7 +178,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
     std::set<std::string> names;  // the loader takes the first library with a name, so later ones are skipped
-    for (const Located& candidate : findable_libraries()) {
+    for (const LocatedLibrary& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));
     }
@@ -187,7 +187,7 @@ std::vector<BlasLibrary> find_blas_libraries() {
 
 std::string find_library(const std::string& soname) {
     std::error_code error;
-    for (const Located& candidate : findable_libraries()) {
+    for (const LocatedLibrary& candidate : findable_libraries()) {
         if (candidate.name == soname && std::filesystem::exists(candidate.path, error)) return candidate.path;
     }
     for (const char* folder : {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"}) {

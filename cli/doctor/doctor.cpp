@@ -44,7 +44,7 @@ int doctor(const DoctorOptions& options) {
     if (!options.words.empty()) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
     }
-    judge(result);
+    judge_program_and_machine(result);
     print(options.is_json ? json_text(doctor_json(result)) : doctor_text(result));
     return exit_code_of(result);
 }

@@ -39,7 +39,7 @@ Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
     return answer;
 }
 
-std::string brand() {
+std::string processor_brand() {
     std::string text;
     for (const unsigned int leaf : {0x80000002U, 0x80000003U, 0x80000004U}) {
         const Registers part = ask_processor(leaf, 0);
@@ -59,7 +59,7 @@ std::string brand() {
 
 /// Returns the processor's implementer and part numbers from /proc/cpuinfo, because aarch64 does not tell programs
 /// the processor's name.
-std::string brand() {
+std::string processor_brand() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer;
     std::string part;
@@ -140,7 +140,7 @@ bool Processor::has(const std::string& feature) const {
 
 Processor read_processor() {
     Processor processor;
-    processor.model = brand();
+    processor.model = processor_brand();
     processor.cores = usable_cores();
 #if defined(__x86_64__)
     processor.architecture = "x86-64";

@@ -128,12 +128,12 @@ class Objects {
 };
 
 /// Tells if the shim sees a call, and why not.
-struct Sight {
+struct CallVisibility {
     std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
 };
 
-Sight sight_of(const Object& caller, const Resolution& binding) {
+CallVisibility sight_of(const Object& caller, const Resolution& binding) {
     if (caller.link_namespace != 0) {
         return {"loaded into a separate linker namespace (dlmopen), which no preload reaches", ""};
     }
@@ -190,7 +190,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         // cuBLAS's own libraries call each other during a product that the program requested. These calls are not
         // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
-        const Sight sight = sight_of(caller, binding);
+        const CallVisibility sight = sight_of(caller, binding);
         Calls& calls = groups[{binding.provider, kind, sight.why}];
         calls.caller = caller.path;
         calls.provider = binding.provider->path;

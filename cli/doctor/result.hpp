@@ -27,7 +27,7 @@ struct DoctorResult {
 
 /// Fills `findings`, `seen` and `not_seen` from the other members. Also tries to load the library that `run`
 /// preloads.
-void judge(DoctorResult& result);
+void judge_program_and_machine(DoctorResult& result);
 
 /// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.
 int exit_code_of(const DoctorResult& result);

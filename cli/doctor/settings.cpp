@@ -25,7 +25,7 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string variable(const char* name) {
+std::string value_of_variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? std::string() : value;
 }
@@ -75,7 +75,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
 void judge_log(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     if (policy.log_path.empty()) return;
     const std::string problem =
-        problem_with_log_folder(policy.log_path, record::gather_process_facts(environment.views()));
+        problem_with_log_folder(policy.log_path, record::gather_process_facts(environment.entry_views()));
     if (problem.empty()) return;
     const bool is_from_policy = environment.get("FP32_MATMUL_LOG").empty();
     findings.push_back({is_from_policy ? "[log] path of the policy" : "FP32_MATMUL_LOG=" + policy.log_path,
@@ -85,7 +85,7 @@ void judge_log(const policy::Policy& policy, const ProcessEnvironment& environme
 void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& findings) {
     const bool is_pinned =
         policy.floor == policy::Floor::fp32 || policy.default_precision == policy::Precision::highest;
-    if (const std::string value = variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy)) {
+    if (const std::string value = value_of_variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy)) {
         findings.push_back({"NVIDIA_TF32_OVERRIDE=0",
                             "cuBLAS, cuDNN, cuTENSOR and TensorRT use no TF32, whatever the settings here ask for",
                             "unset NVIDIA_TF32_OVERRIDE"});
@@ -96,13 +96,13 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
              "use TF32 for products that do not ask for it",
              "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
     }
-    if (const std::string value = variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
+    if (const std::string value = value_of_variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
         value == "1" && !is_pinned) {  // torch ignores all other values
         findings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=" + value,
                             "torch itself asks cuBLAS for TF32, and the settings here do not undo that",
                             "unset it, or set FP32_MATMUL_FLOOR=fp32"});
     }
-    if (const std::string value = variable("CUBLAS_EMULATE_SINGLE_PRECISION");
+    if (const std::string value = value_of_variable("CUBLAS_EMULATE_SINGLE_PRECISION");
         !value.empty() && value != "0" && !policy.allow_bf16x9) {
         findings.push_back(
             {"CUBLAS_EMULATE_SINGLE_PRECISION=" + value,
@@ -119,7 +119,7 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
         if ((pin.bit & judged) == 0) continue;
         const std::size_t equals = pin.entry.find('=');
         const std::string name(pin.entry.substr(0, equals));
-        const std::string value = variable(name.c_str());
+        const std::string value = value_of_variable(name.c_str());
         const bool is_another_word = pin.bit == record::pin_jax && policy::equal_ignoring_case(value, "FLOAT32");
         if (value.empty() || is_another_word || policy::equal_ignoring_case(value, pin.entry.substr(equals + 1)))
             continue;
@@ -135,7 +135,7 @@ void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironm
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
     if (folder.empty()) return;
-    const std::uint16_t pins = record::gather_process_facts(environment.views()).pins;
+    const std::uint16_t pins = record::gather_process_facts(environment.entry_views()).pins;
     const std::string own = cache_folder_for(policy, pins, folder);
     if (own == folder) return;
     findings.push_back({fmt::format("{}={}", cache_variable, folder),
@@ -146,7 +146,7 @@ void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironm
 
 void judge_onednn_variables(std::vector<Finding>& findings) {
     for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
-        const std::string value = variable(name);
+        const std::string value = value_of_variable(name);
         if (value.empty() || policy::equal_ignoring_case(value, "STRICT")) continue;
         findings.push_back({fmt::format("{}={}", name, value),
                             "oneDNN may multiply below float32, and the shim neither sees nor controls it",
@@ -206,16 +206,16 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
 /// Reports audits without a recording in which their errors could be kept.
 void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
-    const std::string value = variable("FP32_MATMUL_AUDIT");
+    const std::string value = value_of_variable("FP32_MATMUL_AUDIT");
     findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
                         "nothing is audited, because errors are kept only in recordings",
                         "set FP32_MATMUL_LOG=NAME.fp32rec"});
 }
 
 /// Reports libraries in LD_AUDIT that define `…_pltenter`. With them, functions may see the loader as their caller.
-void judge_audits(std::vector<Finding>& findings) {
+void report_libraries_in_ld_audit(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
-    for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
+    for (const std::string& entry : entries_of(value_of_variable("LD_AUDIT"))) {
         const auto elf = read_elf(file_of(entry), ends_in_pltenter);
         if (!elf || elf->exports.empty()) continue;
         findings.push_back(
@@ -253,7 +253,7 @@ void read_preloads(ExaminedSettings& settings) {
             settings.preloads.push_back({entry, file, where, !file.empty() && is_shim(file)});
         }
     };
-    add(variable("LD_PRELOAD"), "LD_PRELOAD");
+    add(value_of_variable("LD_PRELOAD"), "LD_PRELOAD");
     std::ifstream file("/etc/ld.so.preload");
     for (std::string line; std::getline(file, line);) add(line.substr(0, line.find('#')), "/etc/ld.so.preload");
     const auto shims = std::ranges::count(settings.preloads, true, &Preload::is_shim);
@@ -273,7 +273,7 @@ void read_preloads(ExaminedSettings& settings) {
 ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
-    settings.loaded = policy::load(environment.views(), {});
+    settings.loaded = policy::load(environment.entry_views(), {});
     for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
         for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});
     }
@@ -297,7 +297,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     judge_kernel_variables(settings.findings);
     judge_compilation_cache(settings.loaded.policy, environment, settings.findings);
     read_preloads(settings);
-    judge_audits(settings.findings);
+    report_libraries_in_ld_audit(settings.findings);
     return settings;
 }
 

@@ -19,13 +19,13 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t most_names = 3;
+constexpr std::size_t max_names = 3;
 
 std::string base_names(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
     names.reserve(paths.size());
     for (const std::string& path : paths) names.emplace_back(system::base_name(path));
-    return listed(names, most_names);
+    return listed(names, max_names);
 }
 
 std::string provider_text(const Calls& calls) {
@@ -45,7 +45,7 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
     std::vector<std::string> functions = calls.functions;
     std::stable_partition(functions.begin(), functions.end(), is_sgemm);
     return fmt::format("{}{} call{} {} of {}", calls.family == "cublas" ? "on a GPU: " : "", base_names(callers),
-                       callers.size() == 1 ? "s" : "", listed(functions, most_names), provider_text(calls));
+                       callers.size() == 1 ? "s" : "", listed(functions, max_names), provider_text(calls));
 }
 
 /// Groups entries by key. Groups are in the order in which their keys first appear.
@@ -167,7 +167,7 @@ std::optional<Finding> judge_own_library() {
 
 }  // namespace
 
-void judge(DoctorResult& result) {
+void judge_program_and_machine(DoctorResult& result) {
     if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
     for (const BlasLibrary& library : result.libraries) {
         if (auto finding = judge_kernels(library, result.processor)) result.findings.push_back(std::move(*finding));

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr mode_t others_write = S_IWGRP | S_IWOTH;
+constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 /// Flags of each open: a FIFO without a writer does not block, and a terminal does not become the controlling one.
 constexpr int careful = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
@@ -23,7 +23,7 @@ constexpr int careful = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 std::string why_not_own(const struct stat& facts) {
     if (facts.st_uid != geteuid())
         return fmt::format("belongs to user {}, and this command runs as user {}", facts.st_uid, geteuid());
-    if ((facts.st_mode & others_write) != 0) return "can be written by its group or by others; chmod go-w it";
+    if ((facts.st_mode & writable_by_others) != 0) return "can be written by its group or by others; chmod go-w it";
     return {};
 }
 
@@ -70,7 +70,7 @@ int open_folder(int parent, const char* name, bool makes) {
 bool is_safe_on_the_way(int folder) {
     struct stat facts = {};
     if (fstat(folder, &facts) != 0 || (facts.st_uid != 0 && facts.st_uid != geteuid())) return false;
-    return (facts.st_mode & others_write) == 0 || (facts.st_mode & S_ISVTX) != 0;
+    return (facts.st_mode & writable_by_others) == 0 || (facts.st_mode & S_ISVTX) != 0;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct FileText {
 };
 
 /// Largest size of the state of a search.
-inline constexpr std::size_t most_state_bytes = std::size_t{1} << 30;
+inline constexpr std::size_t max_state_bytes = std::size_t{1} << 30;
 
 /// Reads a regular file of anybody, of at most `most` bytes. Never waits for the writer of a FIFO.
 FileText read_regular_file(const std::string& path, std::size_t most = SIZE_MAX);

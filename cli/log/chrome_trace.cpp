@@ -36,7 +36,7 @@ class TracePaths {
         if (row.id >= frames.size()) frames.resize(row.id + 1, unread);
         std::uint32_t& frame = frames[row.id];
         if (frame != unread) return frame;
-        if (std::exchange(last_, &recording) != &recording) paths_.start();
+        if (std::exchange(last_, &recording) != &recording) paths_.begin_recording();
         paths_.add(recording, &row, 0, {});
         return frame = paths_.nodes()[paths_.calls().back().node].parent;
     }

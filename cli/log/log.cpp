@@ -173,7 +173,7 @@ Action define_log(CLI::App& app) {
     add_format(app, options->format, log_formats());
     app.add_flag("--rows", options->rows, "Distinct decisions with their counts, even if calls were recorded");
     app.add_flag("--follow,-f", options->follow, "Continue with new calls until the process ends");
-    options->filter.declare(app);
+    options->filter.declare_options(app);
     return [options] { return log(*options); };
 }
 

@@ -29,12 +29,12 @@ std::string dumped(const Json& json, int indent) {
     }
 }
 
-void make_plain(Json& json) {
+void make_texts_plain(Json& json) {
     if (json.is_string()) {
         auto& text = json.get_ref<std::string&>();
         if (system::plain_prefix_length(text) < text.size()) text = system::plain_text(text, "\n\t");
     } else if (json.is_structured()) {
-        for (Json& value : json) make_plain(value);
+        for (Json& value : json) make_texts_plain(value);
     }
 }
 

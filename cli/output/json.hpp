@@ -23,7 +23,7 @@ inline std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; 
 inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n"; }
 
 /// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
-void make_plain(Json& json);
+void make_texts_plain(Json& json);
 
 /// Returns a row as an object with a member for each column.
 template <class Row>

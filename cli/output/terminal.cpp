@@ -20,14 +20,14 @@ constexpr std::string_view column_gap = "  ";
 constexpr std::size_t continuation_indent = 4;
 
 /// Escape codes for the values of Colour.
-constexpr std::string_view codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
+constexpr std::string_view colour_codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
 
 /// Other escape codes that the command writes: the end of a colour, and a new screen.
 constexpr std::string_view further_codes[] = {"\033[0m", "\033[H\033[2J"};
 
 /// Returns the length of the command's own escape code at the beginning of `text`; 0 if there is none.
 std::size_t own_code_length(std::string_view text) {
-    for (const std::string_view code : codes)
+    for (const std::string_view code : colour_codes)
         if (!code.empty() && text.starts_with(code)) return code.size();
     for (const std::string_view code : further_codes)
         if (text.starts_with(code)) return code.size();
@@ -116,7 +116,7 @@ std::size_t terminal_width(int stream) {
 
 std::string coloured(std::string_view text, Colour colour, int stream) {
     if (text.empty() || colour == Colour::none || !shows_colours(stream)) return std::string(text);
-    return fmt::format("{}{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
+    return fmt::format("{}{}\033[0m", colour_codes[static_cast<std::size_t>(colour)], text);
 }
 
 std::string printable(std::string_view text) { return system::plain_text(text); }

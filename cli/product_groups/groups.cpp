@@ -37,8 +37,8 @@ bool is_lowered(policy::Applied applied, policy::Dtype dtype) {
 }
 
 /// Adds the calls of a group. If the map has the group already, its entry is increased.
-void add_met(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered,
-             std::string_view format) {
+void add_calls_of_group(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered,
+                        std::string_view format) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::Met{group, was_lowered});
     entry->second.formats.emplace(format);
     if (is_new) return;
@@ -111,7 +111,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
             Group group = group_of(*row, recording);
             group.calls = counters.calls;
             group.work = work * static_cast<double>(counters.calls);
-            add_met(met, group, was_lowered, to_string(row->decision.applied));
+            add_calls_of_group(met, group, was_lowered, to_string(row->decision.applied));
         }
     };
     visit_recordings(find_recordings({folder}).paths, read_one);

@@ -54,7 +54,7 @@ struct Group {
 
     /// Returns `train.py:41 Model.forward`, with the scope if there is one.
     std::string location_text() const;
-    /// Returns the same, with the function and its size.
+    /// Returns location_text(), followed by the function and its size.
     std::string full_text() const { return location_text() + ' ' + key.function + ' ' + key.size_text(); }
 };
 

@@ -288,7 +288,7 @@ LineTexts::LineTexts(const Groups& groups, std::int64_t recorded_ns) {
     files_ = lines.read(recorded_ns);
 }
 
-std::string LineTexts::of(const Group& group) const {
+std::string LineTexts::text_of(const Group& group) const {
     const auto file = files_.find(group.file);
     if (file == files_.end() || !file->contains("lines")) return {};
     return file->at("lines").value(std::to_string(group.line), "");
@@ -297,7 +297,7 @@ std::string LineTexts::of(const Group& group) const {
 std::string LineTexts::glob_of(const Group& group) const {
     const auto file = files_.find(group.file);
     if (group.key.location.is_call_site || file == files_.end() || file->contains("changed")) return {};
-    std::string text = of(group);
+    std::string text = text_of(group);
     constexpr std::string_view cut = "…";  // end of a shortened line, whose remaining text is unknown
     const bool is_cut = text.ends_with(cut);
     if (is_cut) text.resize(text.size() - cut.size());
@@ -344,7 +344,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
     bool names_scopes = false;
     std::size_t number = 0;
     for (const AssignedGroups& part : assigned) {
-        constexpr std::size_t most_with_comments = 900;  // of the 1000 rules that a policy may have
+        constexpr std::size_t most_with_comments = 900;  // a policy may have 1000 rules
         std::vector<Rule> rules = RuleFinder(groups, part.groups, true, texts).rules();
         const bool has_comments = comment_on && rules.size() <= most_with_comments;
         if (!has_comments) rules = merged(rules);

@@ -65,7 +65,7 @@ std::string PathFrame::text() const {
     return fmt::format("{} ({})", function, base);
 }
 
-void CallPaths::start() {
+void CallPaths::begin_recording() {
     known_.clear();
     if (calls_.size() > 2 * summed_up_ + 4096) sum_up();
 }

@@ -52,7 +52,7 @@ class CallPaths {
     explicit CallPaths(NativeLocations* locations = nullptr) : locations_(locations) {}
 
     /// Begins a recording. The calls of add() that follow belong to it.
-    void start();
+    void begin_recording();
     /// Adds the calls of a row. `location` is the location in the merged row. The function that multiplies becomes
     /// the innermost level.
     void add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,

@@ -54,7 +54,7 @@ std::string Environment::identity_of(std::string_view library) const {
     return {};
 }
 
-/// Without files, returns them only if nothing else tells what a library is.
+/// Returns the values as text. Without `with_files`, returns files only if nothing else tells what a library is.
 std::string Environment::text_of(const Values& values, bool with_files) {
     std::vector<std::string> texts;
     std::string file;

@@ -35,7 +35,8 @@ class Environment {
 
     static std::string text_of(const Values& values, bool with_files);
     static std::string difference_of_process(const Values& a, const Values& b);
-    std::map<std::string, Values, std::less<>> about_;  // by library or device; the process itself has an empty name
+    std::map<std::string, Values, std::less<>>
+        about_;  // facts by library or device; the process itself has an empty name
 };
 
 /// Returns what differs: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0, 1 thread`; empty if nothing does.

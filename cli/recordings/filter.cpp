@@ -85,7 +85,7 @@ std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
 
 }  // namespace
 
-void Filter::declare(CLI::App& app) {
+void Filter::declare_options(CLI::App& app) {
     for (const Key& key : keys) {
         add_values(app, option_of(key.name), values_[key.name], key.description)
             ->type_name(key.type)

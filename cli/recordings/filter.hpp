@@ -21,7 +21,7 @@ class Filter {
   public:
     /// Declares `--ran-below` and the options `--function`, `--caller`, … `--max-dim`, `--flops`. If an option is
     /// given several times, a call has to match one of its values. The filter must outlive the app.
-    void declare(CLI::App& app);
+    void declare_options(CLI::App& app);
 
     /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
     /// Must be called once, after the options are parsed and before passes().

@@ -248,8 +248,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     // Several rows of a file may be merged into one, and the process counts only once for it.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
-    if (paths != nullptr) paths->start();
-    if (groups != nullptr) groups->start(recording.facts());
+    if (paths != nullptr) paths->begin_recording();
+    if (groups != nullptr) groups->begin_recording(recording.facts());
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
     const auto add_audited_row = [&](const record::RecordedAudit& audit) {
         return audited.emplace(audit.row, no_row), true;

@@ -123,7 +123,7 @@ struct MergedProcess {
     std::uint64_t calls = 0;       ///< number of calls that pass the filter
     std::uint64_t host_ns = 0;     ///< their total time
     std::uint64_t sampled_ns = 0;  ///< total time of their rows in which not all calls were timed
-    bool has_gpu_calls = false;    ///< some of them ran on a GPU
+    bool has_gpu_calls = false;    ///< some of the calls ran on a GPU
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has

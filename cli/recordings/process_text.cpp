@@ -83,18 +83,18 @@ std::string process_text(const record::ProcessFacts& process) {
 }
 
 std::string running_text(const std::vector<record::LeftProcess>& processes) {
-    constexpr std::size_t most_bytes = 80, most_processes = 3;
+    constexpr std::size_t max_bytes = 80, max_processes = 3;
     std::vector<std::string> texts;
     for (const record::LeftProcess& process : processes) {
         std::string command = record::command_of(process.pid);
         if (command.empty()) command = "an unknown program";
-        if (command.size() > most_bytes) command = command.substr(0, most_bytes) + "…";
+        if (command.size() > max_bytes) command = command.substr(0, max_bytes) + "…";
         texts.push_back(fmt::format("{} (process {}{})", printable(command), process.pid,
                                     process.is_certain ? ""
                                                        : ", which overwrote its environment and may be no part of "
                                                          "the run"));
     }
-    return listed(texts, most_processes);
+    return listed(texts, max_processes);
 }
 
 std::string early_end_text(const record::RecordingFacts& facts) {

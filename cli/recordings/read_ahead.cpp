@@ -6,8 +6,8 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t most_ready = 16;         // recordings; each keeps a file open
-constexpr std::size_t most_rows_open = 65536;  // rows take 64 bytes each
+constexpr std::size_t max_ready = 16;         // recordings; each keeps a file open
+constexpr std::size_t max_rows_open = 65536;  // rows take 64 bytes each
 
 std::size_t rows_of(const record::RecordingReader::Opened& opened) {
     return opened.reader ? opened.reader->counters().size() : 0;
@@ -41,7 +41,7 @@ ReadAhead::Item ReadAhead::open(const std::string& path) {
 }
 
 /// Returns true if one more recording may be opened ahead.
-bool ReadAhead::has_room() const { return ready_.size() < most_ready && rows_ready_ + rows_taken_ < most_rows_open; }
+bool ReadAhead::has_room() const { return ready_.size() < max_ready && rows_ready_ + rows_taken_ < max_rows_open; }
 
 void ReadAhead::open_all() {
     for (const std::string& path : paths_) {

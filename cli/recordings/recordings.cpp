@@ -176,7 +176,7 @@ std::vector<ReadingProblem> visit_recordings(
 namespace {
 
 /// Returns true if two files have the same first `size` bytes.
-bool begin_alike(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
+bool have_same_beginning(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
     std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
     std::string bytes_a(std::size_t{1} << 20, '\0'), bytes_b(bytes_a);
     while (size > 0) {
@@ -191,7 +191,7 @@ bool begin_alike(const std::string& path_a, const std::string& path_b, std::uint
 
 /// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
 std::string reason_to_doubt(const RecordingCopy& copy) {
-    constexpr off_t most_compared = off_t{1} << 31;  // comparing more would take minutes
+    constexpr off_t max_compared = off_t{1} << 31;  // comparing more would take minutes
     struct stat left_out {
     }, fullest{};
     const auto is_file = [](const std::string& path, struct stat& status) {
@@ -200,8 +200,8 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     if (!is_file(copy.path, left_out) || !is_file(copy.fullest, fullest)) return "can no longer be compared with";
     if (left_out.st_uid != fullest.st_uid) return "has a different owner from";
     const off_t shorter = std::min(left_out.st_size, fullest.st_size);
-    if (shorter > most_compared) return "is too large to be compared with";
-    return begin_alike(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
+    if (shorter > max_compared) return "is too large to be compared with";
+    return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
 }
 
 bool names_children_only(const std::string& path) {
@@ -426,7 +426,7 @@ namespace {
 
 /// Prints the first lines, then the number of the remaining lines. `more` says what these are about.
 void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
-    const std::size_t shown = std::min(lines.size(), most_lines_said);
+    const std::size_t shown = std::min(lines.size(), max_lines_said);
     for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
     if (shown < lines.size()) say(command, fmt::format("and {} more {}", lines.size() - shown, more));
 }

@@ -52,7 +52,7 @@ void mention_other_files_of_runs(RecordingPaths& found);
 
 /// Limit for lines on stderr about problems of one kind, and for those of one recording. The remaining problems are
 /// only counted.
-inline constexpr std::size_t most_lines_said = 100;
+inline constexpr std::size_t max_lines_said = 100;
 
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
 bool print_errors(std::string_view command, const RecordingPaths& found);

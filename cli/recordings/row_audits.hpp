@@ -24,18 +24,18 @@ struct RowAudits {
     std::uint32_t row = 0;  ///< index in MergedCalls::rows()
     policy::AuditFormat tested = policy::AuditFormat::tf32;
     policy::AuditFormat reference = policy::AuditFormat::fp32;
-    std::uint64_t compared = 0;      ///< audits with errors: the others are counted below
-    std::uint64_t beyond = 0;        ///< those of them with an error beyond the tolerance that was in force
+    std::uint64_t compared = 0;      ///< audits with errors: audits without errors are counted below
+    std::uint64_t beyond = 0;        ///< audits with an error beyond the tolerance that was in force
     std::uint64_t skipped = 0;       ///< audits that could not be made
     std::uint64_t bad_operands = 0;  ///< audits of operands with NaN or infinity
     std::uint64_t bad_results = 0;   ///< audits with NaN or infinity in a result, of finite operands
     std::uint64_t noise = 0;         ///< compared audits whose FP32 result is noise
     std::uint64_t early = 0;         ///< compared audits of the first calls of a group, which are all audited
-    std::uint64_t early_beyond = 0;  ///< those of them with an error beyond the tolerance
+    std::uint64_t early_beyond = 0;  ///< early audits with an error beyond the tolerance
     std::uint64_t not_noted = 0;     ///< compared audits by a version that did not note which are early
     record::AuditErrors worst;       ///< the largest error of any audit, by each metric
-    record::AuditErrors sum;         ///< of the finite errors of all audits
-    record::AuditErrors early_sum;   ///< of those of early audits
+    record::AuditErrors sum;         ///< sums of the finite errors of all audits
+    record::AuditErrors early_sum;   ///< sums of the finite errors of early audits
     float cancellation = 0;          ///< the largest; 0: not known
     std::uint64_t checked = 0;       ///< audits with errors against float64
     float fp32_error = 0;    ///< the largest error of FP32 against float64 in the worst row or column of an audit

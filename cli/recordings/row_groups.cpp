@@ -121,7 +121,7 @@ RowGroupKey RowGroup::key() const {
             is_overflow ? 1 : 0};
 }
 
-void RowGroups::start(const record::RecordingFacts& facts) {
+void RowGroups::begin_recording(const record::RecordingFacts& facts) {
     process_ = {};
     if (grouping_.by_host) process_.host = facts.process.host;
     if (grouping_.by_job) process_.job_id = facts.process.job_id;
@@ -185,7 +185,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
             groups.add(part.row, calls.rows()[part.row], part.counters, paths.call_site_of(part.node));
         return groups.sorted(order);
     }
-    std::vector<std::size_t> group_of;  // by the index of a row
+    std::vector<std::size_t> group_of;  // number of the group, by the index of a row
     for (const MergedRow& row : calls.rows())
         group_of.push_back(groups.add(static_cast<std::uint32_t>(group_of.size()), row, row.counters));
     const auto medians = durations.medians(group_of, groups.groups().size());

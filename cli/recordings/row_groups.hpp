@@ -94,7 +94,7 @@ class RowGroups {
     explicit RowGroups(const Grouping& grouping) : grouping_(grouping) {}
 
     /// Begins a recording. The calls of add() that follow belong to it.
-    void start(const record::RecordingFacts& facts);
+    void begin_recording(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
     /// in groups().
     std::size_t add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,

@@ -17,9 +17,9 @@ struct RuleCount {
     std::string name, file;
     std::uint32_t line = 0;         ///< line in the policy file
     std::uint64_t recordings = 0;   ///< number of recordings with calls whose policy has the rule
-    std::uint64_t without_use = 0;  ///< number of these recordings whose run has no call decided by the rule
+    std::uint64_t without_use = 0;  ///< number of recordings whose run has no call decided by the rule
 
-    bool may_follow = false;  ///< some of these processes are still running
+    bool may_follow = false;  ///< some processes with the rule are still running
 
     bool is_unused() const { return without_use > 0; }
 };

@@ -14,15 +14,15 @@ namespace fp32shim::cli {
 
 /// Facts in a recording's header about the other recordings that belong to it.
 struct RunMember {
-    std::uint64_t run = 0;             ///< number of the `fp32shim run` that made it; 0: none
-    std::uint64_t number = 0;          ///< number by which others name this recording as their list
+    std::uint64_t run = 0;             ///< number of the `fp32shim run` that made the recording; 0: none
+    std::uint64_t number = 0;          ///< number by which other recordings name this one as their list
     std::uint64_t listed_in = 0;       ///< number of the recording whose list has this one; 0: none
     std::uint32_t listed_count = 0;    ///< number of recordings that entered the list of this one
     std::uint32_t unrecorded = 0;      ///< number of processes that multiplied without a recording
     bool has_children_file = false;    ///< there is a file for the children of its run
     bool is_children_file = false;     ///< this is such a file
-    bool is_run_awaited = false;       ///< `fp32shim run` was to note the end of the run in it
-    record::format::RunEnd run_end{};  ///< that note; all zeros: none
+    bool is_run_awaited = false;       ///< `fp32shim run` was to note the end of the run in the recording
+    record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
     std::uint32_t run_recordings = 0;  ///< in the file for the children of a run: number of the run's recordings
     std::int64_t start_ns = 0;         ///< start of the recording: nanoseconds since 1970
     std::int64_t exited_ns = 0;        ///< end of the process, if it called `exit`; otherwise equal to start_ns
@@ -52,9 +52,10 @@ struct MissingFiles {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
     std::size_t unnamed = 0;         ///< number of further ones whose names are not known
-    std::uint32_t never_made = 0;  ///< number of recordings that forks of it, or processes of the run, could not make
+    std::uint32_t never_made =
+        0;  ///< number of recordings that forked children, or processes of the run, could not make
     bool lacks_children_file = false;
-    bool lacks_list = false;  ///< the recording that lists this one; set for one of those that it lists
+    bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
 
     std::size_t recordings() const { return names.size() + unnamed; }
 };

@@ -15,7 +15,7 @@ struct SettingsInForce {
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
     std::optional<std::string> policy_name;      ///< empty: no policy, or a policy without a name
-    std::string policy_revision, policy_sha256;  ///< of the policy; empty if policy_name is absent
+    std::string policy_revision, policy_sha256;  ///< facts of the policy; empty if policy_name is absent
 };
 
 /// Derives the current settings from the start event and the changes in a recording.

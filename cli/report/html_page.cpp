@@ -39,7 +39,7 @@ void shorten_texts(Json& json) {
 /// characters in its texts become \xNN, since the page shows the texts unchanged.
 std::string json_for_script(Json json) {
     shorten_texts(json);
-    make_plain(json);
+    make_texts_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     json = {};  // frees the memory before the text is copied
     std::string safe;

@@ -263,7 +263,7 @@ Action define_report(CLI::App& app) {
     app.add_flag_callback("--diff", name_other_command)->group("");
     add_name(app, "--since", options->since, "FILE", "Leave out the calls that this earlier copy of a recording has");
     add_file_names(app, options->file_names);
-    options->filter.declare(app);
+    options->filter.declare_options(app);
     return [options] { return report(*options); };
 }
 

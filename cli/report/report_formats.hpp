@@ -108,7 +108,7 @@ LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& fi
 /// requested, applied and reason.
 void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics);
 
-// --- Parts of several formats
+// --- Parts that several formats have in common
 
 /// Returns the members of the JSON that stand before its groups.
 Json head_json(const MergedCalls& calls);

@@ -21,7 +21,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Largest share of estimated times with which a process's time counts as known.
-constexpr double most_sampled = 0.01;
+constexpr double max_sampled = 0.01;
 
 /// Published peak rates of a GPU, dense, in operations and bytes per second.
 struct GpuPeaks {
@@ -43,7 +43,7 @@ constexpr double least_of_tf32_peak = 0.5;
 struct NoShare {
     std::string_view key, words;
 };
-constexpr NoShare reasons[] = {
+constexpr NoShare no_share_reasons[] = {
     {"wall_time", "start or end is not recorded (still running, killed, or another recording followed)"},
     {"all_calls", "the recording lacks calls"},
     {"all_times", "not all short calls were timed"},
@@ -54,10 +54,10 @@ enum ReasonIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 struct Worth {
     std::uint64_t processes = 0;             ///< number of processes whose share of products is known
     double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time
-    std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over these processes
-    std::array<std::uint64_t, std::size(reasons)> unknown = {};  ///< number of other processes by reason
-    std::uint64_t fp32_calls = 0;                                ///< number of calls that ran at FP32
-    std::uint64_t tf32_calls = 0;  ///< number of those that could be lowered and have known sizes
+    std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over the processes whose share of products is known
+    std::array<std::uint64_t, std::size(no_share_reasons)> unknown = {};  ///< number of other processes by reason
+    std::uint64_t fp32_calls = 0;                                         ///< number of calls that ran at FP32
+    std::uint64_t tf32_calls = 0;  ///< number of calls at FP32 that could be lowered and have known sizes
     /// For each of gpu_peaks, the factor by which these products would be faster at TF32, each by itself: a range,
     /// because it depends on how much of the peaks is reached. Empty without such products.
     std::vector<std::pair<double, double>> gains;
@@ -68,7 +68,7 @@ std::optional<ReasonIndex> why_no_share(const MergedProcess& process) {
     if (process.uncounted_calls > 0) return incomplete;
     if (process.has_gpu_calls) return on_gpu;
     const bool is_sampled =
-        static_cast<double>(process.sampled_ns) > most_sampled * static_cast<double>(process.host_ns);
+        static_cast<double>(process.sampled_ns) > max_sampled * static_cast<double>(process.host_ns);
     return is_sampled ? std::optional(sampled) : std::nullopt;
 }
 
@@ -91,7 +91,7 @@ double bytes_of(const MergedRow& row) {
 
 /// Returns the seconds that a call takes at least, by its operations and by its bytes. `cache`: bytes that are read
 /// at no cost.
-double seconds(const MergedRow& row, double rate, double bandwidth, double cache) {
+double seconds_of_call(const MergedRow& row, double rate, double bandwidth, double cache) {
     const double bytes = bytes_of(row);
     return std::max(row.flops / rate, bytes > cache ? bytes / bandwidth : 0);
 }
@@ -102,7 +102,7 @@ std::string processes_text(std::uint64_t count) {
 
 std::string factor_text(double factor) { return fmt::format("{:.{}f}", factor, factor < 10 ? 1 : 0); }
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 /// Returns the largest factor by which a process could become faster if its products took no time and nothing else
 /// changed; infinity if no bound follows.
@@ -110,8 +110,8 @@ double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::nu
 
 std::string share_text(const Worth& worth, std::string_view products) {
     const bool is_one = worth.processes == 1;
-    const std::string shares =
-        is_one ? percent(worth.most) : fmt::format("{} to {}", percent(worth.least), percent(worth.most));
+    const std::string shares = is_one ? percent_text(worth.most)
+                                      : fmt::format("{} to {}", percent_text(worth.least), percent_text(worth.most));
     std::string text =
         fmt::format("{} took {} on the host, {} of the wall time of {}", products,
                     duration_text(static_cast<double>(worth.host_ns)), shares,
@@ -169,10 +169,11 @@ void add_gains(Worth& worth, const MergedCalls& calls) {
         double fp32 = 0, tf32 = 0, slow_fp32 = 0, slow_tf32 = 0;  // seconds
         for (const MergedRow* row : lowered) {
             const auto number = static_cast<double>(row->counters.calls);
-            fp32 += number * seconds(*row, gpu.fp32, gpu.bandwidth, largest_cache);
-            tf32 += number * seconds(*row, gpu.tf32, gpu.bandwidth, largest_cache);
-            slow_fp32 += number * (launch_seconds + seconds(*row, gpu.fp32, gpu.bandwidth, 0));
-            slow_tf32 += number * (launch_seconds + seconds(*row, gpu.tf32 * least_of_tf32_peak, gpu.bandwidth, 0));
+            fp32 += number * seconds_of_call(*row, gpu.fp32, gpu.bandwidth, largest_cache);
+            tf32 += number * seconds_of_call(*row, gpu.tf32, gpu.bandwidth, largest_cache);
+            slow_fp32 += number * (launch_seconds + seconds_of_call(*row, gpu.fp32, gpu.bandwidth, 0));
+            slow_tf32 +=
+                number * (launch_seconds + seconds_of_call(*row, gpu.tf32 * least_of_tf32_peak, gpu.bandwidth, 0));
         }
         worth.gains.emplace_back(slow_fp32 / slow_tf32, fp32 / tf32);
     }
@@ -192,10 +193,10 @@ std::string worth_text(const MergedCalls& calls) {
     std::string text;
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
     if (worth.processes > 0) text += share_text(worth, is_filtered ? "These calls" : "Products");
-    for (std::size_t i = 0; i < std::size(reasons); ++i)
+    for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
         if (worth.unknown[i] > 0)
             text += fmt::format("The share of products is not known of {}: {}.\n", processes_text(worth.unknown[i]),
-                                reasons[i].words);
+                                no_share_reasons[i].words);
     return worth.gains.empty() ? text : text + tf32_text(worth);
 }
 
@@ -209,8 +210,8 @@ Json worth_json(const MergedCalls& calls) {
                  {"fp32_calls", worth.fp32_calls},
                  {"tf32_calls", worth.tf32_calls},
                  {"tf32", Json::array()}};
-    for (std::size_t i = 0; i < std::size(reasons); ++i)
-        json["without"][std::string(reasons[i].key)] = worth.unknown[i];
+    for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
+        json["without"][std::string(no_share_reasons[i].key)] = worth.unknown[i];
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
         json["tf32"].push_back(
             {{"gpu", gpu_peaks[i].name}, {"from", worth.gains[i].first}, {"to", worth.gains[i].second}});

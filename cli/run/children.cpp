@@ -40,7 +40,7 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
     if (expanded.path.empty()) return {};
     const std::string name(record::children_path(expanded.path, children));
-    // Without links, so that a program cannot make the name lead elsewhere by changing one.
+    // Links are not followed, so that a program cannot make the name lead elsewhere by changing one.
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(name, error);
     if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);

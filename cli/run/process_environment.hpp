@@ -22,7 +22,7 @@ class ProcessEnvironment {
 
     const std::vector<std::string>& entries() const { return entries_; }
     /// Returns the entries for policy::load and record::gather_process_facts. They are valid until the next change.
-    std::vector<std::string_view> views() const { return {entries_.begin(), entries_.end()}; }
+    std::vector<std::string_view> entry_views() const { return {entries_.begin(), entries_.end()}; }
 
   private:
     std::vector<std::string> entries_;

@@ -166,7 +166,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
 }
 
 /// Sets the variables for the options. `--pin` also sets variables of libraries that bypass the shim.
-void apply(const RunOptions& options, ProcessEnvironment& environment) {
+void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
     for (const auto& [name, variable, value] : value_options)
         if (variable != nullptr && !(options.*value).empty()) environment.set(variable, options.*value);
     if (!options.log.empty()) environment.set("FP32_MATMUL_LOG", log_variable(options.log));
@@ -387,7 +387,7 @@ int run_with_summary(const Launch& launch, const std::string& log) {
                                                                                  : ended.exit_status;
 }
 
-int start(const Launch& launch) {
+int start_program(const Launch& launch) {
     // Only the first of several ranks prints a summary.
     const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
@@ -402,11 +402,11 @@ int run(const RunOptions& options) {
     if (!library.problem.empty()) return fail(library.problem);
 
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
-    apply(options, environment);
+    apply_options(options, environment);
     const std::vector<std::string> lines =
         options.reproducible ? make_reproducible(environment) : std::vector<std::string>{};
-    const policy::Loaded loaded = policy::load(environment.views(), {});
-    const record::ProcessFacts facts = record::gather_process_facts(environment.views());
+    const policy::Loaded loaded = policy::load(environment.entry_views(), {});
+    const record::ProcessFacts facts = record::gather_process_facts(environment.entry_views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
     const std::string path_variable = environment.get("PATH");
@@ -439,7 +439,7 @@ int run(const RunOptions& options) {
         environment.set("FP32_MATMUL_LOG", log_variable(log));
     if (const std::string policy = environment.get("FP32_MATMUL_POLICY"); !policy.empty())
         environment.set("FP32_MATMUL_POLICY", policy_variable(policy));
-    return start({options, loaded.policy, facts, program, unseen, environment});
+    return start_program({options, loaded.policy, facts, program, unseen, environment});
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ using Levels = std::vector<std::size_t>;
 
 /// All that was measured before the search for a policy.
 struct Sensitivity {
-    std::vector<std::string> precisions;  ///< from the dearest to the cheapest
+    std::vector<std::string> precisions;  ///< precisions from the dearest to the cheapest
     std::vector<Place> places;
-    std::vector<Measured> all_lowered;             ///< by precision
-    std::vector<std::vector<PlaceErrors>> errors;  ///< by place and precision
+    std::vector<Measured> all_lowered;             ///< results with everything lowered, by precision
+    std::vector<std::vector<PlaceErrors>> errors;  ///< errors by place and precision
 
     /// Returns the groups of all places, by the precisions at these levels.
     std::vector<AssignedGroups> assigned(const Levels& levels) const;
@@ -40,10 +40,9 @@ struct Sensitivity {
 struct CheapestPolicy {
     bool is_found = false;
     Levels levels;
-    Measured measured;        ///< the run under this policy
-    std::uint64_t tried = 0;  ///< policies that were run
-    std::uint64_t refused =
-        0;  ///< of these, the found one with one place a step cheaper: all were beyond the tolerance
+    Measured measured;          ///< the run under this policy
+    std::uint64_t tried = 0;    ///< number of policies that were run
+    std::uint64_t refused = 0;  ///< number of policies with one place a step cheaper, all beyond the tolerance
 };
 
 /// Runs the command under a policy with these levels.

@@ -18,11 +18,12 @@ namespace fp32shim::cli {
 /// 2021): the sum of their squares is then distributed as chi-squared. Never below 0.
 struct Digits {
     double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
-    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a finite error, and left out of the estimate
-    std::uint64_t by_chance = 0;                   ///< runs with a finite error that is not told apart from chance
-    bool is_chance = false;                        ///< there are such runs, and no others that differed
-    bool was_lowered = false;                      ///< some product of these runs was perturbed
-    bool are_equal = false;  ///< all runs had the same error, so they tell nothing about random errors
+    std::uint64_t runs = 0,
+                  failed = 0;     ///< number of runs; `failed` have no finite error, and are left out of the estimate
+    std::uint64_t by_chance = 0;  ///< runs with a finite error that is not told apart from chance
+    bool is_chance = false;       ///< there are runs by chance, and no other run differed
+    bool was_lowered = false;     ///< some product of these runs was perturbed
+    bool are_equal = false;       ///< all runs had the same error, so they tell nothing about random errors
 };
 
 Digits digits_of(const std::vector<Measured>& runs);

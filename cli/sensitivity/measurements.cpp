@@ -58,7 +58,7 @@ Trial Measurements::run_once_exactly(const RunRequest& request, Purpose purpose)
         exact_products_ = trial.products;
     else
         note_calls(trial.products);
-    trials_.tell(trials_.count(), "everything exact", text_of_error(trial.distance));
+    trials_.tell_result(trials_.count(), "everything exact", text_of_error(trial.distance));
     return trial;
 }
 
@@ -107,7 +107,7 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
         for (std::size_t i = begin; i < end; ++i) {
             const Trial& trial = trials[i - begin];
             known_[open[i]->request] = measured_of(*open[i], trial);
-            trials_.tell(trials_.count() - (end - 1 - i), open[i]->text, text_of_error(trial.distance));
+            trials_.tell_result(trials_.count() - (end - 1 - i), open[i]->text, text_of_error(trial.distance));
         }
     }
     std::vector<Measured> all;
@@ -120,7 +120,7 @@ void Measurements::confirm(const Measured& measured) {
     if (exact_count_ < 2) return;  // one exact run was asked for
     const Experiment& experiment = measured.experiment;
     const Distance again = trials_.run({experiment.request}, Purpose::check).front().distance;
-    trials_.tell(trials_.count(), experiment.text + ", again", text_of_error(again));
+    trials_.tell_result(trials_.count(), experiment.text + ", again", text_of_error(again));
     if (again.is_told_apart()) return;
     throw End{
         fmt::format("two equal runs, {}, differ: {} at first, and {} then. Chance does more than {} exact runs "
@@ -139,14 +139,15 @@ std::string noise_sentence(const Measurements& runs) {
     if (runs.exact_runs() == 1) return clock + "One run was exact, so it is not known how far equal runs differ.";
     std::string text = fmt::format("{}{} exact runs gave equal numbers.", clock, runs.exact_runs());
     if (runs.noise() > 0) text = clock + chance_sentence(runs);
-    const std::vector<ChangedRow> left_out = runs.reference().left_out();
+    const std::vector<ChangedRow> left_out = runs.reference().rows_left_out();
     if (left_out.empty()) return text;
     if (runs.noise() == 0) text = fmt::format("{}In the others, {} exact runs were equal.", clock, runs.exact_runs());
     std::vector<std::string> names;
     names.reserve(left_out.size());
     for (const ChangedRow& row : left_out) names.push_back(printable(row.name));
     return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}.\n{}",
-                       runs.reference().most_noise(), left_out.size() == 1 ? "it" : "them", listed(names, 5), text);
+                       runs.reference().largest_noise(), left_out.size() == 1 ? "it" : "them", listed(names, 5),
+                       text);
 }
 
 }  // namespace fp32shim::cli

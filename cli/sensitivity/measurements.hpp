@@ -70,7 +70,7 @@ class Measurements {
 
     Trials& trials_;
     double noise_after_lowered_ = 0;   ///< largest output error of the exact runs that followed a lowered one
-    RecordedProducts exact_products_;  ///< of the first exact run
+    RecordedProducts exact_products_;  ///< products of the first exact run
     std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made as many calls
     std::uint64_t exact_count_ = 0;
     std::map<RunRequest, Measured> known_;

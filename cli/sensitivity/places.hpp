@@ -15,9 +15,9 @@ namespace fp32shim::cli {
 struct Place {
     std::string text;  ///< `train.py:41 Model.forward`
     Subset groups;
-    std::uint64_t calls = 0;  ///< in the first run
+    std::uint64_t calls = 0;  ///< number of calls in the first run
     double work = 0;          ///< floating-point operations of these calls
-    bool is_untried = false;  ///< of the exact runs, only the first made all calls of some of its groups
+    bool is_untried = false;  ///< only the first exact run made all calls of some of its groups
 };
 
 /// Divides all groups into places, sorted as Groups::split() does. `by` tells what tells two of them apart: `where`,

@@ -294,7 +294,7 @@ Json to_json(const SensitivityResult& result) {
                  {"earlier_runs", result.measurements.trials().earlier_count()}};
     json["clock_left_out"] = result.measurements.reference().has_clock();
     json["not_counted"] = Json::array();
-    for (const ChangedRow& row : result.measurements.reference().left_out())
+    for (const ChangedRow& row : result.measurements.reference().rows_left_out())
         json["not_counted"].push_back({{"number", row.name}, {"noise", number_or_null(row.noise)}});
     json["everything"] = Json::array();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {

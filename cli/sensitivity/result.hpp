@@ -18,12 +18,12 @@ struct SensitivityResult {
     const Measurements& measurements;
     const Sensitivity& measured;
     const QuestionOptions& options;
-    std::string metric, source;     ///< of the output's numbers
+    std::string metric, source;     ///< how the output's numbers are compared, and where they come from
     double tolerance = -1;          ///< -1: none was given
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
     std::optional<CheapestPolicy> policy{};
     FoundPolicy found{};                    ///< file of the policy
-    PolicySettings settings{};              ///< of that policy
+    PolicySettings settings{};              ///< settings of the policy that is written
     std::vector<std::string> untried{};     ///< places of which, of the exact runs, only the first made all calls
     std::string dependence{};               ///< sentence on whether the output depends on products; empty: it does
     std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs

@@ -101,14 +101,14 @@ class Examination {
     }
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
-    int conclude() {
+    int conclude_measurements() {
         const LineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, measurements_, measured_, options_, options_.metric, source()};
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
         result.untried = untried_;
         result.dependence = dependence_;
-        result.left_files = folder_.changed(options_.state);
+        result.left_files = folder_.changed_files(options_.state);
         if (options_.perturb > 0) {
             print(options_.is_json ? json_text(json_of_digits(digits_, result)) : text_of_digits(digits_, result));
             return exit_code::ok;
@@ -149,7 +149,7 @@ class Examination {
         std::vector<Measured> results = measure(experiments);
         const bool has_changed = std::ranges::any_of(results, [](const Measured& run) { return run.error != 0; });
         const bool was_lowered = std::ranges::any_of(results, &Measured::was_lowered);
-        if (has_changed || !was_lowered || measurements_.reference().left_out().empty()) return results;
+        if (has_changed || !was_lowered || measurements_.reference().rows_left_out().empty()) return results;
         measurements_.count_all_numbers();
         check_chance();
         return measure(experiments);
@@ -263,7 +263,7 @@ class Examination {
     RunRequest given_policy() const {
         RunRequest request{read_regular_file(options_.policy).text, ""};
         const bool has_mode = policy::read_policy_file(options_.policy).policy.cpu_mode != policy::CpuMode::off;
-        if (trials_.previews() && !has_mode) request.cpu = preview_mode;
+        if (trials_.previews_on_cpu() && !has_mode) request.cpu = preview_mode;
         return request;
     }
 
@@ -307,7 +307,7 @@ class Examination {
     }
 
     PolicySettings settings(const std::string& precision) const {
-        return {precision, trials_.previews() ? std::string(preview_mode) : options_.cpu, options_.name};
+        return {precision, trials_.previews_on_cpu() ? std::string(preview_mode) : options_.cpu, options_.name};
     }
 
     RunRequest only(const Subset& lowered, const std::string& precision) const {
@@ -362,7 +362,7 @@ class Examination {
     /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
     /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
     void confirm_largest() {
-        std::vector<std::pair<const Measured*, int>> alone_moved, others_moved;  // with the number of times
+        std::vector<std::pair<const Measured*, int>> alone_moved, others_moved;  // runs, and how often to repeat them
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
             const Measured& everything = measured_.all_lowered[at];
             if (everything.is_told_apart()) others_moved.emplace_back(&everything, 3);
@@ -408,7 +408,7 @@ class Examination {
     Groups groups_;
     std::vector<std::string> untried_;  ///< places of which, of the exact runs, only the first made all calls
     Sensitivity measured_;
-    std::vector<PlaceDigits> digits_;  ///< with --perturb
+    std::vector<PlaceDigits> digits_;  ///< empty without --perturb
     std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
 };
 
@@ -424,13 +424,13 @@ int examine(const SensitivityOptions& options) {
                                 : options.metric == "each" ? OutputMetric::each
                                                            : OutputMetric::number;
     settings.closeness.tolerance = options.tolerance;
-    return ask(options, std::move(settings),
-               {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
-               [&options](Trials& trials) {
-                   Examination examination(options, trials);
-                   examination.run();
-                   return examination.conclude();
-               });
+    return ask_question(options, std::move(settings),
+                        {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
+                        [&options](Trials& trials) {
+                            Examination examination(options, trials);
+                            examination.run();
+                            return examination.conclude_measurements();
+                        });
 }
 
 }  // namespace

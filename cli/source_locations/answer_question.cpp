@@ -27,7 +27,7 @@ class OpenedFile {
         SourceLocation location;
         if (exported_->name(address, location) || all_->name(address, location)) ++location.symbol_offset;
         if (debug_)
-            debug_->find(address, location);
+            debug_->find_location(address, location);
         else
             location.why_unknown = "can be searched for lines only with libdw.so.1 (Debian's package libdw1)";
         return location;

@@ -124,7 +124,7 @@ void DebugInformation::read_function(Unit& unit, Dwarf_Die& entry, bool is_inlin
     read_functions(unit, entry, number, depth + 1);
 }
 
-void DebugInformation::find(std::uint64_t address, SourceLocation& location) {
+void DebugInformation::find_location(std::uint64_t address, SourceLocation& location) {
     location.why_unknown = problem_;
     if (!problem_.empty()) return;
     address -= bias_;

@@ -26,7 +26,7 @@ class DebugInformation {
 
     /// Finds the functions and lines at an address. Sets `location.frames` or, if there is no debug information,
     /// `location.why_unknown`.
-    void find(std::uint64_t address, SourceLocation& location);
+    void find_location(std::uint64_t address, SourceLocation& location);
 
     /// Returns the symbols of the separate file with the debug information.
     SymbolTable symbols();

@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 /// and so are names with types that this machine's C++ library does not know.
 std::string function_name(std::string_view symbol);
 
-/// Returns the same, but with the template arguments of a C++ function.
+/// Returns the name of a function as function_name() does, but with the template arguments of a C++ function.
 std::string full_function_name(std::string_view symbol);
 
 /// Returns the suffix that a compiler gave to a part of a function (`.cold`, `.part.0`); empty if there is none.

@@ -57,7 +57,7 @@ struct Seen {
 };
 
 /// Counters of a process at the previous update, from which its calls per second are computed.
-struct Before {
+struct PreviousCounters {
     std::string recording;
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
@@ -65,16 +65,16 @@ struct Before {
 };
 
 /// Data kept from one update to the next.
-struct Memory {
-    std::map<std::int32_t, Before> before;  ///< counters by process id
-    RuleUse rules;                          ///< rules of all processes, at this update
+struct LastUpdate {
+    std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
+    RuleUse rules;                                    ///< rules of all processes, at this update
     NativeLocations locations;
 };
 
 /// Maximum number of rows in the table of one process.
-constexpr std::size_t most_rows = 20;
+constexpr std::size_t max_rows = 20;
 /// Maximum number of lines about rules that decided no call.
-constexpr std::size_t most_rules = 3;
+constexpr std::size_t max_rules = 3;
 
 /// Adds up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
@@ -122,7 +122,7 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
 
 /// Reads a process's state, with its decisions if `with_calls` is true. Returns nullopt if the process has ended.
 std::optional<Seen> read_process(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
-                                 Memory& memory) {
+                                 LastUpdate& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // the process has ended since it was listed
     Seen seen;
@@ -135,7 +135,7 @@ std::optional<Seen> read_process(const record::LiveRecording& live, const TopOpt
     memory.rules.add(*opened.reader, true);
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
-    Before& since = memory.before[live.pid];
+    PreviousCounters& since = memory.before[live.pid];
     // After a reload, a process may record into another file.
     if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
     const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
@@ -206,15 +206,15 @@ std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
     for (const Seen& seen : all) {
         if (seen.groups) groups.push_back(&*seen.groups);
     }
-    if (!groups.empty()) return processes + live_table(sum_up(groups), most_rows);
+    if (!groups.empty()) return processes + live_table(sum_up(groups), max_rows);
     if (options.pid == 0) return process_table(all);
     std::vector<const MergedRow*> rows;
     for (const MergedRow& row : all.front().rows) rows.push_back(&row);
-    return processes + call_site_table(rows, most_rows).text();
+    return processes + call_site_table(rows, max_rows).text();
 }
 
 std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const TopOptions& options) {
-    const std::string unused = unused_rules_text(rules.all(), most_rules);
+    const std::string unused = unused_rules_text(rules.all(), max_rules);
     return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
 }
 
@@ -251,7 +251,7 @@ Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
 
 /// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
 /// has no recording.
-std::vector<Seen> read_processes(const TopOptions& options, Memory& memory, std::string& error) {
+std::vector<Seen> read_processes(const TopOptions& options, LastUpdate& memory, std::string& error) {
     std::vector<Seen> all;
     memory.rules = {};
     const bool with_calls = options.pid != 0 || options.is_json || !options.by.empty();
@@ -295,7 +295,7 @@ bool waited_for_quit(double seconds, bool is_terminal) {
 }
 
 int ps(const TopOptions& options) {
-    Memory memory;
+    LastUpdate memory;
     std::string error;
     const std::vector<Seen> all = read_processes(options, memory, error);
     if (!error.empty()) {
@@ -308,7 +308,7 @@ int ps(const TopOptions& options) {
 
 int top(const TopOptions& options) {
     const bool is_terminal = !options.is_json && is_full_terminal(STDOUT_FILENO);
-    Memory memory;
+    LastUpdate memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
         std::string error;

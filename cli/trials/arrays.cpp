@@ -175,7 +175,7 @@ struct Member {
     unsigned flags = 0, method = 0;
     std::uint32_t checksum = 0;
     std::size_t size = 0;
-    std::size_t entry_size = 0;  ///< of the directory's entry
+    std::size_t entry_size = 0;  ///< size of the entry in the directory
 };
 
 /// Returns the member with its entry at this position of the directory; nothing if it is damaged.

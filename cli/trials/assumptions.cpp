@@ -43,7 +43,7 @@ WorkingFolder::WorkingFolder() {
     }
 }
 
-std::vector<std::string> WorkingFolder::changed(const std::string& except) const {
+std::vector<std::string> WorkingFolder::changed_files(const std::string& except) const {
     std::vector<std::string> changed;
     for (const auto& [name, file] : WorkingFolder().before_) {
         const auto before = before_.find(name);

@@ -22,7 +22,7 @@ class WorkingFolder {
     WorkingFolder();
 
     /// Returns the regular files that are new or have changed, but for one.
-    std::vector<std::string> changed(const std::string& except) const;
+    std::vector<std::string> changed_files(const std::string& except) const;
 
   private:
     /// Size and time of the last change, by name.
@@ -35,7 +35,7 @@ std::string fresh_start_text(const std::vector<std::string>& left_files);
 /// Places of products that were asked to run at a lower precision, and did not, or not always.
 struct NotAsAsked {
     std::vector<std::string> never;                         ///< always ran at the format in which they were called
-    std::map<std::string, std::vector<std::string>> other;  ///< by the word of another format in which they ran
+    std::map<std::string, std::vector<std::string>> other;  ///< products that ran in another format, by its word
 };
 
 /// Returns a sentence for each kind of such places.

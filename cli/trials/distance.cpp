@@ -15,7 +15,7 @@ namespace {
 
 constexpr double infinite_change = std::numeric_limits<double>::infinity();
 /// Rows that exact runs repeat less closely do not count, if there are others.
-constexpr double usual_limit = 0.01;
+constexpr double usual_noise_limit = 0.01;
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -107,11 +107,11 @@ std::string problem_of(const ChangedRow& row) {
 
 }  // namespace
 
-ExactNumbers::ExactNumbers(const Closeness& closeness)
+ExactNumbers::ExactNumbers(const NumberComparison& closeness)
     : metric_(closeness.metric),
       relative_(closeness.relative),
       absolute_(closeness.absolute),
-      most_noise_(std::max(usual_limit, closeness.tolerance)) {}
+      largest_noise_(std::max(usual_noise_limit, closeness.tolerance)) {}
 
 std::string ExactNumbers::add(const Numbers& numbers) {
     if (is_empty()) {
@@ -132,7 +132,8 @@ std::string ExactNumbers::add(const Numbers& numbers) {
         noise_[row] = std::max(noise_[row], change);
     }
     if (!is_by_row() && !is_by_limits()) others_.push_back(numbers.values);
-    const bool leaves_out_all = std::ranges::none_of(noise_, [this](double noise) { return noise <= most_noise_; });
+    const bool leaves_out_all =
+        std::ranges::none_of(noise_, [this](double noise) { return noise <= largest_noise_; });
     if (leaves_out_all) leaves_out_ = false;
     return {};
 }
@@ -208,7 +209,7 @@ bool ExactNumbers::is_explained(std::size_t row, double change) const {
 
 /// Adds the rows that changed, and by the metrics `number` and `each` the error.
 void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Distance& distance) const {
-    constexpr std::size_t most_rows = 10;
+    constexpr std::size_t max_rows = 10;
     double by_chance = 0;
     bool is_told_apart = false;
     std::vector<std::pair<double, std::size_t>> changes;
@@ -229,7 +230,7 @@ void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Dista
     distance.changed = changes.size();
     std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const bool is_counted : {true, false}) {
-        std::size_t left = most_rows;
+        std::size_t left = max_rows;
         for (const auto& [change, row] : changes)
             if (counts(row) == is_counted && left > 0) {
                 --left;
@@ -311,7 +312,7 @@ double ExactNumbers::chance() const {
     return chance;
 }
 
-std::vector<ChangedRow> ExactNumbers::left_out() const {
+std::vector<ChangedRow> ExactNumbers::rows_left_out() const {
     std::vector<ChangedRow> rows;
     for (std::size_t row = 0; row < noise_.size(); ++row)
         if (!counts(row)) rows.push_back({.name = first_.rows[row].name(), .noise = noise_[row], .counts = false});

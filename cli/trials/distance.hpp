@@ -21,7 +21,7 @@ enum class OutputMetric : std::uint8_t {
 };
 
 /// How numbers are compared.
-struct Closeness {
+struct NumberComparison {
     OutputMetric metric = OutputMetric::number;
     double tolerance = -1;  ///< largest error that is accepted; negative: none is known
     double relative = 0,
@@ -31,12 +31,12 @@ struct Closeness {
 /// A row of numbers that a run changed: a number of a text, or an array.
 struct ChangedRow {
     std::string name{};
-    double exact = 0, found = 0;  ///< the number, or that of the array which changed most, relative to itself
-    std::string worst{};          ///< name of that number of an array; empty: of a text
-    double worst_change = 0;      ///< its change
-    double change = 0;            ///< of the row: relative to the number, or to the norm of the array
-    double noise = 0;             ///< the same between exact runs, at most
-    bool counts = true;           ///< false: exact runs differ too much in it
+    double exact = 0, found = 0;  ///< values of the number; in an array, of the one that changed most
+    std::string worst{};          ///< name of that number in an array; empty: the row is a number of a text
+    double worst_change = 0;      ///< change of the worst number
+    double change = 0;            ///< change of the row, relative to the number, or to the norm of the array
+    double noise = 0;             ///< largest change of the row between exact runs
+    bool counts = true;           ///< false: exact runs differ too much in this row
 };
 
 struct Distance {
@@ -53,7 +53,7 @@ struct Distance {
 /// The numbers of the exact runs.
 class ExactNumbers {
   public:
-    explicit ExactNumbers(const Closeness& closeness);
+    explicit ExactNumbers(const NumberComparison& closeness);
 
     /// Takes the numbers of a further exact run. Returns why they cannot be compared with those of the first.
     std::string add(const Numbers& numbers);
@@ -72,9 +72,9 @@ class ExactNumbers {
     bool has_clock() const { return first_.has_clock; }
     bool has_moments() const { return first_.has_moments; }
     const std::vector<double>& values() const { return first_.values; }
-    /// Returns the rows that do not count, because exact runs differ by more than most_noise() in them.
-    std::vector<ChangedRow> left_out() const;
-    double most_noise() const { return most_noise_; }
+    /// Returns the rows that do not count, because exact runs differ by more than largest_noise() in them.
+    std::vector<ChangedRow> rows_left_out() const;
+    double largest_noise() const { return largest_noise_; }
     /// Returns true if the metric takes each row by itself.
     bool is_by_row() const { return metric_ == OutputMetric::number || metric_ == OutputMetric::each; }
     bool is_by_limits() const { return metric_ == OutputMetric::limits; }
@@ -82,7 +82,7 @@ class ExactNumbers {
     void count_all();
 
   private:
-    bool counts(std::size_t row) const { return !leaves_out_ || noise_[row] <= most_noise_; }
+    bool counts(std::size_t row) const { return !leaves_out_ || noise_[row] <= largest_noise_; }
     bool is_explained(std::size_t row, double change) const;
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
@@ -93,15 +93,15 @@ class ExactNumbers {
 
     OutputMetric metric_;
     double relative_, absolute_;  ///< OutputMetric::limits
-    double most_noise_;
+    double largest_noise_;
     bool leaves_out_ = true;
     Numbers first_;
     std::size_t expected_runs_ = 0;
     std::vector<std::vector<double>> others_;   ///< values of the other exact runs; none if the metric is by row
-    std::vector<std::vector<double>> changes_;  ///< of the other exact runs, by row
-    std::vector<double> noise_;                 ///< largest of these, by row
+    std::vector<std::vector<double>> changes_;  ///< changes of the other exact runs, by row
+    std::vector<double> noise_;                 ///< largest of these changes, by row
     std::vector<double> chance_;                ///< largest change that chance explains, by row
-    std::vector<bool> has_other_words_;  ///< by row, and after the last one: the words differ between exact runs
+    std::vector<bool> has_other_words_;  ///< the words before a row, or after the last one, differ between exact runs
 };
 
 /// JSON of a distance, as results of `sensitivity` and states of searches have it. Reading throws Json::exception.

@@ -8,7 +8,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::int64_t day = 86'400;
-constexpr std::int64_t slack = 2;  ///< seconds by which a time may be rounded or read late
+constexpr std::int64_t slack_seconds = 2;  ///< seconds by which a time may be rounded or read late
 
 /// Returns the length of a time of day at the begin of a text, such as 09:14:03.5; 0: there is none.
 std::size_t length_of_time(std::string_view text) {
@@ -76,7 +76,7 @@ std::size_t length_of_moment(std::string_view text) {
 
 bool is_of_clock(std::string_view moment, const RunTime& run) {
     constexpr std::int64_t second = 1'000'000'000;
-    const std::int64_t begin = run.begin_ns / second - slack, end = run.end_ns / second + slack;
+    const std::int64_t begin = run.begin_ns / second - slack_seconds, end = run.end_ns / second + slack_seconds;
     const bool has_date = is_date(moment);
     const std::string_view time = has_date ? moment.substr(moment.size() > 10 ? 11 : 10) : moment;
     std::array<std::int64_t, 2> offsets{0, local_offset(begin)};
@@ -98,7 +98,7 @@ bool is_of_clock(std::string_view moment, const RunTime& run) {
             return true;
         }
     }
-    return !has_date && !has_zone && seconds_of_time(time) <= end - begin - slack;
+    return !has_date && !has_zone && seconds_of_time(time) <= end - begin - slack_seconds;
 }
 
 }  // namespace fp32shim::cli

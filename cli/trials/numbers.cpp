@@ -23,7 +23,7 @@ bool is_beyond_ascii(char c) { return (c & 0x80) != 0; }
 /// overwrites.
 std::string as_shown(std::string_view text) {
     std::string shown;
-    std::size_t line = 0;  // its begin in `shown`
+    std::size_t line = 0;  // where the current line begins in `shown`
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
             for (i += 2; i < text.size() && (text[i] < '@' || text[i] > '~');) ++i;
@@ -272,7 +272,7 @@ std::string first_difference(const Words& exact, const Words& found) {
                             : printable(fmt::format("\"{}\"", rest.substr(0, rest.find(' '))));
     };
     const std::string_view a = exact.text, b = found.text;
-    std::size_t begin = 0;  // of the first other word
+    std::size_t begin = 0;  // where the first other word begins
     for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
         const bool ends_a = i == a.size() || a[i] == ' ', ends_b = i == b.size() || b[i] == ' ';
         if (ends_a && ends_b && i > 0) begin = i + 1;

@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 /// count, since columns are as wide as their numbers.
 struct Words {
     std::string text{};
-    std::string without_clocks{};  ///< without the moments of the run's own clock
+    std::string without_clocks{};  ///< the words without moments of the run's own clock
     bool has_clock = false;        ///< there are such moments
 
     /// Returns true if both are equal, but for what clocks show.
@@ -25,10 +25,10 @@ struct Words {
 
 /// A number of a text, or an array of a file of arrays.
 struct NumberRow {
-    std::size_t first = 0, count = 1;      ///< its part of Numbers::values
-    std::string label{};                   ///< text before the number in its line; name of the array
-    Words words{};                         ///< between the number before and this one; type and shape of the array
-    std::uint64_t line = 0;                ///< of a text, from 1; 0: an array
+    std::size_t first = 0, count = 1;  ///< part of Numbers::values that belongs to the row
+    std::string label{};               ///< text before the number in its line; name of the array
+    Words words{};                     ///< words between the number before and this one; type and shape of the array
+    std::uint64_t line = 0;            ///< number of the line in a text, from 1; 0: the row is an array
     std::vector<std::uint64_t> indices{};  ///< size of the array in each dimension
     bool is_fortran = false;               ///< the first index of the array changes fastest
 
@@ -41,9 +41,9 @@ struct NumberRow {
 struct Numbers {
     std::vector<double> values{};
     std::vector<NumberRow> rows{};
-    Words words_after{};       ///< after the last number of a text
+    Words words_after{};       ///< words after the last number of a text
     bool has_clock = false;    ///< some words have moments of the run's own clock
-    bool has_moments = false;  ///< some words have others
+    bool has_moments = false;  ///< some words have other moments
     std::string problem{};     ///< end of a sentence with the reason why there are none; empty if there are
 
     /// Returns the words before a row; for the count of rows, those after the last one.

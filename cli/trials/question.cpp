@@ -38,7 +38,7 @@ std::string problem_with_settings(std::string_view name) {
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
     environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
-    const policy::Loaded loaded = policy::load(environment.views(), {});
+    const policy::Loaded loaded = policy::load(environment.entry_views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
     if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
     return {};
@@ -100,7 +100,7 @@ NewFile write_new_file(const std::string& path, const std::string& name, const s
 }
 
 /// Throws End if the options or the settings of the environment cannot be used.
-void check(const QuestionOptions& options) {
+void check_options(const QuestionOptions& options) {
     const auto refuse = [](const std::string& problem) {
         if (!problem.empty()) throw End{problem, exit_code::usage};
     };
@@ -166,11 +166,11 @@ void add_question_options(CLI::App& app, QuestionOptions& options) {
     app.add_option("PROGRAM", options.words, "The command to run and its arguments")->required();
 }
 
-int ask(const QuestionOptions& options, TrialSettings settings, const Json& facts,
-        const std::function<int(Trials& trials)>& question) {
+int ask_question(const QuestionOptions& options, TrialSettings settings, const Json& facts,
+                 const std::function<int(Trials& trials)>& question) {
     int signal = 0;
     try {
-        check(options);
+        check_options(options);
         const std::string program = find_trial_program(options.name, options.words, options.runner);
         settings.name = options.name;
         settings.runs.command = options.words;
@@ -253,7 +253,7 @@ std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettin
 }
 
 std::string comment_on_line(const Group& group, const LineTexts& lines) {
-    const std::string text = lines.of(group);
+    const std::string text = lines.text_of(group);
     return group.location_text() + (text.empty() ? "" : ": " + text);
 }
 

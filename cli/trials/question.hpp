@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 
 /// Options that both commands have.
 struct QuestionOptions {
-    std::string name;  ///< of our command
+    std::string name;  ///< name of our command
     std::string cpu{}, state{}, policy_out{}, runner{}, compare{};
     std::vector<std::string> audits{};
     bool is_json = false;
@@ -29,8 +29,8 @@ void add_question_options(CLI::App& app, QuestionOptions& options);
 /// Prepares trials, asks the question, and removes the state if it has come to an end. `settings` needs only how
 /// numbers are compared and which types count, `facts` only those on which the results of this question depend.
 /// `question` prints its result, and may throw End. Returns the exit code.
-int ask(const QuestionOptions& options, TrialSettings settings, const Json& facts,
-        const std::function<int(Trials& trials)>& question);
+int ask_question(const QuestionOptions& options, TrialSettings settings, const Json& facts,
+                 const std::function<int(Trials& trials)>& question);
 
 /// Lets lines come first that audits of the named recordings find to change most: by the largest error of a row or
 /// column at any lower format, but for results that are noise at the format in which they were called. Throws End if
@@ -39,7 +39,7 @@ void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& gr
 
 /// The policy that a question found.
 struct FoundPolicy {
-    std::string path{};  ///< its file; empty: none was written
+    std::string path{};  ///< file of the policy; empty: none was written
 
     /// Writes the policy's file. `evidence`: lines of a comment. Throws End.
     void write(const QuestionOptions& options, const std::string& evidence, const std::string& policy);

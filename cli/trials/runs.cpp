@@ -163,8 +163,8 @@ std::vector<std::string> Runs::words_for(const RunRequest& request, const std::s
     return words;
 }
 
-Runs::Started Runs::start(const RunRequest& request) {
-    Started run;
+Runs::StartedRun Runs::start(const RunRequest& request) {
+    StartedRun run;
     run.folder = fmt::format("{}/{}", folder_, ++count_);
     std::error_code error;
     fs::create_directory(run.folder, error);
@@ -182,27 +182,27 @@ Runs::Started Runs::start(const RunRequest& request) {
     return run;
 }
 
-void Runs::wait_for(std::vector<Started>& runs) const {
-    std::vector<Started*> running;
-    for (Started& run : runs)
+void Runs::wait_for(std::vector<StartedRun>& runs) const {
+    std::vector<StartedRun*> running;
+    for (StartedRun& run : runs)
         if (run.process > 0) running.push_back(&run);
     for (;;) {
-        std::erase_if(running, [](Started* run) { return reap(run->process, run->result); });
+        std::erase_if(running, [](StartedRun* run) { return reap(run->process, run->result); });
         if (running.empty()) return;
         const int signal = sigwaitinfo(&awaited_, nullptr);
         if (signal <= 0 || signal == SIGCHLD) continue;
-        for (const Started* run : running) end_group(run->process);
+        for (const StartedRun* run : running) end_group(run->process);
         throw Interrupted{signal};
     }
 }
 
 std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
-    std::vector<Started> runs;
+    std::vector<StartedRun> runs;
     runs.reserve(requests.size());
     for (const RunRequest& request : requests) runs.push_back(start(request));
     wait_for(runs);
     std::vector<FinishedRun> results;
-    for (Started& run : runs) {
+    for (StartedRun& run : runs) {
         run.result.lost = lost_file_of(run.folder);
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
         run.result.untouched = unread_policy_in(run.folder + "/output", run.folder + policy_name);

@@ -20,7 +20,7 @@ struct RunSettings {
     std::vector<std::string> command;
     std::vector<std::string> runner;         ///< words placed before the whole command line
     std::string cpu;                         ///< value of `run --cpu`; empty: the environment decides
-    TriedTypes types = TriedTypes::float32;  ///< FinishedRun::products has the products of these
+    TriedTypes types = TriedTypes::float32;  ///< types whose products FinishedRun::products has
     bool keeps_stdout = false;               ///< all that the command wrote to stdout is wanted
 };
 
@@ -41,7 +41,7 @@ struct FinishedRun {
     std::string lost{};         ///< file or folder of the run that was removed meanwhile; empty: there is none
     std::string untouched{};    ///< message of a process that could not read the policy; empty: there is none
     std::string output;         ///< last part of what the command wrote to stdout and stderr
-    std::string checksum{};     ///< version_of_file() of all of it
+    std::string checksum{};     ///< version_of_file() of all that the command wrote
     std::string stdout_text{};  ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };
 
@@ -66,14 +66,14 @@ class Runs {
     std::vector<FinishedRun> run(const std::vector<RunRequest>& requests);
 
   private:
-    struct Started {
+    struct StartedRun {
         pid_t process = -1;
         std::string folder;  ///< folder for policy, recordings and output
         FinishedRun result;
     };
-    Started start(const RunRequest& request);
+    StartedRun start(const RunRequest& request);
     std::vector<std::string> words_for(const RunRequest& request, const std::string& folder) const;
-    void wait_for(std::vector<Started>& runs) const;
+    void wait_for(std::vector<StartedRun>& runs) const;
 
     RunSettings settings_;
     std::string folder_, problem_;

@@ -31,7 +31,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, ended, time, products, checksum)
 
 TrialState::TrialState(std::string path, const Json& identity) : path_(std::move(path)) {
     const std::string first_line = json_line(identity);
-    const FileText file = read_own_file(path_, most_state_bytes);
+    const FileText file = read_own_file(path_, max_state_bytes);
     if (file.problem.empty()) read(file.text, first_line);
     const std::string problem = file.is_absent ? append_to_own_file(path_, first_line) : file.problem;
     if (!problem.empty())
@@ -55,7 +55,7 @@ void TrialState::read(const std::string& text, const std::string& first_line) {
             read_line(Json::parse(whole.substr(begin, end - begin)));
             begin = end;
         }
-    } catch (const std::exception&) {  // of Json
+    } catch (const std::exception&) {  // the state is no JSON
         throw End{fmt::format("{}: is not the state of a search; name another file: --state FILE",
                               policy::quoted_path(path_)),
                   exit_code::usage};
@@ -85,7 +85,7 @@ void TrialState::read_line(const Json& line) {
     }
 }
 
-void TrialState::keep(const std::string& request, const Trial& trial) {
+void TrialState::keep_trial(const std::string& request, const Trial& trial) {
     Json line = {{"run", request}, {"distance", to_json(trial.distance)}};
     line.update(Json(nlohmann::json(trial)));
     append(json_line(line));
@@ -96,7 +96,7 @@ void TrialState::keep_file(const std::string& path, const std::string& version) 
     append(json_line({{"input", path}, {"version", version}}));
 }
 
-std::optional<Trial> TrialState::take(const std::string& request) {
+std::optional<Trial> TrialState::take_trial(const std::string& request) {
     const auto found = earlier_.find(request);
     if (found == earlier_.end() || found->second.empty()) return std::nullopt;
     Trial trial = std::move(found->second.front());

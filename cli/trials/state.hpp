@@ -23,7 +23,8 @@ struct End {
 
 /// A run under a policy, with what its numbers have shown. One of an earlier part of the search has no output.
 struct Trial : FinishedRun {
-    Distance distance{};  ///< of its numbers; has a problem if it ended otherwise than with status 0
+    Distance
+        distance{};  ///< distance of the run's numbers; has a problem if the run ended otherwise than with status 0
 
     bool has_passed() const { return ended.signal == 0 && ended.exit_status == 0; }
     double seconds() const { return static_cast<double>(time.end_ns - time.begin_ns) * 1e-9; }
@@ -40,11 +41,11 @@ class TrialState {
     TrialState(std::string path, const Json& identity);
 
     /// Keeps a run. `request`: its request's checksum.
-    void keep(const std::string& request, const Trial& trial);
+    void keep_trial(const std::string& request, const Trial& trial);
     /// Keeps a file that runs depend on.
     void keep_file(const std::string& path, const std::string& version);
     /// Returns the next run of a request that an earlier part of the search has left; nothing if there is none.
-    std::optional<Trial> take(const std::string& request);
+    std::optional<Trial> take_trial(const std::string& request);
     /// Keeps the checksum of the exact run's numbers. Returns false if an earlier part of the search has another one.
     bool is_same_reference(const std::string& checksum);
     /// Returns the number of runs that an earlier part of the search has left.

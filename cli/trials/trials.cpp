@@ -107,11 +107,11 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
     std::vector<std::optional<Trial>> trials(allowed);
     std::vector<RunRequest> missing;
     for (std::size_t i = 0; i < allowed; ++i) {
-        if (is_kept) trials[i] = state_.take(checksum_of(requests[i]));
+        if (is_kept) trials[i] = state_.take_trial(checksum_of(requests[i]));
         if (!trials[i]) missing.push_back(requests[i]);
     }
     if (!missing.empty() && !is_reference(purpose)) make_reference();
-    std::vector<Trial> made = make(missing, purpose);
+    std::vector<Trial> made = make_runs(missing, purpose);
     std::vector<Trial> results;
     auto next = made.begin();
     for (std::size_t i = 0; i < allowed; ++i) {
@@ -119,16 +119,16 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
         is_new_.push_back(is_new);
         last_ = is_new ? std::move(*next++) : *std::move(trials[i]);
         if (count() == 1) is_on_cpu_ = last_.is_on_cpu();
-        if (count() == 1 && previews()) say_preview(settings_.name);
+        if (count() == 1 && previews_on_cpu()) say_preview(settings_.name);
         if (is_new) keep_inputs(last_.products);
-        if (is_new && is_kept) state_.keep(checksum_of(requests[i]), last_);
+        if (is_new && is_kept) state_.keep_trial(checksum_of(requests[i]), last_);
         results.push_back(last_);
     }
     return results;
 }
 
 /// Makes runs, all at once.
-std::vector<Trial> Trials::make(const std::vector<RunRequest>& requests, Purpose purpose) {
+std::vector<Trial> Trials::make_runs(const std::vector<RunRequest>& requests, Purpose purpose) {
     if (requests.empty()) return {};
     const std::string before = stamp_of(settings_.compared_file);
     std::vector<FinishedRun> runs;
@@ -206,7 +206,7 @@ void Trials::make_reference() {
     if (!settings_.compares_numbers) return;
     std::string problem;
     for (int i = 0; i < 3 && reference_.is_empty(); ++i)
-        problem = make({exact_request_}, Purpose::reference).front().distance.problem;
+        problem = make_runs({exact_request_}, Purpose::reference).front().distance.problem;
     if (reference_.is_empty())
         throw End{fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
                   exit_code::inconclusive, true};
@@ -226,7 +226,7 @@ void Trials::check_reference() {
 
 /// Keeps the versions of the input files that the first run has not changed, and of the sources of products.
 void Trials::keep_inputs(const RecordedProducts& products) {
-    constexpr std::uint64_t most_runs = 2;  // one exact, one lowered: others have the same sources
+    constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run: the other runs have the same sources
     if (count() > most_runs) return;
     for (const RecordedProducts::Met& met : products.groups)
         if (!met.group.file.empty()) inputs_.try_emplace(met.group.file, version_of_file(met.group.file));
@@ -241,7 +241,7 @@ std::uint64_t Trials::raised_expectation() {
     return settings_.max_runs == 0 ? expected_ : std::min(expected_, settings_.max_runs);
 }
 
-void Trials::tell(std::uint64_t number, std::string_view what, std::string_view result) {
+void Trials::tell_result(std::uint64_t number, std::string_view what, std::string_view result) {
     if (!is_new_[number - 1]) return;
     const std::uint64_t total = raised_expectation();
     std::string of_total, times;

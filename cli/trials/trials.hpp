@@ -20,23 +20,23 @@ namespace fp32shim::cli {
 
 /// Settings of all runs of a search.
 struct TrialSettings {
-    std::string name;  ///< of our command, for messages
+    std::string name;  ///< name of our command, for messages
     RunSettings runs;
     std::string state_path;
     std::vector<std::string> input_files;  ///< files that the command may read
     bool compares_numbers = false;
-    std::string compared_file{};  ///< file of numbers that the command writes; empty: it prints them
-    Closeness closeness{};        ///< how numbers are compared
-    std::uint64_t max_runs = 0;   ///< 0: any number
-    bool may_preview = false;     ///< the mode of the CPU was not chosen
+    std::string compared_file{};   ///< file of numbers that the command writes; empty: it prints them
+    NumberComparison closeness{};  ///< how numbers are compared
+    std::uint64_t max_runs = 0;    ///< 0: any number
+    bool may_preview = false;      ///< the mode of the CPU was not chosen
 };
 
 /// The purpose of a run.
 enum class Purpose : std::uint8_t {
-    answer,           ///< its result is kept
+    answer,           ///< the run answers a question, and its result is kept
     reference,        ///< everything is exact, so its numbers are those to compare with; the first run is one
-    fresh_reference,  ///< the same, but made even if the state has it, because all of its numbers are needed
-    check             ///< it confirms an earlier one, so it is always made
+    fresh_reference,  ///< a reference that is made even if the state has it, because all of its numbers are needed
+    check             ///< the run confirms an earlier one, so it is always made
 };
 
 /// Makes the runs of one search, one batch after the other. For one thread.
@@ -50,7 +50,7 @@ class Trials {
     std::vector<Trial> run(const std::vector<RunRequest>& requests, Purpose purpose = Purpose::answer);
 
     /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
-    bool previews() const { return settings_.may_preview && is_on_cpu_; }
+    bool previews_on_cpu() const { return settings_.may_preview && is_on_cpu_; }
     /// Returns true if all products of the first run ran on a CPU.
     bool is_on_cpu() const { return is_on_cpu_; }
     /// The numbers of the exact runs. A question decides what counts in them.
@@ -66,14 +66,14 @@ class Trials {
     void expect(std::uint64_t total) { expected_ = total; }
     std::uint64_t expected() const { return expected_; }
     /// Tells the user about the run with this number, from 1, unless it is from the state.
-    void tell(std::uint64_t number, std::string_view what, std::string_view result);
+    void tell_result(std::uint64_t number, std::string_view what, std::string_view result);
     /// Returns a message about a signal that ended the search.
     std::string interruption_text() const;
 
     TrialState& state() { return state_; }
 
   private:
-    std::vector<Trial> make(const std::vector<RunRequest>& requests, Purpose purpose);
+    std::vector<Trial> make_runs(const std::vector<RunRequest>& requests, Purpose purpose);
     Trial trial_of(FinishedRun run, bool was_written, Purpose purpose);
     Distance distance_of(const Trial& run, bool was_written, Purpose purpose);
     Numbers numbers_of_run(const FinishedRun& run) const;
@@ -93,7 +93,7 @@ class Trials {
     bool knows_words_ = false;  ///< another exact run has told which words change
     bool is_on_cpu_ = false;
     Trial last_;
-    std::vector<bool> is_new_;    ///< by number of the run: it is not from the state
+    std::vector<bool> is_new_;    ///< for each run, in order: it was made now and is not from the state
     std::uint64_t expected_ = 0;  ///< number of all runs
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

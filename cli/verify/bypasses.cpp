@@ -72,7 +72,7 @@ class JudgedFiles {
 };
 
 /// Maximum number of files that a reason names.
-constexpr std::size_t most_files = 5;
+constexpr std::size_t max_files = 5;
 
 /// Collects possible bypasses, each once with all its recordings and files.
 class PossibleBypasses {
@@ -102,7 +102,7 @@ class PossibleBypasses {
         constexpr std::string_view gap = "{}";
         for (PossibleBypass& bypass : all_) {
             if (!bypass.files.empty())
-                bypass.reason.replace(bypass.reason.find(gap), gap.size(), listed(bypass.files, most_files));
+                bypass.reason.replace(bypass.reason.find(gap), gap.size(), listed(bypass.files, max_files));
         }
         return std::move(all_);
     }
@@ -117,7 +117,7 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     for (const auto& [why, names] : unread) {
         bypasses.add(
             unread_libraries,
-            fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, most_files), why),
+            fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, max_files), why),
             "verify where the program ran", recording);
     }
 }
@@ -194,14 +194,14 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
 }
 
 /// Answer to the question if a recording has all products of the oneDNN in a file.
-struct Told {
+struct RecordedCoverage {
     bool is_all = false;    ///< the recording has each product of that oneDNN
     std::string_view text;  ///< words that follow what oneDNN does; empty: the recording says nothing
 };
 
 /// oneDNN asks for its verbose mode before it executes a primitive, unless it was built without that mode.
 /// Before 2.7, its gemm functions do not ask: those of float32 multiply at float32.
-Told what_onednn_told(const record::RecordedObjects& objects, const record::RecordedObject& object) {
+RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const record::RecordedObject& object) {
     using namespace record::format;
     if (!objects.ask_onednn) return {};
     if (object.has(object_is_silent))
@@ -219,8 +219,8 @@ Told what_onednn_told(const record::RecordedObjects& objects, const record::Reco
                         "mode"};
 }
 
-/// A library that multiplies on a GPU does so in kernels.
-Told what_kernels_showed(const record::RecordedObjects& objects) {
+/// Tells if the recording has all kernels by which libraries multiply on a GPU.
+RecordedCoverage what_kernels_showed(const record::RecordedObjects& objects) {
     const auto is_other_driver = [](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
         return is_gpu_driver(name) && !name.starts_with(cuda_driver);
@@ -256,9 +256,9 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            const Told told = bypass.name == onednn_name ? what_onednn_told(objects, object)
-                              : bypass.device == "gpu"   ? what_kernels_showed(objects)
-                                                         : Told();
+            const RecordedCoverage told = bypass.name == onednn_name ? what_onednn_told(objects, object)
+                                          : bypass.device == "gpu"   ? what_kernels_showed(objects)
+                                                                     : RecordedCoverage();
             bypasses
                 .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,
                      fmt::format("{}{}", told.text, remark),

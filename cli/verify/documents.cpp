@@ -65,7 +65,7 @@ std::string shown_text(const Json& value) {
     return escaped(value.is_string() ? value.get<std::string>() : dumped(value, -1));
 }
 
-std::string who_text(const Json& process) {
+std::string violator_text(const Json& process) {
     std::string text = fmt::format("<code>{}</code><br>process {} on {}", shown_text(process["program"]),
                                    shown_text(process["pid"]), shown_text(process["host"]));
     if (!process["job_id"].is_null()) text += ", job " + shown_text(process["job_id"]);
@@ -82,11 +82,12 @@ std::string violations_part(const Json& violations) {
     html += "<table><thead><tr><th>product<th>ran at<th class=calls>calls<th>made by</thead><tbody>\n";
     for (const Json& row : violations) {
         for (const Json& maker : row["made_by"])
-            html += fmt::format(
-                "<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n", shown_text(row["function"]),
-                size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
-                shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                count_text(maker["calls"].get<std::uint64_t>()), who_text(maker), shown_text(maker["recording"]));
+            html +=
+                fmt::format("<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n",
+                            shown_text(row["function"]), size_text(row["m"]), size_text(row["n"]),
+                            size_text(row["k"]), shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
+                            count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker),
+                            shown_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -123,7 +124,7 @@ std::string recordings_part(const Json& processes) {
         "class=calls>calls</thead><tbody>\n";
     for (const Json& process : processes)
         html += fmt::format("<tr><td><code>{}</code><br><code class=sha256>{}</code><td>{}<td class=calls>{}\n",
-                            shown_text(process["recording"]), shown_text(process["sha256"]), who_text(process),
+                            shown_text(process["recording"]), shown_text(process["sha256"]), violator_text(process),
                             count_text(process["calls"].get<std::uint64_t>()));
     return html + "</tbody></table>\n";
 }
@@ -159,7 +160,7 @@ Claim claim_of(const std::string& at_least) {
 }
 
 std::string verdict_page(Json result, const std::string& date) {
-    make_plain(result);
+    make_texts_plain(result);
     const std::string at_least = result["at_least"].is_null() ? "" : result["at_least"].get<std::string>();
     const std::string below = claim_of(at_least).below;
     std::string html(head);

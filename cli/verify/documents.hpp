@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 struct Claim {
     std::string held;         ///< "ran at fp32 or above"
     std::string broken_one;   ///< "ran below fp32, or was allowed to", of one call
-    std::string broken_many;  ///< the same of several
+    std::string broken_many;  ///< the sentence for several calls
     std::string below;        ///< " below fp32", which completes "multiplied"; empty if any product counts
 };
 

@@ -231,11 +231,11 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     for (PossibleBypass& bypass : bypasses) {
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        const Standing standing = bypass.is_recorded                              ? Standing::recorded
-                                  : is_no_matter                                  ? Standing::float32
-                                  : bypass.is_harmless                            ? Standing::examined
-                                  : is_among(options.assumed_unused, bypass.name) ? Standing::assumed
-                                                                                  : Standing::open;
+        const BypassStanding standing = bypass.is_recorded                              ? BypassStanding::recorded
+                                        : is_no_matter                                  ? BypassStanding::float32
+                                        : bypass.is_harmless                            ? BypassStanding::examined
+                                        : is_among(options.assumed_unused, bypass.name) ? BypassStanding::assumed
+                                                                                        : BypassStanding::open;
         verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;

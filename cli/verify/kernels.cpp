@@ -21,7 +21,7 @@ KernelKind kind_of(const MergedRow& row) {
 }
 
 /// Maximum number of names in a sentence. The others are only counted.
-constexpr std::size_t most_names = 8;
+constexpr std::size_t max_names = 8;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::string kernels_text(const Kernels& kernels) {
         const std::vector<std::string>& names = kernels.of(kind);
         if (names.empty()) return;
         parts.push_back(fmt::format("{} {}{}", count_text(names.size()), what,
-                                    with_names ? fmt::format(" ({})", listed(names, most_names)) : ""));
+                                    with_names ? fmt::format(" ({})", listed(names, max_names)) : ""));
     };
     add(KernelKind::no_product, "multiplied nothing", false);
     add(KernelKind::full, "multiplied at float32 or wider, if at all", false);

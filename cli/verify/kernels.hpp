@@ -24,9 +24,10 @@ inline constexpr std::size_t kernel_kinds = 6;
 
 /// The kernels of some recordings, without those inside products of cuBLAS that multiply in what the product may.
 struct Kernels {
-    std::array<std::vector<std::string>, kernel_kinds> names;  ///< by KernelKind; each kernel once, at its worst
-    std::uint64_t launches = 0;                                ///< without replays
-    std::uint64_t replays = 0;                                 ///< of graphs
+    std::array<std::vector<std::string>, kernel_kinds>
+        names;                   ///< names by KernelKind; each kernel once, at its worst
+    std::uint64_t launches = 0;  ///< number of launches, without replays
+    std::uint64_t replays = 0;   ///< number of replays of graphs
 
     std::size_t count() const;
     const std::vector<std::string>& of(KernelKind kind) const { return names[static_cast<std::size_t>(kind)]; }

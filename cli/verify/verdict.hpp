@@ -46,7 +46,7 @@ inline constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_c
 inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
 /// The meaning of a possible bypass for the verdict.
-enum class Standing : std::uint8_t {
+enum class BypassStanding : std::uint8_t {
     open,      ///< something may have multiplied unseen
     assumed,   ///< --assume-unused names it
     recorded,  ///< its products are among the recorded calls
@@ -57,7 +57,7 @@ enum class Standing : std::uint8_t {
 struct BypassList {
     std::string_view key, title;
 };
-/// The lists by Standing.
+/// The lists by BypassStanding.
 inline constexpr BypassList bypass_lists[] = {
     {"bypasses", "Not seen (if you know that one of these was not used{}, add --assume-unused BYPASS)"},
     {"assumed_unused", "Assumed not to have multiplied{} (--assume-unused)"},
@@ -70,7 +70,8 @@ inline constexpr BypassList bypass_lists[] = {
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::array<std::vector<PossibleBypass>, std::size(bypass_lists)> bypasses;  ///< by Standing
+    std::array<std::vector<PossibleBypass>, std::size(bypass_lists)>
+        bypasses;                           ///< lists of bypasses by BypassStanding
     std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
     std::uint64_t allowed_launches = 0;
     Kernels kernels;
@@ -87,7 +88,8 @@ struct Verified {
     }
     const Verdict& verdict() const {
         if (!violations.empty()) return violated;
-        return doubts.empty() && bypasses[static_cast<std::size_t>(Standing::open)].empty() ? shown : inconclusive;
+        return doubts.empty() && bypasses[static_cast<std::size_t>(BypassStanding::open)].empty() ? shown
+                                                                                                  : inconclusive;
     }
 };
 

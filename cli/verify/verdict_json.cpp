@@ -31,7 +31,7 @@ Json to_json(const ExpectedJobs& expected) {
 }
 
 /// Returns an entry for each recording with calls of a violation.
-Json makers_of(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
     Json makers = Json::array();
     for (std::size_t i = 0; i < judged.size(); ++i) {
         const auto found = judged[i].below_by_row.find(row);
@@ -75,7 +75,8 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
         Json violation = object_of(row_columns(), *row);
-        violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
+        violation["made_by"] =
+            recordings_of_violation(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));
     }
     for (const Doubt& doubt : verified.doubts) {

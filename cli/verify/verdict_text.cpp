@@ -73,20 +73,20 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
 }
 
 /// Maximum number of recordings with violations that are listed. The others are only counted.
-constexpr std::size_t most_violators = 20;
+constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.
 std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
     std::string text;
     std::size_t said = 0;
     for (const auto& [index, count] : judged.below_by_row) {
-        if (++said > most_violators) break;
+        if (++said > max_violators) break;
         const MergedRow& row = calls.rows()[index];
         text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function_text()),
                             row.size_text(), printable(row.ran_at()));
     }
     if (judged.below_by_row.size() > said)
-        text += fmt::format("    and {} more\n", judged.below_by_row.size() - most_violators);
+        text += fmt::format("    and {} more\n", judged.below_by_row.size() - max_violators);
     return text;
 }
 
@@ -96,7 +96,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     std::string text;
     std::size_t said = 0, found = 0;
     for (std::size_t i = 0; i < judged.size(); ++i) {
-        if (judged[i].below == 0 || ++found > most_violators) continue;
+        if (judged[i].below == 0 || ++found > max_violators) continue;
         ++said;
         const MergedProcess& process = calls.processes()[i];
         text += fmt::format("- {}: {} of {}\n", printable(process.path), counted(judged[i].below, "call"),
@@ -134,16 +134,16 @@ std::string types_text(const Verified& verified, const MergedCalls& calls, const
 }
 
 /// Maximum number of doubts that are listed. The others are only counted.
-constexpr std::size_t most_doubts = 200;
+constexpr std::size_t max_doubts = 200;
 
 /// Returns a line for each of the first doubts, then the number of the others.
 std::string doubts_text(const std::vector<Doubt>& doubts) {
     std::string text;
-    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_doubts)))
+    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), max_doubts)))
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
                             printable(doubt.reason));
-    if (doubts.size() > most_doubts)
-        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - most_doubts);
+    if (doubts.size() > max_doubts)
+        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - max_doubts);
     return text;
 }
 
@@ -154,11 +154,12 @@ std::string unread_text(const Verified& verified) {
 }
 
 /// Returns the possible bypasses of one list; empty if there are none.
-std::string bypasses_text(Standing standing, const Verified& verified, const MergedCalls& calls, const Claim& claim) {
+std::string bypasses_text(BypassStanding standing, const Verified& verified, const MergedCalls& calls,
+                          const Claim& claim) {
     const auto index = static_cast<std::size_t>(standing);
     if (verified.bypasses[index].empty()) return {};
     std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
-    if (standing == Standing::recorded)
+    if (standing == BypassStanding::recorded)
         text += fmt::format(" ({} of oneDNN, {} of kernels on GPUs)", counted(calls.onednn_calls(), "product"),
                             launches(verified.kernels.launches));
     text += ":\n";
@@ -166,11 +167,11 @@ std::string bypasses_text(Standing standing, const Verified& verified, const Mer
         text += fmt::format("- {}: {}{}", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
         const std::string pinned = pins_text(bypass.pins);
-        if (standing == Standing::open && !(pinned.empty() && bypass.remedy.empty()))
+        if (standing == BypassStanding::open && !(pinned.empty() && bypass.remedy.empty()))
             text += fmt::format("\n  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
                                 pins_reach_text(bypass.pins));
         else
-            text += (standing == Standing::assumed && !pinned.empty() ? "; " + pinned : "") + "\n";
+            text += (standing == BypassStanding::assumed && !pinned.empty() ? "; " + pinned : "") + "\n";
     }
     return text;
 }
@@ -224,16 +225,16 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (!verified.allowed_kernels.empty())
         text += fmt::format(
             "\nKernels that are not judged, because --allow-kernel names them: {} with {}\n",
-            printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, most_violators)),
+            printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, max_violators)),
             launches(verified.allowed_launches));
-    if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
+    if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, max_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
     if (!verified.expected.unexpected.empty())
         text += fmt::format("\nRecordings of jobs that were not expected: {}\n",
-                            printable(listed(verified.expected.unexpected, most_violators)));
+                            printable(listed(verified.expected.unexpected, max_violators)));
     for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
-        text += bypasses_text(static_cast<Standing>(i), verified, calls, claim);
+        text += bypasses_text(static_cast<BypassStanding>(i), verified, calls, claim);
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_text(options, calls));
 }

@@ -60,7 +60,7 @@ struct Function {
     const char* name;      ///< name as in the rows of tests/cublas/stand_in/semantics.def
     const char* function;  ///< name of the library's function
     Shape shape;
-    Element element;  ///< of functions `by_mode`; others take elements of every type
+    Element element;  ///< type of elements for functions `by_mode`; others take every type
     Kind kind;
     bool is_batch;
     Status (*call)(const Cublas& cublas, const char* function, Shape shape, const Call& call);

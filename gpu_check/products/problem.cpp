@@ -113,7 +113,7 @@ Measured Float32Problem::judge(Shape shape, int copy) const {
     const std::size_t column = matrix_bytes_ / n / sizeof(float);
     std::vector<float> result = c_.download<float>(first + n * column);
     result.erase(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(first));
-    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // of a column
+    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // number of floats of a column that are kept
     for (std::size_t i = 1; i < static_cast<std::size_t>(n) && kept != column; ++i)
         std::copy_n(result.data() + i * column, kept, result.data() + i * kept);
     return host_.judge(shape, result.data());

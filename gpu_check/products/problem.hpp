@@ -13,7 +13,7 @@ namespace gpu {
 
 /// The layout of a product's matrices in memory. Libraries choose kernels by it.
 struct Layout {
-    std::size_t offset = 0;  ///< of the first elements, in bytes; the memory itself is aligned to 256 bytes
+    std::size_t offset = 0;  ///< offset of the first elements, in bytes; the memory itself is aligned to 256 bytes
     int more_rows = 0;       ///< leading dimension minus the number of rows
     Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;  ///< T: a matrix lies transposed, and the call says so
 };
@@ -97,7 +97,7 @@ std::string answer_of(const Status& status, const Measured& measured);
 /// The result of a product.
 struct Result {
     std::string answer;  ///< see answer_of()
-    Measured measured;   ///< of the last product of a batch
+    Measured measured;   ///< what was measured of the last product of a batch
     bool ran;            ///< the product was not refused
 };
 /// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.

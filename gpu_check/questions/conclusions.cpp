@@ -41,24 +41,24 @@ Outcome same_product(const Findings& findings, const std::string& pair, const ch
         std::to_string(same) + " of " + std::to_string(bits.size()) + " with the same bits; " + times(ratios), true,
         same == bits.size() && median(ratios) <= 1.02, otherwise);
 }
-Outcome of_ex(const Findings& findings) {
+Outcome outcome_of_ex(const Findings& findings) {
     return same_product(findings, "ex", "a pin forwards with the program's own function");
 }
-Outcome of_algorithm_99(const Findings& findings) {
+Outcome outcome_of_algorithm_99(const Findings& findings) {
     return same_product(findings, "99", "the algorithm has an effect: pass -1 wherever a pin or floor applies");
 }
-Outcome of_fast(const Findings& findings) {
+Outcome outcome_of_fast(const Findings& findings) {
     return same_product(findings, "fast", "`high` sets the mode instead of the compute type");
 }
 
-Outcome of_pedantic(const Findings& findings) {
+Outcome outcome_of_pedantic(const Findings& findings) {
     const auto ratios = findings.numbers("time_pedantic");
     if (!ratios.empty() && median(ratios) <= 1.2) return {times(ratios), "document the ratio"};
     return outcome(times(ratios), !ratios.empty(), false,
                    "document the ratio, and warn where a policy asks for PEDANTIC");
 }
 
-Outcome of_override(const Findings& findings) {
+Outcome outcome_of_override(const Findings& findings) {
     const auto of = [&](const char* name) { return findings.lowest(std::string("NVIDIA_TF32_OVERRIDE=1/") + name); };
     const std::string type = of("pedantic");
     const std::string mode = of("mode_pedantic");
@@ -68,7 +68,7 @@ Outcome of_override(const Findings& findings) {
                    "refuse pins and floors under this variable");
 }
 
-Outcome of_ties(const Findings& findings) {
+Outcome outcome_of_ties(const Findings& findings) {
     const std::string rules = findings.distinct("tf32_ties");
     if (rules != not_measured && rules.find('+') == std::string::npos)
         return {rules, "that rule is `tf32_rounding` for this architecture"};
@@ -76,20 +76,20 @@ Outcome of_ties(const Findings& findings) {
                    "a row of semantics.def for each class of kernels; `kept` is a product that was not lowered");
 }
 
-Outcome of_lt_alignment(const Findings& findings) {
+Outcome outcome_of_lt_alignment(const Findings& findings) {
     const std::string seen = findings.distinct("lt_null_offset4_fast_tf32");
     if (seen == not_measured) return {"a fault, or not measured: see the table", "never change such calls"};
     return outcome(seen, true, is_format(seen), "the call is retried as called: nothing");
 }
 
-Outcome of_workspace(const Findings& findings) {
+Outcome outcome_of_workspace(const Findings& findings) {
     const std::string plain = findings.distinct("workspace_32f");
     const std::string fast = findings.distinct("workspace_fast");
     return outcome("32F " + plain + "; FAST " + fast, plain != not_measured && fast != not_measured, plain == fast,
                    "retry as called (status 3 is), and a row of semantics.def for the status");
 }
 
-Outcome of_capability(const Findings& findings) {
+Outcome outcome_of_capability(const Findings& findings) {
     const std::string first = findings.distinct("high/first");
     const std::string seen = "native " + findings.distinct("native/first") + ", high " + first + ", second product " +
                              findings.distinct("high/second");
@@ -98,7 +98,7 @@ Outcome of_capability(const Findings& findings) {
     return outcome(seen, first != not_measured, first == "tf32", "ask for the capability again at the product");
 }
 
-Outcome of_gains(const Findings& findings) {
+Outcome outcome_of_gains(const Findings& findings) {
     std::string seen, useless;
     for (const std::string name : {"sgemm", "strsm", "ssyrk", "ssymm", "strmm", "ssyr2k"}) {
         const auto gains = findings.numbers("gain_" + name);
@@ -110,7 +110,7 @@ Outcome of_gains(const Findings& findings) {
                    "`high` leaves these alone: " + useless);
 }
 
-Outcome of_threads(const Findings& findings) {
+Outcome outcome_of_threads(const Findings& findings) {
     const std::string native = findings.distinct("native/different");
     const std::string pinned = findings.distinct("highest/different");
     return outcome("products that differ: native " + native + ", highest " + pinned + "; SSYRK " +
@@ -120,7 +120,7 @@ Outcome of_threads(const Findings& findings) {
                                  : "a pin must not set the mode of a handle that another thread uses");
 }
 
-Outcome of_latency(const Findings& findings) {
+Outcome outcome_of_latency(const Findings& findings) {
     std::string seen;
     double worst = 0;
     for (const std::string call : {"sgemm", "ssyrk", "lt", "lt_heuristic", "lt_many"}) {
@@ -146,19 +146,20 @@ struct Experiment {
     Outcome (*judge)(const Findings& findings);
 };
 constexpr Experiment experiments[] = {
-    {"shapes", "Sgemm and GemmEx 32F in DEFAULT mode", "same bits, at most 1.02 times as long", of_ex},
-    {"shapes", "GemmEx 32F with algorithm 99", "from 8.0 on, same bits", of_algorithm_99},
-    {"shapes", "GemmEx PEDANTIC against 32F", "at most 1.2 times as long", of_pedantic},
-    {"shapes", "Sgemm in TF32 mode and GemmEx FAST_TF32", "same bits, at most 1.02 times as long", of_fast},
-    {"override", "NVIDIA_TF32_OVERRIDE=1", "PEDANTIC stays FP32", of_override},
-    {"ties", "How TF32 rounds", "one rule, whatever the size, transposition and alignment", of_ties},
+    {"shapes", "Sgemm and GemmEx 32F in DEFAULT mode", "same bits, at most 1.02 times as long", outcome_of_ex},
+    {"shapes", "GemmEx 32F with algorithm 99", "from 8.0 on, same bits", outcome_of_algorithm_99},
+    {"shapes", "GemmEx PEDANTIC against 32F", "at most 1.2 times as long", outcome_of_pedantic},
+    {"shapes", "Sgemm in TF32 mode and GemmEx FAST_TF32", "same bits, at most 1.02 times as long", outcome_of_fast},
+    {"override", "NVIDIA_TF32_OVERRIDE=1", "PEDANTIC stays FP32", outcome_of_override},
+    {"ties", "How TF32 rounds", "one rule, whatever the size, transposition and alignment", outcome_of_ties},
     {"alignment", "cublasLtMatmul with algorithm NULL, FAST_TF32, operands at 4 bytes",
-     "a format or a status, no fault", of_lt_alignment},
-    {"workspace", "Workspaces of 0, 16 KiB and 32 MiB", "FAST runs wherever 32F does", of_workspace},
-    {"capability", "cublasLtCreate before any context", "the first product under `high` runs in TF32", of_capability},
-    {"gains", "What TF32 mode gains", "more than 1.1 times as fast", of_gains},
-    {"threads", "HGEMM beside a pinned SSYRK on one handle", "HGEMM's bits do not change", of_threads},
-    {"latency", "What the shim costs a call", "at most 5% of a launch", of_latency},
+     "a format or a status, no fault", outcome_of_lt_alignment},
+    {"workspace", "Workspaces of 0, 16 KiB and 32 MiB", "FAST runs wherever 32F does", outcome_of_workspace},
+    {"capability", "cublasLtCreate before any context", "the first product under `high` runs in TF32",
+     outcome_of_capability},
+    {"gains", "What TF32 mode gains", "more than 1.1 times as fast", outcome_of_gains},
+    {"threads", "HGEMM beside a pinned SSYRK on one handle", "HGEMM's bits do not change", outcome_of_threads},
+    {"latency", "What the shim costs a call", "at most 5% of a launch", outcome_of_latency},
 };
 
 }  // namespace

@@ -101,7 +101,8 @@ std::string is_emulated(const Seen& seen) {
     }
     return answer;
 }
-/// The same. If none is emulated where that is allowed explicitly, the device does not tell the rest.
+/// Says like is_emulated() whether float64 is emulated. If no product is emulated where that is allowed explicitly,
+/// the device does not tell the rest.
 std::string is_emulated_too(const Seen& seen) {
     const std::vector<const char*> explicitly = {"native/ex_emulated", "native/dgemm_mode"};
     return is_emulated({seen.findings, explicitly}) == "yes" ? is_emulated(seen) : "?";

@@ -22,21 +22,21 @@ constexpr double alpha = -1.5;
 using Numbers = std::vector<float>;
 
 /// A product that is audited. Each has a size of its own, by which it is found in the recording.
-struct Audited {
+struct AuditedProduct {
     const char* title;
     const char* function;
     int count = 1;  ///< products of a batch
     Operation trans_a = CUBLAS_OP_N;
-    float value = 0;  ///< of all elements of A, where those of B are one; 0: all elements are random
+    float value = 0;  ///< value of all elements of A, while those of B are one; 0: all elements are random
 };
-constexpr Audited products[] = {
+constexpr AuditedProduct products[] = {
     {"cublasSgemm", "sgemm"},
     {"cublasSgemm, A transposed", "sgemm", 1, CUBLAS_OP_T},
     // 1.0001 becomes 1 in TF32 by every way of rounding, an error of 1e-4.
     {"cublasSgemm, 1.0001 times 1", "sgemm", 1, CUBLAS_OP_N, 1.0001F},
     {"cublasSgemmStridedBatched", "sgemm_strided_batched", 3},
     {"cublasLtMatmul", "lt_null"},
-    {"cublasCgemm3m", "cgemm3m"},  // of complex numbers that are real; the math mode sets its precision
+    {"cublasCgemm3m", "cgemm3m"},  // the complex numbers are real; the math mode sets the precision
 };
 static_assert(std::size(products) == audited_products);
 
@@ -99,7 +99,7 @@ Numbers as_operand(const Numbers& numbers, bool is_complex) {
 }
 
 /// Multiplies once, and returns the largest errors of the result.
-Errors multiply(const Cublas& cublas, const Audited& product, int n) {
+Errors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
     const std::size_t one = static_cast<std::size_t>(n) * n;
     const Function& function = function_called(product.function);
     const bool is_complex = function.element == Element::complex;
@@ -187,7 +187,7 @@ void measure_audits(Worker& worker) {
     const char* const recording = std::getenv("FP32_MATMUL_LOG");
     if (recording == nullptr) throw std::runtime_error("FP32_MATMUL_LOG is not set");
     int n = worker.sizes.front();
-    for (const Audited& product : products) {
+    for (const AuditedProduct& product : products) {
         worker.row(product.title, "", [&] {
             const Errors measured = multiply(worker.cublas(), product, n);
             compare(worker, find_audits(recording, n), measured);

@@ -63,14 +63,14 @@ constexpr NamedWay ways_of_float64[] = {
     {"lt_emulated", "cublasLtMatmul, 64F_EMULATED", {"lt", usual, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
 };
 
-std::string of_order(const std::string& title, int n) { return title + ", n = " + std::to_string(n); }
+std::string title_with_order(const std::string& title, int n) { return title + ", n = " + std::to_string(n); }
 
 }  // namespace
 
 /// Measures one product of a program that asks for no particular precision.
 void measure_product(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
-    worker.row(of_order("cublasSgemm", problem.n), "", [&] {
+    worker.row(title_with_order("cublasSgemm", problem.n), "", [&] {
         const Result result = multiply(worker.cublas(), problem, {"sgemm"});
         worker.found("format", result.answer);
         worker.found("error", digits("%.1e", result.measured.error));
@@ -106,7 +106,7 @@ void measure_functions(Worker& worker) {
             Float32Problem solve(worker.device(), n, complex, Use::solve);
             const auto measure = [&](const Function& function, const std::string& words, const std::string& prefix,
                                      cublasComputeType_t type, cublasGemmAlgo_t algorithm) {
-                worker.row(of_order(function.function + words, n), prefix, [&] {
+                worker.row(title_with_order(function.function + words, n), prefix, [&] {
                     Problem& problem = function.shape == Shape::trsm ? solve : product;
                     Measured last;
                     for (const Mode& mode : modes) {
@@ -166,17 +166,17 @@ void measure_ties(Worker& worker) {
     const auto measure = [&](const ComputeType& type, const char* name, int n, const char* where,
                              const Layout& layout) {
         const auto letter = [](Operation operation) { return operation == CUBLAS_OP_N ? "N" : "T"; };
-        worker.row(
-            of_order(std::string(type.name) + ", " + letter(layout.trans_a) + letter(layout.trans_b) + where, n), "",
-            [&] {
-                Float32Problem problem(worker.device(), n, false, Use::product, layout);
-                const Result result = multiply(worker.cublas(), problem, {"gemm_ex", usual, type.value});
-                std::string rule = result.answer == "fp32" ? "kept" : result.ran ? "other" : "refused";
-                for (const char* const word : {"even", "away", "truncate"})
-                    if (result.measured.match.find(word) != std::string::npos) rule = word;
-                worker.found(name, rule);
-                worker.found("match", result.measured.match);
-            });
+        worker.row(title_with_order(
+                       std::string(type.name) + ", " + letter(layout.trans_a) + letter(layout.trans_b) + where, n),
+                   "", [&] {
+                       Float32Problem problem(worker.device(), n, false, Use::product, layout);
+                       const Result result = multiply(worker.cublas(), problem, {"gemm_ex", usual, type.value});
+                       std::string rule = result.answer == "fp32" ? "kept" : result.ran ? "other" : "refused";
+                       for (const char* const word : {"even", "away", "truncate"})
+                           if (result.measured.match.find(word) != std::string::npos) rule = word;
+                       worker.found(name, rule);
+                       worker.found("match", result.measured.match);
+                   });
     };
     const int largest = worker.sizes.back();
     measure(compute_types[3], "bf16_ties", largest, "", {});

@@ -35,10 +35,10 @@ double nanoseconds(const Device& device, int calls, const Product& call) {
 
 // ---- one call, by turns: two processes that do the same differ by more than the library costs
 
-constexpr int fewest_rounds = 10, most_rounds = 40;
-constexpr auto enough_time = std::chrono::seconds(1);  // for further rounds
+constexpr int min_rounds = 10, max_rounds = 40;
+constexpr auto time_for_rounds = std::chrono::seconds(1);  // after it, no round beyond min_rounds begins
 constexpr int unmeasured_calls = 200,
-              measured_calls = 100;  // of a turn; few enough that no call waits for the device
+              measured_calls = 100;  // calls in a turn: few enough that none waits for the device
 
 /// Changes what the library does in this process, by reloads of its policy file.
 class Switch {
@@ -69,7 +69,7 @@ class Switch {
     int (*reload_)();
     const std::string path_ = std::getenv("FP32_MATMUL_POLICY");
     std::string site_;   // rules that hold whatever is recorded
-    std::string level_;  // as last reloaded
+    std::string level_;  // level of the last reload
 };
 
 /// Ways to call, in the order of a round. Each is compared with the one that `over` names.
@@ -129,8 +129,8 @@ void measure_cost(Worker& worker) {
             times[kind].push_back(nanoseconds(worker.device(), measured_calls, call));
         };
         const auto begun = std::chrono::steady_clock::now();
-        for (int round = 0; round < most_rounds; ++round) {
-            if (round >= fewest_rounds && std::chrono::steady_clock::now() - begun > enough_time) break;
+        for (int round = 0; round < max_rounds; ++round) {
+            if (round >= min_rounds && std::chrono::steady_clock::now() - begun > time_for_rounds) break;
             // Every second round goes the other way round, so that a drift has no effect.
             for (int i = 0; i < kind_count; ++i) take(round % 2 == 0 ? i : kind_count - 1 - i);
         }
@@ -150,7 +150,7 @@ void measure_latency(Worker& worker) {
         worker.row(title, "", [&] {
             const Product call = prepare();
             for (int i = 0; i < calls_a_round; ++i) call();
-            double best = 1e18;  // of the fastest round; the device catches up between rounds
+            double best = 1e18;  // time of the fastest round; the device catches up between rounds
             for (int i = 0; i < rounds; ++i) best = std::min(best, nanoseconds(worker.device(), calls_a_round, call));
             worker.found(name, digits("%.0f", best));
         });

@@ -8,7 +8,7 @@ namespace gpu {
 
 namespace {
 
-constexpr ComputeType of_32f = compute_types[0], pedantic = compute_types[1], fast_tf32 = compute_types[2],
+constexpr ComputeType compute_32f = compute_types[0], pedantic = compute_types[1], fast_tf32 = compute_types[2],
                       fast_16bf = compute_types[3];
 
 }  // namespace
@@ -37,8 +37,8 @@ void measure_lt_formats(Worker& worker) {
 
 /// Runs products by an algorithm found for one compute type, with a descriptor of another type.
 void measure_lt_algorithms(Worker& worker) {
-    for (const ComputeType& found_for : {of_32f, pedantic, fast_tf32, fast_16bf})
-        for (const ComputeType& used_with : {of_32f, pedantic, fast_tf32, fast_16bf}) {
+    for (const ComputeType& found_for : {compute_32f, pedantic, fast_tf32, fast_16bf})
+        for (const ComputeType& used_with : {compute_32f, pedantic, fast_tf32, fast_16bf}) {
             if (found_for.value == used_with.value) continue;
             worker.row(std::string("found for ") + found_for.name + ", used with " + used_with.name,
                        std::string("lt_algorithm_") + found_for.row + "_on_" + used_with.row + "_", [&] {
@@ -62,7 +62,7 @@ void measure_lt_algorithms(Worker& worker) {
 void measure_workspace(Worker& worker) {
     const Cublas& cublas = worker.cublas();
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{16} << 10, std::size_t{32} << 20})
-        for (const ComputeType& type : {of_32f, fast_tf32, fast_16bf})
+        for (const ComputeType& type : {compute_32f, fast_tf32, fast_16bf})
             worker.row(std::to_string(bytes) + " bytes, " + type.name, "", [&] {
                 Float32Problem problem(worker.device(), worker.sizes.back());
                 Call call = problem.call();

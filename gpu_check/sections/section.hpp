@@ -51,7 +51,7 @@ void measure_lt_algorithms(Worker& worker);
 void measure_workspace(Worker& worker);
 void measure_capability(Worker& worker);
 // speed.cpp
-void measure_shapes(Worker& worker);
+void measure_equivalent_calls(Worker& worker);
 void measure_gains(Worker& worker);
 void measure_times(Worker& worker);
 // host_time.cpp

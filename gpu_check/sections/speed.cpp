@@ -121,7 +121,7 @@ double median_milliseconds(Worker& worker, const Function& function, const Call&
 }  // namespace
 
 /// Compares the bits and the times of calls that should be equivalent.
-void measure_shapes(Worker& worker) {
+void measure_equivalent_calls(Worker& worker) {
     const bool all = worker.sizes.size() > 1;
     const int largest = all ? 4096 : worker.sizes.back();
     RandomMatrices matrices(worker.device(), largest);

@@ -78,7 +78,7 @@ class Reader {
     const Variant& variant_;
     Findings& findings_;
     const RowSink& sink_;
-    std::string title_, row_prefix_, found_;  // of the row that is being measured
+    std::string title_, row_prefix_, found_;  // title, prefix and findings of the row that is being measured
     bool in_a_row_ = false;
 };
 

@@ -19,7 +19,7 @@ namespace gpu {
 
 namespace {
 
-constexpr std::size_t most_errors = 8192;  // number of bytes of stderr that are kept, from its end
+constexpr std::size_t max_errors = 8192;  // number of bytes of stderr that are kept, from its end
 
 // Environment variables that are removed. The last one makes every launch wait, which would falsify costs.
 constexpr std::string_view names_about_precision[] = {"LD_PRELOAD",         "NVIDIA_TF32_OVERRIDE",
@@ -95,7 +95,7 @@ int milliseconds_until(Clock::time_point until) {
 }
 
 /// Reads once from a descriptor that is ready. Returns false at the end of the file.
-bool read_some(int descriptor, std::string& text) {
+bool read_available(int descriptor, std::string& text) {
     std::array<char, 4096> bytes;
     const ssize_t count = read(descriptor, bytes.data(), bytes.size());
     if (count < 0) return errno == EINTR || errno == EAGAIN;
@@ -161,9 +161,9 @@ Ended run_process(const std::vector<std::string>& words, const Environment& envi
         std::array<pollfd, 2> waiting{{{output.ends[0], POLLIN, 0}, {errors.ends[0], POLLIN, 0}}};
         const int ready = poll(waiting.data(), waiting.size(), milliseconds_until(until));
         if (ready == 0 && Clock::now() >= until) break;
-        if (waiting[0].revents != 0 && !read_some(output.ends[0], text)) output.close_end(0);
-        if (waiting[1].revents != 0 && !read_some(errors.ends[0], ended.errors)) errors.close_end(0);
-        if (ended.errors.size() > 2 * most_errors) ended.errors.erase(0, ended.errors.size() - most_errors);
+        if (waiting[0].revents != 0 && !read_available(output.ends[0], text)) output.close_end(0);
+        if (waiting[1].revents != 0 && !read_available(errors.ends[0], ended.errors)) errors.close_end(0);
+        if (ended.errors.size() > 2 * max_errors) ended.errors.erase(0, ended.errors.size() - max_errors);
         pass_whole_lines(text, handle_line);
     }
     ended.timed_out = !wait_until_ended(child, until, ended.status);

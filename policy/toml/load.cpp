@@ -21,7 +21,7 @@ void add_settings(const PolicyFile& file, const std::string& path, PolicyDraft& 
     read_settings(file.bytes, report, policy);
 }
 
-Policy finished(PolicyDraft policy) {
+Policy finished_policy(PolicyDraft policy) {
     policy.tf32_rounding = policy.asked_tf32_rounding.value_or(tf32_rounding_of(policy.accumulation));
     return policy;
 }
@@ -30,7 +30,7 @@ Loaded loaded_from(const PolicyFile& file, const std::string& path) {
     Loaded loaded;
     PolicyDraft policy;
     add_settings(file, path, policy, loaded.errors);
-    loaded.policy = finished(std::move(policy));
+    loaded.policy = finished_policy(std::move(policy));
     loaded.is_readable = file.problem.empty();
     return loaded;
 }
@@ -70,7 +70,7 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
 
     const bool floor_is_set = policy.floor != Floor::none || policy.floor_is_broken;
     policy.on_error = policy.asked_on_error.value_or(floor_is_set ? OnError::abort : OnError::continue_untouched);
-    loaded.policy = finished(std::move(policy));
+    loaded.policy = finished_policy(std::move(policy));
     return loaded;
 }
 

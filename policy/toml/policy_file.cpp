@@ -18,7 +18,7 @@ namespace fp32shim::policy {
 namespace {
 
 /// Largest number of bytes to read: one more than a policy may have, so that read_settings() detects a larger file.
-constexpr std::size_t most_bytes = (1 << 20) + 1;
+constexpr std::size_t max_bytes = (1 << 20) + 1;
 
 /// File systems whose files the kernel generates on reading. linux/magic.h has no names for the last two.
 constexpr std::uint32_t kernel_file_systems[] = {
@@ -110,7 +110,7 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
             return file_with_problem(std::move(problem));
     }
     PolicyFile result;
-    if (const int error = read_bytes(file.number(), most_bytes, result.bytes); error != 0)
+    if (const int error = read_bytes(file.number(), max_bytes, result.bytes); error != 0)
         return unreadable_file(error);
     return result;
 }

@@ -14,7 +14,7 @@ namespace fp32shim::policy {
 namespace {
 
 /// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
-constexpr std::size_t most_rules = 1000;
+constexpr std::size_t max_rules = 1000;
 
 template <std::vector<std::string> Conditions::*field>
 void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
@@ -169,7 +169,7 @@ double highest(const std::vector<Range>& ranges) {
 }
 
 /// Returns an obvious reason why no call can satisfy the rule; empty: there is none.
-std::string why_never(const Rule& rule) {
+std::string why_rule_never_applies(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
     const bool on_cpu_only = when.device == std::vector{Device::cpu};
@@ -298,9 +298,9 @@ void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
         report_not_allowed(entry, "tables that each begin with [[rule]]", report);
         return;
     }
-    if (array->size() > most_rules) {
+    if (array->size() > max_rules) {
         report.error(position_of(*entry.value), "found " + std::to_string(array->size()) +
-                                                    " rules; allowed: at most " + std::to_string(most_rules));
+                                                    " rules; allowed: at most " + std::to_string(max_rules));
         return;
     }
 
@@ -312,7 +312,7 @@ void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
         if (draft.whole && draft.rule.when.empty() && i + 1 < drafts.size()) {
             report.error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
         }
-        if (const std::string why = draft.whole ? why_never(draft.rule) : ""; !why.empty()) {
+        if (const std::string why = draft.whole ? why_rule_never_applies(draft.rule) : ""; !why.empty()) {
             report.error(draft.at, label(draft.rule) + " can never apply: " + why);
         }
     }

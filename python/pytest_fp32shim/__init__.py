@@ -13,7 +13,7 @@ PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", 
             "fp32_perturbed")
 EXPECTED = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
 OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_baseline", "fp32shim_baseline_update")
-# With these options pytest runs no test.
+# Options with which pytest runs no test.
 WITHOUT_TESTS = ("collectonly", "help", "version", "markers", "showfixtures", "show_fixtures_per_test", "setuponly", "setupplan")
 MARKERS = (
     "fp32shim(precision=None, floor=None): with an option of fp32shim, the test's float32 matrix products run at this "

@@ -39,7 +39,7 @@ def read(config):
     return found
 
 
-def judge(session, products, audits):
+def judge_against_baseline(session, products, audits):
     """Returns title, lines, and True if something is worse than the baseline."""
     options = session.config.option
     now = {name: described(products.of_tests[name]) for name in session.tests(products) if products.of_tests.get(name)}

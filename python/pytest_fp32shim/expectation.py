@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_fp32shim import recorded
 
 
-def judge(session, products, unseen):
+def judge_formats(session, products, unseen):
     """Returns title, lines, and True if a product ran below the format, or was allowed to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}

@@ -65,13 +65,13 @@ class Judge:
         products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
         failed = False
         if options.fp32shim_preview:
-            self.sections.append(preview.judge(self, products, unseen))
+            self.sections.append(preview.judge_preview(self, products, unseen))
         if options.fp32shim_expect:
-            title, lines, is_violated = expectation.judge(self, products, unseen)
+            title, lines, is_violated = expectation.judge_formats(self, products, unseen)
             self.sections.append((title, lines))
             failed = is_violated
         if self.baseline is not None:
-            title, lines, is_worse = baseline.judge(self, products, report["audits"])
+            title, lines, is_worse = baseline.judge_against_baseline(self, products, report["audits"])
             self.sections.append((title, lines))
             failed = failed or is_worse
         if not self.sections:

@@ -9,7 +9,7 @@ from pytest_fp32shim import control, recorded
 FULLY_SHOWN = 20  # tests with their products
 
 
-def judge(session, products, unseen):
+def judge_preview(session, products, unseen):
     """Returns the title and the lines of the section. Runs the tests natively if some failed."""
     word = session.config.option.fp32shim_preview
     failed = [name for name, outcome in session.outcomes.items() if outcome == "failed"]

@@ -12,7 +12,7 @@ from pytest_fp32shim import marks, start
 
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}  # the floor that each format meets (policy/formats.def): the stricter, the greater.
-# Not here: formats that have no known floor (unchanged, fp64_emulated, fixed).
+# Formats are left out that have no known floor (unchanged, fp64_emulated, fixed).
 GOVERNED = ("float32", "complex64", "float64", "complex128")
 SHOWN = 5  # products of a test
 

@@ -83,9 +83,9 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
 #else
     constexpr std::int64_t long_enough_ns = 20'000;
     // Limits the wait: a sandbox may refuse the clock or the pause.
-    constexpr int most_attempts = 10'000, most_pauses = 3;
+    constexpr int max_attempts = 10'000, max_pauses = 3;
     int pauses = 0;
-    for (int attempt = 0; attempt < most_attempts && pauses < most_pauses; ++attempt) {
+    for (int attempt = 0; attempt < max_attempts && pauses < max_pauses; ++attempt) {
         const std::int64_t left_ns = long_enough_ns - (clock_ns(CLOCK_MONOTONIC) - since.monotonic_ns);
         if (left_ns <= 0) break;
         const timespec pause{0, std::min(left_ns, long_enough_ns)};

@@ -26,7 +26,7 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     entry.worst_column = audit.worst_column;
     entry.notes = audit.notes;
     const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
-    // Without notes, as versions without them wrote it.
+    // A record without notes was written by a version that had no notes.
     const bool is_nonfinite = is_about_nonfinite(audit) || audit.notes == 0;
     entry.further[0] = is_nonfinite ? audit.product : bits(audit.cancellation);
     entry.further[1] = bits(is_nonfinite ? audit.alpha : audit.fp32_error);

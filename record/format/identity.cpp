@@ -122,7 +122,7 @@ ProcessStart start_of(std::int32_t pid) {
     return process;
 }
 
-ProcessIdentity identify(std::int32_t pid_here) {
+ProcessIdentity identify_process(std::int32_t pid_here) {
     char buffer[16];
     const std::string_view folder = system::LineWriter(buffer).number(pid_here).view();
     return {read_own_pid(folder), read_start(folder), read_pid_namespace(folder), read_boot_id()};

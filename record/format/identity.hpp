@@ -32,6 +32,6 @@ ProcessStart start_of(std::int32_t pid);
 
 /// Returns the identity that /proc has for process `pid_here`. `start` is 0 if there is no such process, or if it has
 /// ended and its parent has not yet waited for it. Fields that this user may not read stay 0. Allocates.
-ProcessIdentity identify(std::int32_t pid_here);
+ProcessIdentity identify_process(std::int32_t pid_here);
 
 }  // namespace fp32shim::record

@@ -222,7 +222,7 @@ struct AuditRecord {
     std::uint32_t worst_row;
     std::uint32_t worst_column;
     std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
-    /// Of a record about NaN or infinity: number, from 0, of the product in its batch; the bits of the magnitudes of
+    /// In a record about NaN or infinity: number, from 0, of the product in its batch; the bits of the magnitudes of
     /// alpha and beta. Otherwise, as far as `notes` say: the bits of cancellation, fp32_error and tested_error.
     std::uint32_t further[3];
 };

@@ -104,7 +104,7 @@ void scan_cubin(Bytes bytes, const KernelVisitor& visitor, ImageFacts& facts) {
     if (!knows_instructions_of(architecture)) facts.doubt = "is for an architecture whose instructions are not known";
     const Cubin cubin(bytes, *header);
     cubin.add_symbols(facts);
-    TensorFormats in_functions = 0;  // which of the kernels call them is not known: pointers lead there too
+    TensorFormats in_functions = 0;  // formats of functions, which any kernel may call by a pointer
     for (const bool is_again : {false, true}) {
         if (is_again && in_functions == 0) break;
         for (unsigned i = 0; const auto section = cubin.section_at(i); ++i) {

@@ -8,14 +8,14 @@ namespace {
 struct FatbinHeader {
     std::uint32_t magic;
     std::uint16_t version, header_size;
-    std::uint64_t size;  ///< of the entries
+    std::uint64_t size;  ///< size of the entries
 };
 
-/// As `fatbinary` of CUDA 11 to 13 writes it.
+/// Header of an entry, as `fatbinary` of CUDA 11 to 13 writes it.
 struct EntryHeader {
     std::uint16_t kind, version;
     std::uint32_t header_size;
-    std::uint64_t size;  ///< of the contents, as they are stored
+    std::uint64_t size;  ///< size of the contents, as they are stored
     std::uint32_t packed_size, options_at;
     std::uint16_t minor, major;
     std::uint32_t architecture, name_at, name_size;

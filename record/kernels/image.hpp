@@ -35,8 +35,8 @@ std::uint64_t image_size(std::span<const std::byte> beginning);
 
 /// Facts about an image as a whole.
 struct ImageFacts {
-    bool has_code = false;          ///< it has code that the device can run, or PTX for it
-    bool launches_kernels = false;  ///< kernels in it may launch kernels from the device
+    bool has_code = false;          ///< the image has code that the device can run, or PTX for it
+    bool launches_kernels = false;  ///< kernels in the image may launch kernels from the device
     std::string_view doubt;         ///< a clause why the formats of some kernels are not known; empty: all are
 };
 

@@ -65,7 +65,7 @@ constexpr std::string_view libraries[] = {
 constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
     {tensor_fp16, "FP16"}, {tensor_bf16, "BF16"},       {tensor_tf32, "TF32"},
     {tensor_fp8, "FP8"},   {tensor_integer, "integer"}, {tensor_unknown, "unknown"}};
-constexpr TensorFormats below_fp32 = 95;  // all of these
+constexpr TensorFormats below_fp32 = 95;  // all formats of the table
 
 /// A clause that is put together when the program is compiled.
 struct Clause {
@@ -77,7 +77,7 @@ struct Clause {
 };
 
 /// Clauses for each set of formats.
-constexpr auto doubts = [] {
+constexpr auto doubt_clauses = [] {
     std::array<Clause, below_fp32 + 1> all{};
     for (std::size_t set = 1; set < all.size(); ++set) {
         all[set].append("has ");
@@ -145,7 +145,7 @@ KernelJudgement judge_kernel(const KernelEvidence& evidence) {
     const TensorFormats formats = *evidence.formats & below_fp32;
     if (!named) {
         if (formats == 0) return {true, Dtype::float32, Applied::fp32, {}};
-        return doubt({doubts[formats].text, doubts[formats].size});
+        return doubt({doubt_clauses[formats].text, doubt_clauses[formats].size});
     }
     const TensorFormats allowed = allowed_by(*named);
     const bool needs_tensor_cores = allowed != 0 && policy::is_single(named->dtype);

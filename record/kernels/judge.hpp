@@ -13,8 +13,9 @@ namespace fp32shim::record {
 
 /// Facts by which a kernel is judged.
 struct KernelEvidence {
-    std::string_view name;                 ///< as the driver has it: mangled, if the kernel is C++
-    std::optional<TensorFormats> formats;  ///< of the instructions in its code; absent: its code was not read
+    std::string_view name;  ///< the driver's name of the kernel: mangled, if the kernel is C++
+    std::optional<TensorFormats>
+        formats;  ///< formats of the instructions in the kernel's code; absent: the code was not read
 };
 
 struct KernelJudgement {

@@ -58,7 +58,7 @@ struct Type {
 };
 
 /// Types of operands and sums, by the PTX ISA's chapters on the instructions.
-constexpr Type types[] = {
+constexpr Type ptx_types[] = {
     {"f16", tensor_fp16},   {"bf16", tensor_bf16},  {"tf32", tensor_tf32},   {"f64", tensor_fp64},
     {"e4m3", tensor_fp8},   {"e5m2", tensor_fp8},   {"e3m2", tensor_fp8},    {"e2m3", tensor_fp8},
     {"e2m1", tensor_fp8},   {"s8", tensor_integer}, {"u8", tensor_integer},  {"s4", tensor_integer},
@@ -85,15 +85,15 @@ TensorFormats formats_of(std::string_view instruction) {
         return part;
     };
     const std::string_view family = cut();
-    TensorFormats named[4] = {};  // of the result, A, B and C; the result and C only, if A and B are FP16
+    TensorFormats named[4] = {};  // formats of the result, A, B and C; of the result and C only, if A and B are FP16
     std::size_t count = 0;
     while (!instruction.empty()) {
         const std::string_view part = cut();
         if (family == "tcgen05")
             if (const auto* const kind = std::ranges::find(kinds, part, &Type::word); kind != std::end(kinds))
                 return kind->formats;
-        const auto* const type = std::ranges::find(types, part, &Type::word);
-        if (type != std::end(types) && count < std::size(named)) named[count++] = type->formats;
+        const auto* const type = std::ranges::find(ptx_types, part, &Type::word);
+        if (type != std::end(ptx_types) && count < std::size(named)) named[count++] = type->formats;
     }
     if (family == "wmma" && count == 2) return tensor_fp16;
     return count < 3 ? tensor_unknown : named[1] | named[2];

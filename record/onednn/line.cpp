@@ -56,7 +56,7 @@ bool begins_with_one_of(std::string_view text, std::initializer_list<std::string
 }
 
 /// Returns the text before the first of the `separators`, and removes it and the separator from `text`.
-std::string_view cut(std::string_view& text, std::string_view separators) {
+std::string_view take_before(std::string_view& text, std::string_view separators) {
     const std::size_t end = std::min(text.find_first_of(separators), text.size());
     const std::string_view before(text.data(), end);
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -121,9 +121,9 @@ std::string_view cut_type(std::string_view& name) {
 std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution& execution) {
     std::optional<std::size_t> narrowest;
     while (!tensors.empty()) {
-        std::string_view rest = cut(tensors, " ");
-        std::string_view name = cut(rest, ":");
-        std::string_view type = cut(rest, ":");
+        std::string_view rest = take_before(tensors, " ");
+        std::string_view name = take_before(rest, ":");
+        std::string_view type = take_before(rest, ":");
         if (name.empty() || type == "undef" || name.ends_with("_undef") || begins_with_one_of(name, {"bia", "msk"}))
             continue;
         if (data_type(type) == unknown_type) type = cut_type(name);
@@ -136,11 +136,11 @@ std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution&
     return narrowest;
 }
 
-constexpr std::size_t most_dimensions = 12;  // DNNL_MAX_NDIMS
+constexpr std::size_t max_dimensions = 12;  // DNNL_MAX_NDIMS
 
 /// Reads `8x64x96`. Returns the number of dimensions; 0: it is something else.
-std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, most_dimensions>& dimensions) {
-    for (std::size_t count = 0; count < most_dimensions;) {
+std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, max_dimensions>& dimensions) {
+    for (std::size_t count = 0; count < max_dimensions;) {
         dimensions[count] = cut_number(text);
         if (dimensions[count++] < 0) return 0;
         if (text.empty()) return count;
@@ -152,9 +152,9 @@ std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, most
 
 /// Reads the shape of a matmul: `8x64x96:8x96x32`; up to 3.0 with `:8x64x32`.
 void read_matmul(std::string_view shape, OneDnnExecution& execution) {
-    std::array<std::int64_t, most_dimensions> source = {}, weights = {};
-    const std::size_t count = read_dimensions(cut(shape, ":"), source);
-    if (count < 2 || read_dimensions(cut(shape, ":"), weights) != count) return;
+    std::array<std::int64_t, max_dimensions> source = {}, weights = {};
+    const std::size_t count = read_dimensions(take_before(shape, ":"), source);
+    if (count < 2 || read_dimensions(take_before(shape, ":"), weights) != count) return;
     std::int64_t batch = 1;
     for (std::size_t i = 0; i + 2 < count; ++i)
         if (__builtin_mul_overflow(batch, source[i] == 1 ? weights[i] : source[i], &batch)) return;
@@ -191,7 +191,7 @@ std::optional<Applied> format_of(std::string_view implementation, std::string_vi
     Applied format = Applied::fp32;
     for (bool is_last = false; !is_last;) {
         is_last = implementation.find_first_of(":+") == std::string_view::npos;
-        const std::string_view word = cut(implementation, ":+");
+        const std::string_view word = take_before(implementation, ":+");
         const auto* const row = std::ranges::find_if(words, [&](const Word& known) {
             return known.word == word && (known.mode.empty() || known.mode == mode);
         });
@@ -202,7 +202,7 @@ std::optional<Applied> format_of(std::string_view implementation, std::string_vi
 }
 
 /// Sets the formats, or the reason why they are not known.
-void judge(std::optional<std::size_t> type, bool is_strict_sum, OneDnnExecution& execution) {
+void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnExecution& execution) {
     if (!type || *type == unknown_type) {
         execution.doubt = "the line names no type that is known";
         return;
@@ -240,8 +240,8 @@ std::string_view value_of(std::string_view name, std::string_view attributes) {
     const std::size_t at = attributes.find(name);
     if (at == std::string_view::npos) return "strict";
     attributes.remove_prefix(at + name.size());
-    cut(attributes, ":");
-    std::string_view value = cut(attributes, ": ,");
+    take_before(attributes, ":");
+    std::string_view value = take_before(attributes, ": ,");
     constexpr std::string_view prefix = "fpmath_mode_";  // 2.6 writes attr-fpmath_mode:fpmath_mode_bf16
     if (value.starts_with(prefix)) value.remove_prefix(prefix.size());
     return value;
@@ -251,12 +251,12 @@ std::string_view value_of(std::string_view name, std::string_view attributes) {
 /// (since 3.6) and backend of a partition. Names of operations are the program's own, and may have commas.
 void read_partition(std::string_view text, OneDnnExecution& execution) {
     execution.kind = "partition";
-    execution.engine = cut(text, ",");
-    cut(text, ",");
-    execution.shape = cut(text, ",");
+    execution.engine = take_before(text, ",");
+    take_before(text, ",");
+    execution.shape = take_before(text, ",");
     std::string_view backend;
     while (!text.empty()) {
-        const std::string_view field = cut(text, ",");
+        const std::string_view field = take_before(text, ",");
         if (begins_with_one_of(field, {"in0_", "out0_"})) read_types(field, execution);
         if (field.starts_with("fpm:")) execution.fpmath = value_of("fpm", field);
         execution.implementation = std::exchange(backend, field);
@@ -268,11 +268,11 @@ void read_partition(std::string_view text, OneDnnExecution& execution) {
 }
 
 void read_primitive(std::string_view text, OneDnnExecution& execution) {
-    if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = cut(text, ",");  // not named before 1.0
-    execution.kind = cut(text, ",");
-    execution.implementation = cut(text, ",");
-    const std::string_view pass = cut(text, ",");
-    const std::string_view tensors = cut(text, ",");
+    if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = take_before(text, ",");  // not named before 1.0
+    execution.kind = take_before(text, ",");
+    execution.implementation = take_before(text, ",");
+    const std::string_view pass = take_before(text, ",");
+    const std::string_view tensors = take_before(text, ",");
     const std::size_t before_shape = text.rfind(',');
     execution.shape = before_shape == std::string_view::npos ? text : text.substr(before_shape + 1);
     execution.fpmath = value_of("attr-fpmath", text);
@@ -281,7 +281,7 @@ void read_primitive(std::string_view text, OneDnnExecution& execution) {
     if (!execution.multiplies) return;
     if (execution.kind == "matmul" || execution.kind == "gemm_api") read_matmul(execution.shape, execution);
     if (execution.kind == "inner_product") read_inner_product(execution.shape, pass, execution);
-    judge(type, value_of("attr-acc-mode", text) == "strict", execution);
+    judge_formats(type, value_of("attr-acc-mode", text) == "strict", execution);
 }
 
 /// Reads the text after `exec,`, whose time begins after `comma`.
@@ -309,12 +309,12 @@ void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& ex
 
 OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution) {
     if (line.ends_with('\n')) line.remove_suffix(1);
-    const std::string_view beginning = cut(line, ",");
+    const std::string_view beginning = take_before(line, ",");
     if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLine::other;
     bool is_of_graph = beginning.ends_with("graph_verbose");
     // Versions differ in the fields before: a mark of the format, a time, the part of the library.
     for (int field = 0; field < 4; ++field) {
-        const std::string_view word = cut(line, ",");
+        const std::string_view word = take_before(line, ",");
         is_of_graph = is_of_graph || word == "graph";
         if (word == "info") break;
         if (word == "error") return OneDnnLine::error;

@@ -28,13 +28,14 @@ struct OneDnnExecution {
     std::string_view engine;          ///< `cpu`, `gpu`, `gpu:0`; empty: the line names none
     std::string_view fpmath;          ///< mode in the attributes; `strict` if they have none
     std::string_view shape;           ///< `128x256:256x256`; for a partition its kind, such as `matmul_post_ops`
-    /// Types of elements: `f32`; empty: the line names none. In the backward pass, `source` and `weights` are what
-    /// the forward pass calls so.
+    /// Types of elements: `f32`; empty: the line names none. The backward pass has the
+    /// names `source` and `weights` of the forward pass.
     std::string_view source_type, weights_type;
-    /// False if it multiplies no matrices (`reorder`, `pooling`), or if the products in it have lines of their own (a
-    /// partition).
+    /// False if the primitive multiplies no matrices (`reorder`, `pooling`), or if the products in it have lines of
+    /// their own (a partition).
     bool multiplies = true;
-    std::optional<policy::Dtype> dtype;  ///< narrowest type of its tensors but the bias; absent: integers, or unknown
+    std::optional<policy::Dtype>
+        dtype;  ///< narrowest type of the primitive's tensors but the bias; absent: integers, or unknown
     /// C is m×n, k is the summed dimension, as in MatmulCall; -1: unknown, or the primitive is no plain product.
     std::int64_t m = -1, n = -1, k = -1;
     std::int64_t batch = 1;
@@ -43,7 +44,7 @@ struct OneDnnExecution {
     policy::Applied applied = policy::Applied::unchanged;
     std::optional<policy::Applied> actual;  ///< format in which the implementation computes; absent: not known
     std::string_view doubt;                 ///< a clause why `applied` or `actual` is not known; empty: they are
-    std::int64_t duration_ns = -1;          ///< -1: not told
+    std::int64_t duration_ns = -1;          ///< -1: the line does not tell it
     std::string_view identity;  ///< the part of the line that equal executions share: all after `exec,` but the time
 };
 

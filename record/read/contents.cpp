@@ -102,7 +102,7 @@ void exclude_appended_events(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-std::vector<IndexedSegment> by_slot(std::vector<IndexedSegment> segments) {
+std::vector<IndexedSegment> sorted_by_slot(std::vector<IndexedSegment> segments) {
     std::ranges::stable_sort(segments, {},
                              [](const IndexedSegment& segment) { return std::pair(segment.slot, segment.sequence); });
     return segments;
@@ -125,7 +125,7 @@ void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemL
     constexpr std::uint64_t segment_size = format::segment_size;
     std::uint64_t offset = std::max(std::uint64_t{next_segment}, std::uint64_t{1}) * segment_size;
     while (offset < bytes.size()) {
-        offset = bytes.next_data(offset) / segment_size * segment_size;
+        offset = bytes.next_data_offset(offset) / segment_size * segment_size;
         std::uint64_t begin = 0;
         if (!bytes.read_into(offset, begin)) return;
         if (begin == format::magic) {
@@ -157,12 +157,12 @@ void RecordingReader::read_segments(const format::Header& header) {
     object_segments_ = std::move(index[SegmentKind::objects]);
     rule_segments_ = std::move(index[SegmentKind::rules]);
     sort_by_sequence(rule_segments_, "rules", *problems_);
-    audit_segments_ = by_slot(std::move(index[SegmentKind::audits]));
+    audit_segments_ = sorted_by_slot(std::move(index[SegmentKind::audits]));
     lost_audits_ = header.lost_audits;
     searched_calls_ = header.searched_calls;
-    fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
+    fingerprint_segments_ = sorted_by_slot(std::move(index[SegmentKind::fingerprints]));
     lost_fingerprints_ = header.lost_fingerprints;
-    operand_segments_ = by_slot(std::move(index[SegmentKind::operands]));
+    operand_segments_ = sorted_by_slot(std::move(index[SegmentKind::operands]));
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());

@@ -28,8 +28,8 @@ using format::Header;
 
 /// Reason to refuse a recording that belongs to another process. A forked child keeps its parent's recording mapped
 /// until its own first product.
-constexpr std::string_view of_another_process = "belongs to another process";
-constexpr std::string_view left = "is no longer used since a reload; [log] path must name a .fp32rec file";
+constexpr std::string_view belongs_to_another_process = "belongs to another process";
+constexpr std::string_view no_longer_used = "is no longer used since a reload; [log] path must name a .fp32rec file";
 
 /// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
 std::string why_not_recording_into(int descriptor, const ProcessIdentity& process) {
@@ -42,8 +42,8 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
                std::to_string(format::version) + "; use the fp32shim command of that version";
     const ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace,
                                    std::to_array(header.boot_id)};
-    if (recorded != process) return std::string(of_another_process);
-    return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
+    if (recorded != process) return std::string(belongs_to_another_process);
+    return std::string((header.flags & format::flag_left) != 0 ? no_longer_used : std::string_view());
 }
 
 /// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only unusable
@@ -51,7 +51,7 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
-    const ProcessIdentity process = identify(pid);
+    const ProcessIdentity process = identify_process(pid);
     for (const MappedRecording& mapped : all_mapped) {
         FoundFile found = find_mapped_file(pid, mapped);
         if (found.file == nullptr) {
@@ -110,7 +110,7 @@ class SentCommand {
             return errno == EACCES || errno == EPERM
                        ? ": this user may not write to it; only the user who owns the process may send commands"
                        : ": can no longer be opened; check whether the process still runs";
-        if (const std::string why = why_not_recording_into(file_.number(), identify(pid_)); !why.empty())
+        if (const std::string why = why_not_recording_into(file_.number(), identify_process(pid_)); !why.empty())
             return " " + why;
         // Two simultaneous commands have different senders in their words; the later word stays in the header.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
@@ -133,7 +133,7 @@ class SentCommand {
             return CommandAnswer{result == CommandResult::done ? CommandOutcome::done : CommandOutcome::refused,
                                  std::string(text.data(), size)};
         }
-        if (identify(pid_).start == 0)
+        if (identify_process(pid_).start == 0)
             return CommandAnswer{CommandOutcome::failed, process() + " has ended in the meantime"};
         if (read<std::uint64_t>(offsetof(Header, command)) != sent_)
             return CommandAnswer{CommandOutcome::not_answered,
@@ -189,7 +189,7 @@ FoundRecording find_live_recording(std::int32_t pid) {
         return {std::nullopt, process + " does not exist; `fp32shim ps` lists the processes that are recording"};
     std::string why;
     if (auto recording = recording_of(pid, why)) return {std::move(recording), {}};
-    if (!why.empty() && !why.ends_with(of_another_process)) return {std::nullopt, process + ": " + why};
+    if (!why.empty() && !why.ends_with(belongs_to_another_process)) return {std::nullopt, process + ": " + why};
     if (!std::ifstream(folder + "/maps").is_open()) return {std::nullopt, process + why_not_looked_into(status)};
     return {std::nullopt,
             process +

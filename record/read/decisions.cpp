@@ -12,7 +12,7 @@ using format::RowSegment;
 
 namespace {
 
-constexpr std::size_t most_cached_rows = 1024;
+constexpr std::size_t max_cached_rows = 1024;
 constexpr std::size_t cached_texts = 64;
 
 }  // namespace
@@ -23,7 +23,7 @@ void RecordingDecisions::start(std::vector<IndexedSegment> rows, std::vector<Ind
     strings_ = std::move(strings);
     sort_by_sequence(rows_, "rows", problems_);
     sort_by_sequence(strings_, "texts", problems_);
-    cache_size_ = std::bit_ceil(std::clamp<std::size_t>(rows_in_use, 4, most_cached_rows));
+    cache_size_ = std::bit_ceil(std::clamp<std::size_t>(rows_in_use, 4, max_cached_rows));
 }
 
 void RecordingDecisions::release_memory() {
@@ -34,7 +34,7 @@ void RecordingDecisions::release_memory() {
 
 /// Finds the row with number `id`; nullopt: the row is not published. With `is_new`, a row that row_window_ shows as
 /// unpublished is read from the file again, since it may have been published after row_window_ was filled.
-std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
+std::optional<RecordingDecisions::Published> RecordingDecisions::find_row(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const IndexedSegment* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
     if (segment == nullptr) return std::nullopt;
@@ -55,14 +55,14 @@ const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
     if (cache_.empty()) cache_.resize(cache_size_);
     CachedRow& cached = cache_[id & (cache_size_ - 1)];
     if (cached.is_used && cached.row.id == id) return &cached.row;
-    const auto published = find(id);
+    const auto published = find_row(id);
     if (!published) return nullptr;
     read_texts(id, *published, cached);
     return &cached.row;
 }
 
 std::optional<policy::Applied> RecordingDecisions::format_of(std::uint32_t id) {
-    const auto published = find(id);
+    const auto published = find_row(id);
     if (!published || (published->content.flags & format::row_is_overflow) != 0) return std::nullopt;
     const format::RowContent& content = published->content;
     return static_cast<policy::Applied>(content.actual != format::no_actual ? content.actual : content.applied);
@@ -74,7 +74,7 @@ void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& vi
     for (const IndexedSegment& segment : rows_) {
         const std::uint64_t first = std::uint64_t{segment.sequence} * RowSegment::capacity;
         for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
-            const auto published = find(static_cast<std::uint32_t>(id), false);
+            const auto published = find_row(static_cast<std::uint32_t>(id), false);
             if (!published) continue;
             read_texts(static_cast<std::uint32_t>(id), *published, words);
             if (!visitor(words.row)) return;

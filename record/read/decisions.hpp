@@ -92,7 +92,7 @@ class RecordingDecisions {
         std::string text;
     };
 
-    std::optional<Published> find(std::uint32_t id, bool is_new = true);
+    std::optional<Published> find_row(std::uint32_t id, bool is_new = true);
     const IndexedSegment* find_text_segment(std::uint32_t sequence);
     void read_texts(std::uint32_t id, const Published& published, CachedRow& words);
     void rename_where(CachedRow& words);

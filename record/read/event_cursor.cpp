@@ -38,7 +38,7 @@ EventCursor::EventCursor(const RecordingBytes& bytes, const SlotEvents& events, 
 std::optional<EventCursor::Event> EventCursor::next() {
     for (;;) {
         if (position_ == loaded_.size()) {
-            if (!load()) return std::nullopt;
+            if (!load_events()) return std::nullopt;
             continue;
         }
         const EventRecord record = loaded_[position_++];
@@ -51,7 +51,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
 }
 
 /// Loads the next piece of a segment. Returns false after the last one.
-bool EventCursor::load() {
+bool EventCursor::load_events() {
     position_ = 0;
     loaded_.clear();
     while (piece_begin_ == piece_end_)
@@ -97,7 +97,7 @@ bool EventCursor::begin_segment() {
     while (next_segment_ < events_.segments.size()) {
         const IndexedSegment& segment = events_.segments[next_segment_++];
         if (segment.last_time <= last_time_) continue;
-        begin(segment, 0, segment.count);
+        begin_entries(segment, 0, segment.count);
         return true;
     }
     return false;
@@ -107,11 +107,11 @@ bool EventCursor::begin_ring() {
     if (has_begun_ring_ || !events_.ring) return false;
     has_begun_ring_ = true;
     latest_ = events_.ring_last;
-    begin(*events_.ring, events_.ring_begin, events_.ring_end);
+    begin_entries(*events_.ring, events_.ring_begin, events_.ring_end);
     return true;
 }
 
-void EventCursor::begin(const IndexedSegment& segment, std::size_t first, std::size_t end) {
+void EventCursor::begin_entries(const IndexedSegment& segment, std::size_t first, std::size_t end) {
     segment_ = segment;
     piece_begin_ = first;
     piece_end_ = std::min(end, EventSegment::capacity);
@@ -126,7 +126,7 @@ void EventCursor::find_moved_ring() {
     SegmentIndex index = index_segments(bytes_, ignored);
     for (const IndexedSegment& segment : index[SegmentKind::events])
         if (segment.slot == segment_.slot && segment.sequence == segment_.count)
-            return begin(segment, 0, segment.count);
+            return begin_entries(segment, 0, segment.count);
     problems_.add(segment_.offset, "the newest events of slot " + std::to_string(segment_.slot) +
                                        " were overwritten while they were read; they are left out");
 }

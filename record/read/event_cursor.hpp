@@ -49,10 +49,10 @@ class EventCursor {
     std::optional<Event> next();
 
   private:
-    bool load();
+    bool load_events();
     bool begin_segment();
     bool begin_ring();
-    void begin(const IndexedSegment& segment, std::size_t first, std::size_t end);
+    void begin_entries(const IndexedSegment& segment, std::size_t first, std::size_t end);
     void find_moved_ring();
     void drop_misordered_events();
 

@@ -17,8 +17,8 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings = 256;  // limit per process: each reload to another name leaves the earlier
-                                              // recording mapped
+constexpr std::size_t max_recordings = 256;  // limit per process: each reload to another name leaves the earlier
+                                             // recording mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -119,7 +119,7 @@ FoundFile find_among_descriptors(const std::string& process_folder, const Mapped
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
     std::vector<MappedRecording> found;
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-    for (std::string text; found.size() < most_recordings && std::getline(maps, text);) {
+    for (std::string text; found.size() < max_recordings && std::getline(maps, text);) {
         if (!is_recording_name(text)) continue;
         auto line = parse_maps_line(text);
         if (!line || line->offset != 0 || std::string_view(line->permissions) != "rw-s") continue;

@@ -19,7 +19,8 @@ std::string executable_of(std::int32_t pid);
 /// A process of a run that still runs.
 struct LeftProcess {
     std::int32_t pid = 0;
-    bool is_certain = true;  ///< false: it has overwritten its environment, so it may be of another run, or of none
+    bool is_certain =
+        true;  ///< false: the process has overwritten its environment, so it may be of another run, or of none
 };
 /// Returns the processes that `fp32shim run` number `run` started and that still run, without this process and those
 /// from which it descends. Looks only at processes of this user (root: of all) that began at `began`

@@ -79,7 +79,7 @@ bool is_link_of_another_user(const std::string& path) {
 /// `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
-        if (identify(pid) == recorded) return RecordingState::live;
+        if (identify_process(pid) == recorded) return RecordingState::live;
     return RecordingState::unknown;
 }
 
@@ -269,7 +269,7 @@ RecordingState RecordingReader::state() const {
     }
     // A process of another namespace has another id here, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
-    const std::uint64_t start = identify(recorded.pid).start;
+    const std::uint64_t start = identify_process(recorded.pid).start;
     if (start == recorded.start) return RecordingState::live;
     // /proc can hide other users' processes (hidepid).
     const bool is_hidden = start == 0 && kill(recorded.pid, 0) != 0 && errno == EPERM;

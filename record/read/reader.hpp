@@ -164,9 +164,10 @@ struct RecordedObjects {
     bool until_exit = false;       ///< loaded files were listed a last time at the program's `exit`
     bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
-    bool ask_onednn = false;       ///< each oneDNN that asked was told to tell its executions (format::object_tells)
-    bool ask_kernels = false;      ///< the kernels that were launched on GPUs are recorded
-    bool kernels_missed = false;   ///< but some may not be
+    bool ask_onednn =
+        false;  ///< each copy of oneDNN that read its variable was told to print executions (format::object_tells)
+    bool ask_kernels = false;     ///< the kernels that were launched on GPUs are recorded
+    bool kernels_missed = false;  ///< some kernels may not be recorded
 };
 
 /// A program that was started without the shim, either by this process or by a process of the same `fp32shim run`
@@ -176,7 +177,8 @@ struct RecordedChild {
     std::string folder;       ///< current folder at the start, for a relative path; empty: unknown
     std::string interpreter;  ///< interpreter of a script; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
-    bool has_own_libraries = false;  ///< its environment told the loader of further libraries, or of folders for them
+    bool has_own_libraries =
+        false;  ///< the child's environment told the loader of further libraries, or of folders for them
     std::uint32_t count = 0;
     std::int32_t pid = 0;       ///< process that started the program or became it by exec; the first, if there were
                                 ///< several
@@ -205,7 +207,8 @@ struct RecordedMark {
     std::uint16_t pins = 0;       ///< variables of `run --pin` in its environment: ProcessFacts::pins
     std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
     std::int64_t noted_ns = 0;    ///< time when the first process with these files ended: nanoseconds since 1970, UTC
-    bool has_changed_log = false;  ///< it multiplied after it had changed its own log, or switched the shim off
+    bool has_changed_log =
+        false;  ///< the child multiplied after it had changed its own log, or switched the shim off
     RecordedObjects objects;
 };
 

@@ -69,7 +69,7 @@ std::uint64_t RecordingBytes::size() const {
     return is_known ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::uint64_t RecordingBytes::next_data(std::uint64_t offset) const {
+std::uint64_t RecordingBytes::next_data_offset(std::uint64_t offset) const {
     if (!has_holes_ || !open_again() || (offset >= data_begin_ && offset < data_end_)) return offset;
     const off_t begin = lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
     if (begin < 0) return errno == ENXIO ? UINT64_MAX : offset;
@@ -116,7 +116,7 @@ SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems) 
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
     for (std::uint64_t number = 1; number < end; ++number) {
         // A header that lies in a hole is all zeros and belongs to no segment.
-        const std::uint64_t data = bytes.next_data(number * segment_size);
+        const std::uint64_t data = bytes.next_data_offset(number * segment_size);
         if (data >= end * segment_size) break;
         number = data / segment_size;
         if (data % segment_size >= sizeof(format::SegmentHeader)) continue;

@@ -42,7 +42,7 @@ class RecordingBytes {
 
     /// Returns the offset of the first byte at or after `offset` that is not in a hole; UINT64_MAX: there is none. If
     /// the file seems to have no holes, returns `offset` itself.
-    std::uint64_t next_data(std::uint64_t offset) const;
+    std::uint64_t next_data_offset(std::uint64_t offset) const;
 
     /// Closes the file until the next read, which opens it again.
     void release_memory();
@@ -61,7 +61,7 @@ class RecordingBytes {
                            ///< reuses inode numbers
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
-    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< last range without holes that next_data() found
+    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< last range without holes that next_data_offset() found
 };
 
 /// Caches a piece of a file, so that neighbouring look-ups cost one read.

@@ -27,7 +27,7 @@ using format::Header;
 namespace {
 
 /// Fills in the fields by which records are compared: path, interpreter or current folder, and reason.
-void describe(ChildRecord& record, const UnseenChild& child) {
+void fill_child_record(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
     char folder[512];
@@ -60,7 +60,7 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
 }
 
 /// Fills the header of a file for children. Such a file belongs to no process.
-void fill(Header& header, std::uint64_t run) {
+void fill_children_header(Header& header, std::uint64_t run) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
@@ -88,11 +88,11 @@ void fill(Header& header, std::uint64_t run) {
 
 int write_new_file(int descriptor, std::uint64_t run) {
     if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
-    return with_header(descriptor, [&](Header& header) { fill(header, run); });
+    return with_header(descriptor, [&](Header& header) { fill_children_header(header, run); });
 }
 
 /// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
-long publish(const char* from, const char* to) {
+long name_new_file(const char* from, const char* to) {
     const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
     // Only these errors mean that the file system has no hard links; then a rename is tried.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
@@ -102,7 +102,7 @@ long publish(const char* from, const char* to) {
 
 /// Makes the file for children under a temporary name, composed in `name`, and then gives it its own name, so that
 /// nobody sees an incomplete file. Returns 0, also if another process has made the file meanwhile; or an errno.
-int make(const ChildrenFile& file, std::span<char> name) {
+int make_children_file(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
     const auto descriptor = static_cast<int>(
@@ -112,7 +112,7 @@ int make(const ChildrenFile& file, std::span<char> name) {
     int error = write_new_file(descriptor, file.run);
     raw::close(descriptor);
     if (error == 0) {
-        const long published = publish(name.data(), file.path);
+        const long published = name_new_file(name.data(), file.path);
         if (published < 0 && published != -EEXIST) error = static_cast<int>(-published);
     }
     raw::syscall6(SYS_unlinkat, AT_FDCWD, name.data(), 0);
@@ -164,7 +164,7 @@ void append_end_of(system::LineWriter& out, std::string_view text, std::size_t l
 
 void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
     ChildRecord wanted{};
-    describe(wanted, child);
+    fill_child_record(wanted, child);
     const std::int64_t now = raw::realtime_ns();
     for (ChildRecord& record : header.children) {
         const std::atomic_ref state(record.state);
@@ -199,7 +199,7 @@ int open_children_file(const ChildrenFile& file) {
         // Too large for the stack, which may be small in a signal handler.
         auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
         if (name == nullptr) return -ENOMEM;
-        const int error = make(file, {name, path_capacity});
+        const int error = make_children_file(file, {name, path_capacity});
         unmap_pages(name, path_capacity);
         if (error != 0) return -error;
         descriptor = open_existing(file);

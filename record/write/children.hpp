@@ -24,7 +24,7 @@ struct UnseenChild {
     std::string_view path;         ///< the path given to execve, followed by a NUL
     std::string_view interpreter;  ///< a script's interpreter; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
-    bool has_own_libraries = false;  ///< its environment tells the loader of further libraries
+    bool has_own_libraries = false;  ///< the child's environment tells the loader of further libraries
 };
 
 enum class ChildEvent : std::uint8_t {
@@ -51,7 +51,7 @@ struct ChildrenFile {
 /// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
 /// Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
-/// The same for a file that exists.
+/// Opens the file for children if it exists, like open_children_file().
 int open_existing_children_file(const ChildrenFile& file);
 /// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
 template <class Use>

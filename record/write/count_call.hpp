@@ -53,7 +53,7 @@ inline void Recording::add_event(ThreadWriter& writer, const format::CounterReco
 template <class Describe>
 void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, Describe&& describe) {
-    // Not inlined: the common case then needs no stack for a decision.
+    // This lambda is not inlined, so that the common case needs no stack for a decision.
     const auto count_described = [&](auto slowly) __attribute__((noinline, cold)) {
         DecisionEvent decision;
         describe(decision);
@@ -81,7 +81,9 @@ inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::
     return counters;
 }
 
-inline bool Recording::knows(ThreadWriter& writer, std::uint64_t key) { return counters_of(writer, key) != nullptr; }
+inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
+    return counters_of(writer, key) != nullptr;
+}
 
 [[gnu::always_inline]] inline bool Recording::has_to_be_timed(format::CounterRecord& counters) const {
     constexpr auto relaxed = std::memory_order_relaxed;

@@ -36,7 +36,7 @@ constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
+long map_pages(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
     const long mapped = raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
     system::note_mapped();
     return mapped;
@@ -128,7 +128,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, format::H
     if (error != 0) return error;
     error = allocate_space(descriptor_.number(), 0, (1 + first_segments) * segment_size);
     if (error == 0) {
-        const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
+        const long mapped = map_pages(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
             header = reinterpret_cast<format::Header*>(mapped);
             guard_pages(*this, header, AtFork::kept);
@@ -151,7 +151,7 @@ void RecordingFile::install(format::Header* filled) {
     if (before == nullptr) {
         header_.store(filled, std::memory_order_release);
     } else {
-        const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
+        const long mapped = map_pages(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
         release_pages(filled);
         unmap_segment(filled);
@@ -164,7 +164,7 @@ void RecordingFile::install(format::Header* filled) {
 void RecordingFile::abandon() {
     is_open_.store(false, std::memory_order_relaxed);
     path_[0] = '\0';
-    map(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    map_pages(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 void RecordingFile::end_lost_recording() {
@@ -181,7 +181,7 @@ void RecordingFile::end_lost_recording() {
 
 void* RecordingFile::map_segment(std::uint32_t number) {
     const long mapped =
-        map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
+        map_pages(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
     if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
         unmap_segment(mapped);
@@ -213,22 +213,22 @@ void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
     return nullptr;
 }
 
-RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader& segment,
-                                                     std::span<const format::EventRecord> events) {
-    if (!has_descriptor()) return Appended::no_room;
+RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHeader& segment,
+                                                         std::span<const format::EventRecord> events) {
+    if (!has_descriptor()) return AppendResult::no_room;
     int error = 0;
     std::uint32_t number = reserve(limit_for_calls(limits_.segments), error);
     const bool is_new = number != 0;
     if (!is_new && limits_.overwrites) {
         number = next_unused_segment();
-        if (number == 0) return Appended::superseded;  // other threads are overwriting all older segments
+        if (number == 0) return AppendResult::superseded;  // other threads are overwriting all older segments
     }
     if (number != 0) {
         error = write_events(number, segment, events);
         if (error == 0 || !is_new) queue_for_overwriting(number);
         if (error == 0) {
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
-            return Appended::yes;
+            return AppendResult::yes;
         }
         if (is_new) give_back_segment(number);
     }
@@ -237,7 +237,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
         end_lost_recording();
     else
         warn_no_space(error);
-    return Appended::no_room;
+    return AppendResult::no_room;
 }
 
 /// Reserves the next unused segment number, and returns it. If that number is not below `limit`, returns 0 and sets

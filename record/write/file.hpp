@@ -76,17 +76,18 @@ class RecordingFile {
     /// Maps a new segment of zeros that has disk space. Without space, returns nullptr, and one line on stderr per
     /// process says so.
     void* map_new_segment() { return map_new_segment_below(limits_.segments); }
-    /// Does the same for entries of single calls. Such segments must leave space for counters and rows.
+    /// Maps a new segment as map_new_segment() does, but for entries of single calls. Such segments must leave space
+    /// for counters and rows.
     void* map_new_segment_for_calls();
 
-    enum class Appended : std::uint8_t {
+    enum class AppendResult : std::uint8_t {
         yes,
         no_room,     ///< not written: no disk space, which is reported on stderr once per process
         superseded,  ///< not written: the file is full, and other threads are overwriting all older events
     };
     /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file. If the file is full and
     /// Limits::overwrites is set, overwrites the oldest segment of events.
-    Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
+    AppendResult append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
     void* map_new_segment_below(std::uint32_t limit);

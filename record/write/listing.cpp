@@ -29,7 +29,7 @@ using format::ListedRecording;
 namespace {
 
 /// Adds an entry for the recording to a list, and notes in the recording which list that is.
-void enter(Header& list, const NewRecording& recording) {
+void enter_recording(Header& list, const NewRecording& recording) {
     recording.header.listed_in = format::list_number(list);
     const std::uint32_t index = std::atomic_ref(list.listed_count).fetch_add(1, std::memory_order_acq_rel);
     if (index >= format::listed_limit) return;
@@ -112,7 +112,7 @@ class ListSearch {
         recording_.facts.pid = pid;
         const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
         recording_.facts.pid = self;
-        constexpr int attempts = 3;  // programs that the same process executed before have taken the first ones
+        constexpr int attempts = 3;  // the first numbers may belong to programs that the process executed before
         return expanded.empty() ? Entered::no_list : try_numbers(expanded, attempts);
     }
 
@@ -151,7 +151,8 @@ class ListSearch {
         raw::close(descriptor);
         if (!is_list) return Entered::no_list;
         const int writable = raw::open(path, O_RDWR | flags);
-        error_ = writable < 0 ? -writable : with_header(writable, [&](Header& header) { enter(header, recording_); });
+        error_ = writable < 0 ? -writable
+                              : with_header(writable, [&](Header& header) { enter_recording(header, recording_); });
         if (writable >= 0) raw::close(writable);
         return error_ == 0 ? Entered::yes : Entered::failed;
     }
@@ -161,7 +162,7 @@ class ListSearch {
     /// recording.
     static bool wait_until_whole(int descriptor) {
         constexpr int most_tries = 1000;
-        constexpr int most_tries_by_other_clock = 10;  // if the clock of the file's machine is ahead
+        constexpr int most_tries_by_other_clock = 10;  // tries if the clock of the file's machine is ahead
         constexpr std::int64_t second = 1'000'000'000;
         for (int tries = 0; tries < most_tries; ++tries) {
             struct stat status {};
@@ -189,7 +190,7 @@ class ListSearch {
 
 /// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
 int enter_children_file(const NewRecording& recording, const ChildrenFile& file) {
-    const int error = with_children_file(file, [&](Header& header) { enter(header, recording); });
+    const int error = with_children_file(file, [&](Header& header) { enter_recording(header, recording); });
     if (error == 0) recording.header.flags |= format::flag_children_file;
     return error;
 }
@@ -200,7 +201,7 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     const system::SignalHold hold;
     recording.header.program = family.program;
     if (parent != nullptr && parent->magic == format::magic) {
-        enter(*parent, recording);
+        enter_recording(*parent, recording);
         return 0;
     }
     // Too large for the stack, which may be small in a signal handler.

@@ -20,11 +20,11 @@ struct Family {
 
 /// A new recording that is to enter a list.
 struct NewRecording {
-    format::Header& header;     ///< its header, which nobody else changes yet
-    std::string_view path;      ///< its path, with a number if the name was taken; followed by a NUL
-    std::string_view expanded;  ///< its path without such a number
-    std::string_view name;      ///< its name with placeholders
-    ProcessFacts& facts;        ///< facts about its process; the id is changed for a while
+    format::Header& header;     ///< header of the recording, which nobody else changes yet
+    std::string_view path;      ///< path of the recording, with a number if the name was taken; followed by a NUL
+    std::string_view expanded;  ///< path of the recording without such a number
+    std::string_view name;      ///< name of the recording with placeholders
+    ProcessFacts& facts;        ///< facts about the process; its id is changed for a while
 };
 
 /// Enters a new recording into a list: that of `parent` (nullptr: not forked from a process with a recording), of the

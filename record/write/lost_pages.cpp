@@ -43,7 +43,7 @@ Guarded* first_of_this_process() {
 }
 
 /// Returns the note for the segment that contains `address`; nullptr: there is none.
-Guarded* find(std::uintptr_t address) {
+Guarded* find_guarded(std::uintptr_t address) {
     for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
         if (pages != 0 && address - pages < format::segment_size) return note;
@@ -69,7 +69,7 @@ bool put_zeros(std::uintptr_t pages) {
 
 /// Maps zeros over the segment that contains `address`. Returns false if no segment of a recording contains it.
 bool replace(std::uintptr_t address) {
-    Guarded* const note = find(address);
+    Guarded* const note = find_guarded(address);
     if (note == nullptr) {
         // A child without a recording uses its parent's header until it makes a file of its own.
         const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
@@ -122,7 +122,7 @@ void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
 void release_pages(const void* pages) {
     auto kept = reinterpret_cast<std::uintptr_t>(pages);
     kept_pages.compare_exchange_strong(kept, 0);
-    if (Guarded* const note = find(reinterpret_cast<std::uintptr_t>(pages)))
+    if (Guarded* const note = find_guarded(reinterpret_cast<std::uintptr_t>(pages)))
         note->pages.store(0, std::memory_order_release);
 }
 

@@ -74,7 +74,7 @@ int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
 /// Memory of a mark, too large for the stack of a signal handler.
 struct Mark::Pages {
     MarkSegment segment;
-    Layout layouts[4096];  ///< those of the first files
+    Layout layouts[4096];  ///< layouts of the first files
     char program[path_capacity];
 };
 

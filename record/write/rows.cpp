@@ -65,7 +65,7 @@ std::uint64_t hash_of(const RowContent& content, StringId stack) {
 }
 
 template <class Node, class Key>
-Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
+Node* find_node(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     Node* node = root.load(std::memory_order_acquire);
     for (std::uint64_t bits = hash; node != nullptr; bits <<= 2) {
         system::note_acquire(node);
@@ -181,7 +181,7 @@ bool RecordingRows::intern_frame(const StackFrame& frame, bool adds, StringId& i
 }
 
 const RecordingRows::RowNode* RecordingRows::find_row(const RowKey& key) const {
-    return find(rows_, hash_of(key.content, key.stack), key);
+    return find_node(rows_, hash_of(key.content, key.stack), key);
 }
 
 const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
@@ -252,7 +252,7 @@ bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id, adds);
     const std::uint64_t hash = hash_of(text);
-    if (const StringNode* known = find(strings_, hash, text)) {
+    if (const StringNode* known = find_node(strings_, hash, text)) {
         id = known->id;
         return true;
     }

@@ -149,7 +149,7 @@ bool ThreadWriter::append_ring(RecordingFile& file) {
     header.thread = ring.header.thread;
     header.first_time = ring.entries[0].time;
     header.last_time = last_time_;
-    if (file.append_events(header, ring.entries) == RecordingFile::Appended::no_room) return false;
+    if (file.append_events(header, ring.entries) == RecordingFile::AppendResult::no_room) return false;
     std::atomic_ref(ring.header.count).store(++event_segments_, std::memory_order_relaxed);
     std::atomic_ref(ring.header.thread).store(thread_, std::memory_order_relaxed);
     next_event_ = ring.entries;

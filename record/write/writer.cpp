@@ -279,7 +279,7 @@ ThreadWriter* Recording::attach() {
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
-            change_thread(*writer);
+            record_thread_change(*writer);
             return writer;
         }
     }
@@ -305,7 +305,7 @@ void Recording::detach_one(ThreadWriter* writer) {
 }
 
 /// Assigns a writer that has a slot to the calling thread, and stores the thread's id in the file.
-void Recording::change_thread(ThreadWriter& writer) {
+void Recording::record_thread_change(ThreadWriter& writer) {
     writer.use_.end();
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;

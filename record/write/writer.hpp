@@ -152,7 +152,7 @@ class Recording {
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
-    static bool knows(ThreadWriter& writer, std::uint64_t key);
+    static bool knows_key(ThreadWriter& writer, std::uint64_t key);
     /// Returns true if the next call of this key has to be timed.
     bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
@@ -235,7 +235,7 @@ class Recording {
     void enter_child();
 
     bool make_ready(ThreadWriter& writer);
-    void change_thread(ThreadWriter& writer);
+    void record_thread_change(ThreadWriter& writer);
     void detach_one(ThreadWriter* writer);
     ThreadWriter* spare_writer(ThreadWriter& writer);
     void count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
@@ -262,12 +262,12 @@ class Recording {
     system::ForkSafeLock lock_;  // held while a forked child's file is made
 
     ClockPoint started_;
-    std::atomic<std::uint64_t> ticks_per_second_{0};  // as measured so far; a forked child starts with its parent's
-                                                      // value
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // the rate as measured so far; a forked child starts with its
+                                                      // parent's value
     std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short
     std::atomic<std::uint64_t> refine_at_{0};
 
-    std::atomic<std::uint16_t> dropped_pins_{0};  // also for the files of forked children
+    std::atomic<std::uint16_t> dropped_pins_{0};  // kept for the files of forked children, too
 
     // After open(), only facts_.pid and expanded_ change: enter_child() changes them, under the lock.
     const std::string name_;  // the absolute name, with placeholders

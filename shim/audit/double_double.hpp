@@ -11,7 +11,7 @@ struct DoubleDouble {
     double low = 0;
 
     constexpr DoubleDouble() = default;
-    // Not explicit: each float64 is such a number.
+    // This constructor is implicit, since each float64 is such a number.
     constexpr DoubleDouble(double value) : high(value) {}
     constexpr DoubleDouble(double by_high, double by_low) : high(by_high), low(by_low) {}
     explicit operator double() const { return high + low; }

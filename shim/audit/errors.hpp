@@ -92,7 +92,7 @@ double scale_of(const Matrix& tested, const Matrix& other, Part written);
 
 /// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element. The further members are for float32 only.
 struct Bound {
-    Matrix sizes;      ///< as the product's type computes them, which may overflow
+    Matrix sizes;      ///< sizes as the product's type computes them, which may overflow
     Matrix reduced{};  ///< |A||B| / bound_reduction, for elements where `sizes` overflows; no data: none does
     double alpha = 0;  ///< magnitudes of the scalars, set with `reduced`
     double beta = 0;

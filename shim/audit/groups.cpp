@@ -118,7 +118,8 @@ void Group::add_error(AuditFormat tested, double error) {
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(1, std::memory_order_release);  // last: who sees the audit also sees its error
+    errors.audits.fetch_add(
+        1, std::memory_order_release);  // stored last, so that a thread that sees the audit also sees its error
 }
 
 std::uint32_t Group::audits_of(AuditFormat tested) const {

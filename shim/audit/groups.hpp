@@ -90,8 +90,8 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
 /// of a thread always gives the same choice. Notes in `verdict` why.
 bool is_due(Verdict& verdict, const policy::Policy& policy);
 
-/// Adds an audit to its group, and sets the audit's flags for an early call and for an error beyond the tolerance. An
-/// audit of noise judges nothing, unless the metric is `component`.
+/// Adds an audit to its group, and sets the audit's flags for an early call and for an error beyond the tolerance. If
+/// FP32's own result is only noise, the error is not judged, unless the metric is `component`.
 void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit);
 
 }  // namespace fp32shim::audit

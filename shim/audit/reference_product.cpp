@@ -142,7 +142,8 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
         value = factors.alpha() * value;
         if (!is_zero(beta)) {
             Number<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
-            if (is_hermitian && results.written.symmetric && row == column) old.im = 0.0;  // BLAS takes it as 0
+            if (is_hermitian && results.written.symmetric && row == column)
+                old.im = 0.0;  // BLAS takes the imaginary part as 0
             value = value + beta * old;
         }
         largest =
@@ -211,7 +212,7 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
             Number<Real> value = factors.alpha() * Number<Real>{at[0], is_complex ? at[1] : Real(0)};
             if (adds_start) {
                 auto old = element_at<Number<Real>>(start, i, j);
-                if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes it as 0
+                if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes the imaginary part as 0
                 value = value + factors.beta() * old;
             }
             at[0] = value.re;

@@ -50,7 +50,7 @@ struct Results {
 /// Sums of squares over lines of a result, to a common scale: of the differences from the reference, and of its
 /// values.
 struct LineSums {
-    double scale = 1;  ///< by which values are multiplied before they are squared; 0: as the line's values need it
+    double scale = 1;  ///< factor of values before they are squared; 0: it is chosen for the line's values
     double tested = 0;
     double exact = 0;
     double reference = 0;

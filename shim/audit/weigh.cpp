@@ -12,19 +12,19 @@ constexpr double noise_share = 0.5;
 /// digits whatever the order of its sums.
 double suspicious_cancellation(bool is_double) { return (is_double ? 0x1p53 : 0x1p24) / 64; }
 /// Number of rows, spread evenly, by which a suspicious result is judged.
-constexpr std::int64_t most_rows = 8;
+constexpr std::int64_t max_rows = 8;
 
-double relative(double difference, double reference) {
+double relative_error(double difference, double reference) {
     return difference == 0 ? 0 : std::sqrt(difference / reference);
 }
 
 bool is_noise(const Level3& product, const Matrix& start, const Results& results, char* memory) {
     const std::int64_t rows = results.exact.rows;
-    const std::int64_t count = std::min(rows, most_rows);
+    const std::int64_t count = std::min(rows, max_rows);
     LineSums sums{.scale = scale_of(results.tested, results.exact, results.written.part)};
     for (std::int64_t i = 0; i < count; ++i)
         add_line(product, start, results, {true, (2 * i + 1) * rows / (2 * count)}, memory, sums);
-    return relative(sums.exact, sums.reference) >= noise_share;
+    return relative_error(sums.exact, sums.reference) >= noise_share;
 }
 
 void store_cancellation(const ErrorSums& sums, record::Audit& audit) {
@@ -59,8 +59,8 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     LineSums worst{.scale = product.is_double ? 0.0 : 1.0};
     add_line(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);
     audit.notes |= record::audit_checked;
-    audit.fp32_error = static_cast<float>(relative(worst.exact, worst.reference));
-    audit.tested_error = static_cast<float>(relative(worst.tested, worst.reference));
+    audit.fp32_error = static_cast<float>(relative_error(worst.exact, worst.reference));
+    audit.tested_error = static_cast<float>(relative_error(worst.tested, worst.reference));
 }
 
 void store_unweighed(const ErrorSums& sums, record::Audit& audit) {

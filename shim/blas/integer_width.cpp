@@ -69,7 +69,7 @@ constexpr Probe probes[] = {
 };
 
 IntegerWidth probe(const LoadedObject& provider) {
-    const system::KeptState kept;  // MKL initialises itself
+    const system::KeptState kept;  // MKL may initialise itself in the call, and change errno
     for (const Probe& candidate : probes) {
         if (void* routine = find_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;

@@ -112,7 +112,7 @@ void read_options(const ArgumentReader& arguments, Level3& level3) {
     level3.diag = arguments.option(Role::diag);
 }
 
-void read_single(const ArgumentReader& arguments, const Frame& frame, Product& product) {
+void read_single_product(const ArgumentReader& arguments, const Frame& frame, Product& product) {
     Level3& level3 = product.level3;
     read_options(arguments, level3);
     level3.m = arguments.integer(Role::m);
@@ -247,7 +247,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
             product.stride_c = arguments.integer(Role::stride_c);
             [[fallthrough]];
         case Batching::single:
-            read_single(arguments, frame, product);
+            read_single_product(arguments, frame, product);
             set_sizes(product.level3, call);
             return;
         case Batching::pointers:

@@ -57,7 +57,7 @@ void describe(const Site& site, const Frame& frame, Product& product);
 /// not treated as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
-/// For for_each_product().
+/// Does the work of for_each_product(), which has a template parameter.
 bool for_each_product_by(const Site& site, const Frame& frame, const Product& product,
                          bool (*visit)(const void* visitor, const Level3& single), const void* visitor);
 

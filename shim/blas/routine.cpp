@@ -19,7 +19,8 @@ namespace {
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
-std::int64_t call_with(void* address, const Words& words, double first, double second, std::index_sequence<I...>) {
+std::int64_t call_with_words(void* address, const Words& words, double first, double second,
+                             std::index_sequence<I...>) {
     using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
@@ -27,8 +28,9 @@ std::int64_t call_with(void* address, const Words& words, double first, double s
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
 std::int64_t call_words(void* address, const Words& words, int count, double first, double second) {
-    if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
-    return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
+    if (count <= few_words)
+        return call_with_words(address, words, first, second, std::make_index_sequence<few_words>{});
+    return call_with_words(address, words, first, second, std::make_index_sequence<max_words>{});
 }
 
 /// Fortran routines get up to four hidden lengths of option texts, which callers written in C leave out. They are
@@ -142,7 +144,7 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     return leading_dimension * largest;
 }
 
-Routine by_role(const BoundRoutine& routine) {
+Routine routine_by_role(const BoundRoutine& routine) {
     // Routine::context is not const, since a Routine may have a state; this one has none.
     return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
 }
@@ -184,13 +186,14 @@ Routines routines_of(const Site& site) {
 
 EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview) {
     if (!preview.in_float32)
-        return emulate(product, preview, by_role(routines.same), by_role(routines.gemm), scratch_limit_of_a_product);
+        return emulate(product, preview, routine_by_role(routines.same), routine_by_role(routines.gemm),
+                       scratch_limit_of_a_product);
     const std::size_t bytes = bytes_in_float32(product);
     if (bytes > limit_in_float32) return EmulationResult::scratch_limit;
     const MappedMemory memory(bytes);
     if (memory.bytes().empty()) return EmulationResult::scratch_limit;
-    InFloat32 same{by_role(routines.float32), memory.bytes().data()};
-    InFloat32 gemm{by_role(routines.float32_gemm), memory.bytes().data()};
+    InFloat32 same{routine_by_role(routines.float32), memory.bytes().data()};
+    InFloat32 gemm{routine_by_role(routines.float32_gemm), memory.bytes().data()};
     return emulate(product, preview, {call_in_float32, &same},
                    {gemm.single.call == nullptr ? nullptr : call_in_float32, &gemm}, scratch_limit_of_a_product);
 }

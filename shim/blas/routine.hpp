@@ -33,9 +33,9 @@ std::int64_t call_with_frame(const Site& site, Frame& frame);
 
 /// The provider's routines that can run a call's products.
 struct Routines {
-    BoundRoutine same;  ///< the one that the program called, or its stand-in
+    BoundRoutine same;  ///< the routine that the program called, or its stand-in
     BoundRoutine gemm;
-    BoundRoutine float32;  ///< of a float64 function: the one for float32
+    BoundRoutine float32;  ///< the routine for float32 that belongs to a float64 function
     BoundRoutine float32_gemm;
 };
 Routines routines_of(const Site& site);

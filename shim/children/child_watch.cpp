@@ -417,7 +417,7 @@ void record_children_file(record::Recording& recording) {
 
 bool may_have_crashed() {
     using system::SignalHold, system::SignalSet, system::raw::syscall6;
-    constexpr SignalSet crashes = SignalHold::by_faults | system::signal_bit(SIGABRT);
+    constexpr SignalSet crashes = SignalHold::fault_signals | system::signal_bit(SIGABRT);
     SignalSet blocked = 0;
     stack_t stack{};
     if (syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof blocked) < 0 || (blocked & crashes) != 0)

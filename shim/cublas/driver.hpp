@@ -10,7 +10,7 @@
 
 namespace fp32shim::cublas {
 
-struct alignas(8) Device {                // fits in one word, so that threads read it atomically
+struct alignas(8) Device {                // the struct fits in one word, so that threads read it atomically
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
 

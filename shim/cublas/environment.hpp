@@ -8,7 +8,7 @@
 
 namespace fp32shim::cublas {
 
-struct alignas(4) Environment {   // fits in one word, so that threads read it atomically
+struct alignas(4) Environment {   // the struct fits in one word, so that threads read it atomically
     bool tf32_is_off = false;     ///< NVIDIA_TF32_OVERRIDE=0
     bool tf32_may_be_on = false;  ///< NVIDIA_TF32_OVERRIDE has any other value; NVIDIA reserves these
     bool emulates_fp32 = false;   ///< CUBLAS_EMULATE_SINGLE_PRECISION is neither empty nor 0

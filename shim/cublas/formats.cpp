@@ -141,7 +141,7 @@ Format format_of_algorithm(const Asked& asked) {
 }
 
 /// The format in which a call should run according to the decision, and the reason for it.
-struct Wish {
+struct WantedFormat {
     Format format;
     Reason reason;
     bool only_without_algorithm = false;  ///< the format needs the default algorithm instead of the program's
@@ -167,8 +167,8 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
 
 /// Returns the format that a decision wants. For `native`, that is the format `asked` of the program, or a higher one
 /// if `floor` forbids it. `without_algorithm` is the format that the call allows with cuBLAS's default algorithm.
-Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
-             const policy::Policy& policy) {
+WantedFormat wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
+                     const policy::Policy& policy) {
     if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
         if (*wanted == Applied::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
@@ -184,7 +184,7 @@ Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, F
 }
 
 /// Replaces a format to which the call cannot be changed by the next stricter one to which it can.
-Wish nearest_reachable_wish(const Asked& asked, const Environment& environment, Wish wish) {
+WantedFormat nearest_reachable_wish(const Asked& asked, const Environment& environment, WantedFormat wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
         return {Format::fp32, Reason::bf16x9_unavailable};
@@ -281,7 +281,7 @@ Format asked_format(const Asked& asked, const Environment& environment) {
 
 namespace {
 
-void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Change& change) {
+void change_compute_type(const Asked& asked, const WantedFormat& wish, bool pedantic, Change& change) {
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
@@ -297,7 +297,7 @@ Change plan_change(const Asked& asked, const Environment& environment, Reason fo
                    const Decision& decision, Floor floor, const policy::Policy& policy) {
     const Format as_called = asked_format(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
-    Wish wish = wish_of(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
+    WantedFormat wish = wish_of(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
     if (wish.format != as_called && !wish.only_without_algorithm)
         wish = nearest_reachable_wish(asked, environment, wish);
     change.reason = wish.reason;

@@ -82,17 +82,17 @@ Library* read_library(const LoadedObject& object) {
     return library;
 }
 
-struct Known {
+struct KnownLibrary {
     std::atomic<const LoadedObject*> object;
     std::atomic<const Library*> library;
 };
-constinit Known known_libraries[64]{};
+constinit KnownLibrary known_libraries[64]{};
 
 }  // namespace
 
 const Library* library_of(const LoadedObject& object) {
     const std::uint32_t loads = object.loads.load(std::memory_order_acquire);
-    for (Known& entry : known_libraries) {
+    for (KnownLibrary& entry : known_libraries) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;

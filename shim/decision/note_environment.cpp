@@ -277,7 +277,7 @@ struct NotedLibrary {
     std::uint32_t loads = 0;
     Identity identity;
     std::atomic<std::uint32_t> list{0};     // number of the list that has its facts
-    std::atomic<std::int64_t> threads{-1};  // number of threads when it was last asked
+    std::atomic<std::int64_t> threads{-1};  // number of threads when the library was last asked
     std::uint32_t thread_changes = 0;
 
     bool is(const LoadedObject& library) const {
@@ -288,15 +288,15 @@ struct NotedLibrary {
         return identity.blis_threads == nullptr ? -1 : std::max<std::int64_t>(identity.blis_threads(), 1);
     }
 };
-constexpr std::uint32_t most_noted = 32, most_thread_changes = 8;
-constinit NotedLibrary noted_libraries[most_noted];
+constexpr std::uint32_t max_noted = 32, max_thread_changes = 8;
+constinit NotedLibrary noted_libraries[max_noted];
 constinit std::atomic<std::uint32_t> noted_count{0};
 constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
 constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each
 constinit system::ForkSafeLock environment_lock;        // held while the variables above are changed
 
-NotedLibrary* find_noted(const LoadedObject& library) {
+NotedLibrary* find_noted_library(const LoadedObject& library) {
     NotedLibrary* const end = noted_libraries + noted_count.load(std::memory_order_acquire);
     NotedLibrary* const found =
         std::find_if(noted_libraries, end, [&](const NotedLibrary& noted) { return noted.is(library); });
@@ -315,18 +315,18 @@ bool is_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
     if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;
     if (has_device(call) && (noted_devices.load(relaxed) & bit_of(call.device_index)) == 0) return false;
     if (provider == nullptr) return true;
-    const NotedLibrary* const known = find_noted(*provider);
-    if (known == nullptr) return noted_count.load(relaxed) == most_noted;
+    const NotedLibrary* const known = find_noted_library(*provider);
+    if (known == nullptr) return noted_count.load(relaxed) == max_noted;
     if (known->list.load(relaxed) != list_number.load(relaxed)) return false;
-    return known->thread_changes > most_thread_changes || known->threads.load(relaxed) == known->ask_threads();
+    return known->thread_changes > max_thread_changes || known->threads.load(relaxed) == known->ask_threads();
 }
 
 // The following functions are called with environment_lock held.
 
 NotedLibrary* find_or_add_noted(const LoadedObject& library) {
-    if (NotedLibrary* const known = find_noted(library)) return known;
+    if (NotedLibrary* const known = find_noted_library(library)) return known;
     const std::uint32_t count = noted_count.load(std::memory_order_relaxed);
-    if (count == most_noted) return nullptr;
+    if (count == max_noted) return nullptr;
     NotedLibrary& added = noted_libraries[count];
     added.object = &library;
     added.loads = library.loads.load(std::memory_order_relaxed);
@@ -349,7 +349,7 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library) {
     }
     const std::int64_t threads = known->ask_threads();
     if (threads >= 0 && (is_new || threads != known->threads.load(std::memory_order_relaxed)) &&
-        known->thread_changes++ < most_thread_changes)
+        known->thread_changes++ < max_thread_changes)
         note_number(list, EnvironmentFact::threads, library.name, threads);
     known->threads.store(threads, std::memory_order_relaxed);
     known->list.store(list_number.load(std::memory_order_relaxed), std::memory_order_relaxed);

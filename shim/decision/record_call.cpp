@@ -36,7 +36,7 @@ std::uint64_t time_now(const Settings& in_force) {
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const Done& done,
                                      where::CallLocation& location) {
-    const system::KeptState kept;  // of a new row only: others are counted
+    const system::KeptState kept;  // made for a new row only: calls of other rows are counted
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;

@@ -46,8 +46,8 @@ struct ExpressKey {
 struct FoundInResult {
     std::span<const record::Audit> audits{};
     const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
-    const record::OperandHashes* operands = nullptr;   ///< of a call with a fingerprint
-    bool is_searched = false;                          ///< for NaN and infinity
+    const record::OperandHashes* operands = nullptr;   ///< hashes of the operands of a call with a fingerprint
+    bool is_searched = false;                          ///< the result was searched for NaN and infinity
 };
 
 /// Returns this thread's writer in a recording of this process; nullptr if there is no memory.

@@ -21,7 +21,7 @@ const SiteRules* find(const Settings& in_force, const policy::MatmulCall& call) 
 
 const SiteRules& make(const Settings& in_force, const policy::MatmulCall& call) {
     policy::SiteFacts facts{call.function, call.caller, call.device, std::nullopt};
-    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;  // in cuBLAS, it differs between calls
+    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;  // in cuBLAS, the type differs between calls
     const auto& all = in_force.policy.rules;
     auto* indices = static_cast<std::uint16_t*>(arena_allocate(all.size() * sizeof(std::uint16_t)));
     std::size_t count = 0;

@@ -73,7 +73,7 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
         address = entry;
         return;
     }
-    // A version that this table does not know, or there are no entry points left.
+    // The table does not know this version of the function, or no entry point is left.
     if (is_seen) miss_kernels(in_force);
 }
 

@@ -28,19 +28,20 @@ struct Code {
 
 /// A loaded image.
 struct Image {
-    const void* address;         ///< of the image among an object's constants; nullptr: in memory that may change
+    const void* address;  ///< address of the image among an object's constants; nullptr: the image is in memory that
+                          ///< may change
     const LoadedObject* object;  ///< the object with these constants
-    std::uint32_t loads;         ///< its number of loads, since another file may be loaded at its address
-    bool is_of_nvidia;           ///< its code is not read: the names of its kernels tell
-    bool is_scanned;             ///< `codes` and `doubt` have what its code tells
-    std::string_view doubt;      ///< a clause why its code does not tell all; empty: it does
+    std::uint32_t loads;         ///< number of loads of the object, since another file may be loaded at its address
+    bool is_of_nvidia;           ///< the image is NVIDIA's: its code is not read, and the names of its kernels tell
+    bool is_scanned;             ///< `codes` and `doubt` have what the image's code tells
+    std::string_view doubt;      ///< a clause why the image's code does not tell all; empty: it does
     const Code* codes;
     std::atomic<bool> is_loaded;
 };
 
 namespace {
 
-constinit system::ForkSafeLock lock;  // of the images, and of all changes; launches of known kernels take none
+constinit system::ForkSafeLock lock;  // held for the images and all changes; launches of known kernels take no lock
 constinit std::atomic<bool> loses_handles{false};
 constinit std::uint64_t kernel_count = 0;
 
@@ -87,7 +88,7 @@ class HandleTable {
 
 constinit HandleTable<Image, 14> images;
 constinit HandleTable<Kernel, 17> kernels;
-constinit HandleTable<Kernel, 17> kernels_by_name;  // by a hash of the image and the name
+constinit HandleTable<Kernel, 17> kernels_by_name;  // kernels by a hash of the image and the name
 
 template <class Table, class Value>
 void set_or_lose(Table& table, Handle handle, Value* value) {

@@ -14,9 +14,9 @@ struct Image;
 
 /// A kernel of a loaded image.
 struct Kernel {
-    std::string_view name;                                           ///< as the driver has it; ends with a NUL
-    Image* image;                                                    ///< nullptr: the image's loading was not seen
-    std::uint64_t number;                                            ///< unique, from 1
+    std::string_view name;  ///< name that the driver has for the kernel; ends with a NUL
+    Image* image;           ///< nullptr: the image's loading was not seen
+    std::uint64_t number;   ///< unique, from 1
     std::atomic<const record::KernelJudgement*> judgement{nullptr};  ///< nullptr: not launched yet
 };
 

@@ -37,7 +37,7 @@ struct ImportTable {
     std::size_t count;
     ElfW(Addr)
         getenv_slot;        ///< place where the loader stores the address of getenv; 0: the object does not import it
-    ElfW(Addr) dlsym_slot;  ///< the same of dlsym
+    ElfW(Addr) dlsym_slot;  ///< address of the object's slot for dlsym
 };
 
 /// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.

@@ -28,23 +28,23 @@ namespace {
 using record::format::object_is_silent;
 using record::format::object_tells;
 
-constexpr std::size_t most_copies = 16;
-constinit Copy copies[most_copies]{};
+constexpr std::size_t max_copies = 16;
+constinit Copy copies[max_copies]{};
 constinit std::atomic<std::size_t> copy_count{0};
 constinit system::ForkSafeLock copies_lock;
 
 // ---- the value of the variable ------------------------------------------------------------------------------------
 
 /// Lines that a value of ONEDNN_VERBOSE asks for.
-struct Wish {
+struct WantedLines {
     bool executions = false;  ///< lines about executions, of all primitives
     bool others = false;      ///< any lines but those about errors
     bool errors = true;
 };
 
-Wish wish_of(std::string_view value) {
+WantedLines wish_of(std::string_view value) {
     constexpr std::string_view with_executions[] = {"1", "2", "-1", "all", "profile", "profile_exec"};
-    Wish wish;
+    WantedLines wish;
     bool is_filtered = false;
     while (!value.empty()) {
         const std::string_view word = value.substr(0, value.find(','));
@@ -120,7 +120,8 @@ void set_addresses(Copy& copy, const link_map* map) {
 bool replace_printing(const LoadedObject& loaded) {
     const link_map* const map = loaded.map;
     const elf::Object object = elf::read_object(map);
-    const LoadedObject* const library = find_default(&loaded, "vprintf", {}).provider;  // ours call it
+    const LoadedObject* const library =
+        find_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call it
     for (const Replacement& replacement : replacements)
         if (find_default(&loaded, replacement.name, {}).provider != library) return false;
     bool prints = false, is_changed = true;
@@ -144,7 +145,7 @@ Copy* find_copy(const LoadedObject* object) {
     return nullptr;
 }
 
-/// Notes if the copy tells its executions. If it is silent once, it stays so in the recording.
+/// Notes whether the copy of oneDNN in an object tells its executions. A recording keeps that a copy was silent once.
 void note(LoadedObject& object, bool tells) {
     object.onednn.fetch_or(tells ? object_tells : object_is_silent, std::memory_order_relaxed);
     record::Recording* const recording = own_recording();
@@ -169,7 +170,7 @@ Copy* prepare(const link_map* map) {
     const bool is_asked = in_force != nullptr && in_force->asks_onednn;
     if (is_asked && !contains_onednn(map)) return nullptr;
     const std::size_t count = copy_count.load(std::memory_order_relaxed);
-    if (copy == nullptr && count < most_copies) copy = &copies[count];
+    if (copy == nullptr && count < max_copies) copy = &copies[count];
     // The program may set the mode of a oneDNN inside it by a call that nobody sees, and would miss its lines then.
     const bool can_tell = copy != nullptr && is_asked && map != elf::first_object() && !may_use_gpu(*object) &&
                           replace_printing(*object);
@@ -201,7 +202,7 @@ bool calls_set_verbose(const link_map* map) {
 }
 
 /// Returns true if the settings ask for executions. Reads them if they may.
-bool asks() {
+bool asks_for_executions() {
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_ONEDNN");
     return in_force != nullptr && in_force->asks_onednn;
 }
@@ -210,19 +211,19 @@ bool asks() {
 /// that sets the mode, perhaps of another object.
 Copy* prepare_at(std::uintptr_t address, bool sets) {
     const system::KeptState kept;
-    asks();  // reads the settings, before the loader's list is held
+    asks_for_executions();  // reads the settings, before the loader's list is held
     const elf::Reading reading;
     const link_map* const map = elf::object_at(address);
     return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare(map);
 }
 
 /// The functions dnnl_set_verbose that the program has looked up in libraries, and those that stand for them.
-constinit std::atomic<SetVerbose*> looked_up[most_copies]{};
+constinit std::atomic<SetVerbose*> looked_up[max_copies]{};
 template <std::size_t... indices>
 constexpr std::array<SetVerbose*, sizeof...(indices)> setters_of(std::index_sequence<indices...> /*unused*/) {
     return {[](int level) { return set_verbose(looked_up[indices].load(std::memory_order_relaxed), level); }...};
 }
-constexpr auto setters = setters_of(std::make_index_sequence<most_copies>());
+constexpr auto setters = setters_of(std::make_index_sequence<max_copies>());
 
 }  // namespace
 
@@ -246,7 +247,7 @@ bool is_verbose_variable(std::string_view name) {
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller) {
     // torch asks for this one too. Its file is not searched for the lines of a oneDNN where nobody wants them.
-    if (system::equal(name, "MKLDNN_VERBOSE") && (!asks() || !is_mkldnn_at(caller))) return own;
+    if (system::equal(name, "MKLDNN_VERBOSE") && (!asks_for_executions() || !is_mkldnn_at(caller))) return own;
     if (has_log_file) {
         const system::KeptState kept;
         const elf::Reading reading;
@@ -257,7 +258,7 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     Copy* const copy = prepare_at(caller, false);
     if (copy == nullptr) return own;
     const char* const value = own != nullptr && *own != '\0' ? own : other;
-    const Wish wish = value == nullptr ? Wish{} : wish_of(system::view(value));
+    const WantedLines wish = value == nullptr ? WantedLines{} : wish_of(system::view(value));
     // Several threads may ask, and get the same answer.
     if (!copy->is_set.load(std::memory_order_relaxed)) {
         copy->shows_errors.store(wish.errors, std::memory_order_relaxed);
@@ -284,9 +285,9 @@ int set_verbose(SetVerbose* set, int level) {
 SetVerbose* recording_setter(SetVerbose* found) {
     {
         const system::KeptState kept;
-        if (!asks()) return found;
+        if (!asks_for_executions()) return found;
     }
-    for (std::size_t i = 0; i < most_copies; ++i) {
+    for (std::size_t i = 0; i < max_copies; ++i) {
         SetVerbose* known = nullptr;
         if (looked_up[i].compare_exchange_strong(known, found, std::memory_order_relaxed) || known == found)
             return setters[i];

@@ -24,7 +24,7 @@ namespace {
 constinit Next<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
 
 /// Largest distance of two calls of one piece of code: a text and its fflush.
-constexpr std::uintptr_t nearby = 256;
+constexpr std::uintptr_t distance_in_one_function = 256;
 
 /// Return address of the last call on this thread, if its text was kept from the program; 0: none.
 std::uintptr_t kept_text_returned_to() {
@@ -38,7 +38,7 @@ bool begins_line(std::string_view text) {
 }
 
 /// Keeps a part of the head of the log, in case that a line is shown later. `end` follows the text.
-void keep_head(Copy& copy, std::string_view text, std::string_view end) {
+void keep_log_head(Copy& copy, std::string_view text, std::string_view end) {
     const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
     if (text.size() + end.size() > sizeof copy.head - size) return;
     std::memcpy(copy.head + size, text.data(), text.size());
@@ -62,7 +62,7 @@ bool keep(std::string_view text, std::uintptr_t return_address, std::string_view
     const bool is_error = line == record::OneDnnLine::error;
     const bool is_shown = (is_error ? copy->shows_errors : copy->shows).load(std::memory_order_relaxed);
     if (is_shown) show_head(*copy);
-    if (!is_shown && line != record::OneDnnLine::execution && !is_error) keep_head(*copy, text, end);
+    if (!is_shown && line != record::OneDnnLine::execution && !is_error) keep_log_head(*copy, text, end);
     if (ThreadContext* const context = thread_context())
         context->kept_text_returned_to = is_shown ? 0 : return_address;
     return !is_shown;
@@ -125,7 +125,8 @@ int replaced_puts(const char* text) {
 int replaced_fflush(std::FILE* stream) {
     ThreadContext* const context = existing_thread_context();
     const std::uintptr_t before = kept_text_returned_to();
-    const bool is_after_kept = before != 0 && address(__builtin_return_address(0)) - before < nearby;
+    const bool is_after_kept =
+        before != 0 && address(__builtin_return_address(0)) - before < distance_in_one_function;
     if (context != nullptr) context->kept_text_returned_to = 0;
     return is_after_kept ? 0 : std::fflush(stream);
 }

@@ -28,9 +28,9 @@ struct Settings : DerivedSettings {
     bool log_to_stderr = false;
 
     /// Returns true while results are searched for the first NaN or infinity.
-    bool searches() const;
+    bool searches_for_nonfinite() const;
     /// Returns true if results are examined after a product has run.
-    bool looks_at_results() const { return audits || fingerprints || searches(); }
+    bool looks_at_results() const { return audits || fingerprints || searches_for_nonfinite(); }
     /// Returns true if calls get different rows when different callers lead to them.
     bool tells_paths_apart() const { return reads_python_lines || native_frames != 0; }
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
@@ -63,7 +63,7 @@ void settings_changed();
 void call_when_settings_change(void (*renew)());
 
 extern constinit std::atomic<bool> nonfinite_is_found;
-inline bool Settings::searches() const {
+inline bool Settings::searches_for_nonfinite() const {
     return finds_nonfinite && !nonfinite_is_found.load(std::memory_order_relaxed);
 }
 /// Ends the search for the first NaN or infinity, in this process and in children that it forks later. Returns false

@@ -68,8 +68,8 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        // This notices unloads that bypass the shim's dlclose, too: by the C library, or by a library bound to
-        // another dlclose.
+        // forget_unloaded() notices unloads that bypass the shim's dlclose, too: by the C library, or by a library
+        // bound to another dlclose.
         forget_unloaded();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }

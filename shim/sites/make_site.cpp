@@ -122,7 +122,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
-    LoadedObject* caller = object_containing(return_address - 1);  // inside the call, even if it ends a function
+    LoadedObject* caller =
+        object_containing(return_address - 1);  // inside the call instruction, even if that ends a function
     Site* site = allocate_site(entry, return_address, caller);
     if (site == nullptr) site = shared_site(entry, caller, on_behalf_of);
     if (is_known_share(*site)) return site;
@@ -141,11 +142,11 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->by_importers = found.binding.by_importers;
     site->on_behalf_of = on_behalf_of;
     site->bound_at.store(stamp, std::memory_order_relaxed);
-    // Without a provider: the library behind an entry point for dlsym was unloaded, so only its address is known.
+    // There is no provider if the library behind an entry point for dlsym was unloaded, so only its address is known.
     if (site->provider != nullptr) {
         site->is_blas = is_blas(*site);
         if (is_of_cublas(site->function->convention))
-            cublas::bind(*site);
+            cublas::bind_site(*site);
         else if (site->function->convention == Convention::driver)
             site->cublas.route = cublas::route_of(*site->function->family);
         else

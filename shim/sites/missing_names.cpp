@@ -108,7 +108,7 @@ void change_names() {
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
     // Pages with code stay as they are: another thread may be running it.
     if (elf::protection_at(map, begin) != PROT_READ) return;
-    const elf::Writable writable(begin, end, PROT_READ);
+    const elf::WritablePages writable(begin, end, PROT_READ);
     if (!writable) return;
     const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
     const bool hides_driver = !may_ask_at_start("FP32_MATMUL_KERNELS");

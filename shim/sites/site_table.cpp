@@ -53,7 +53,7 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
 /// Returns a larger table with the live sites of `old` (which may be nullptr) and `site`, whose return address is
 /// `address`. Returns nullptr if there is no memory.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
-    const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
+    const std::size_t ways = old == nullptr ? min_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {
         if (accept(address)) all_in(old, address, accept);
     }));
@@ -78,7 +78,7 @@ void cache(Site& site) {
     if (table != nullptr) {
         const std::size_t way = table->shape.way_of(address);
         const std::uintptr_t held = address_in(*table, way);
-        if (held == 0 || held == address || table->shape.mask + 1 == most_ways) {
+        if (held == 0 || held == address || table->shape.mask + 1 == max_ways) {
             table->way(way).store(&site, std::memory_order_release);
             return;
         }

@@ -24,8 +24,8 @@ struct TableShape {
     }
 };
 
-constexpr std::size_t fewest_ways = 8;
-constexpr std::size_t most_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
+constexpr std::size_t min_ways = 8;
+constexpr std::size_t max_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
 
 class TakenWays {
   public:
@@ -69,7 +69,7 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
                 collides = !taken.mark(shape.way_of(address));
                 return !collides;
             });
-            if (!collides || (ways == most_ways && i + 1 == tries)) return shape;
+            if (!collides || (ways == max_ways && i + 1 == tries)) return shape;
         }
     }
 }

@@ -91,20 +91,20 @@ enum class Effect : std::uint8_t {
     math_mode_read,
     algorithms_found,   ///< cublasLt: searches algorithms, for the product in the form that the shim will run
     algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
-    // The CUDA driver. Before the colon: the argument that the table names.
-    image_loaded,     ///< image: loads a module or library from memory
-    file_loaded,      ///< path: loads a module or library from a file
-    image_unloaded,   ///< module or library
-    kernel_found,     ///< name: finds a function in a module, or a kernel in a library
-    kernels_listed,   ///< array for the handles of all functions in a module, or kernels in a library
-    module_found,     ///< library: finds the module that it has in the current context
-    function_found,   ///< kernel: finds the function that it has in the current context
-    kernel_launched,  ///< function or kernel
-    many_launched,    ///< launches on several devices; not followed
-    graph_launched,   ///< graph
-    kernel_in_graph,  ///< parameters of a kernel node
-    node_in_graph,    ///< parameters of a node of any kind
-    address_found,    ///< place for the address: looks a function of the driver up
+    // The CUDA driver. In parentheses: the argument whose index StateFamily::at is.
+    image_loaded,     ///< loads a module or library from memory (the image)
+    file_loaded,      ///< loads a module or library from a file (its path)
+    image_unloaded,   ///< unloads a module or library (the same)
+    kernel_found,     ///< finds a function in a module, or a kernel in a library (its name)
+    kernels_listed,   ///< lists all functions of a module, or kernels of a library (the array for their handles)
+    module_found,     ///< finds the module that a library has in the current context (the library)
+    function_found,   ///< finds the function that a kernel has in the current context (the kernel)
+    kernel_launched,  ///< launches a function or kernel (the same)
+    many_launched,    ///< launches kernels on several devices; not followed
+    graph_launched,   ///< launches a graph (the graph)
+    kernel_in_graph,  ///< adds or changes a kernel node of a graph (the node's parameters)
+    node_in_graph,    ///< adds or changes a node of any kind (the node's parameters)
+    address_found,    ///< looks a function of the driver up (the place for its address)
 };
 
 constexpr int max_words = 24;  ///< highest number of integer-class arguments that `call_words` can pass
@@ -141,7 +141,7 @@ struct ProductFamily : Family {
 /// the CUDA driver.
 struct StateFamily : Family {
     Effect effect;
-    std::int8_t at = 0;  ///< of the driver's functions: the index of the argument that Effect names
+    std::int8_t at = 0;  ///< in functions of the driver: index of the argument that Effect names
 };
 
 using Roles = std::initializer_list<Role>;

@@ -14,13 +14,13 @@ struct FormMeaning {
     Width width;
 };
 
-constexpr FormMeaning meanings[] = {
+constexpr FormMeaning form_meanings[] = {
 #define FORM(form, convention, width) {Convention::convention, Width::width},
 #include "shim/table/functions.def"
 };
 
 constexpr Function make_function(std::string_view name, const Family& family, NameForm form) {
-    const FormMeaning& meaning = meanings[static_cast<std::size_t>(form)];
+    const FormMeaning& meaning = form_meanings[static_cast<std::size_t>(form)];
     return {name, &family, form, meaning.convention, meaning.width};
 }
 

@@ -32,8 +32,8 @@ struct ThreadContext {
     /// Return address of the last call by which oneDNN printed on this thread, if its text was kept from the program;
     /// 0: it was not, or another call followed.
     std::uintptr_t kept_text_returned_to = 0;
-    const Frame* product = nullptr;                          ///< that of the last permit()
-    policy::Applied permitted = policy::Applied::unchanged;  ///< and its format
+    const Frame* product = nullptr;                          ///< frame of the product of the last permit()
+    policy::Applied permitted = policy::Applied::unchanged;  ///< format to which that permit() lowered the product
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 

@@ -132,7 +132,7 @@ def test_report_names_the_command_that_compares(sides):
 def test_the_page_shows_calls_times_and_precisions_of_both_sides(open_page, sides):
     page = open_page("--sort", "calls", *sides, name="diff", status=3)
     page.settle()
-    assert page.text("#summary").startswith("Results were not compared, because A and B have no fingerprints. ")
+    assert page.text("#summary").startswith("Results were not compared")
     assert "1 of 3 groups ran at another precision" in page.text("#changes-answer")
     rows = page.run("return [...document.querySelectorAll('#changes tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
     assert [(row[0], row[2], row[3]) for row in rows] == [("model.py:41 Model.forward", "10", "20"), ("model.py:60 Model.backward", "6", "0"),

@@ -240,8 +240,7 @@ def test_the_file_with_marks_counts_as_no_recording(log, program, tmp_path):
     other = build(tmp_path / "libother.so", "int nothing;", "-shared", "-fPIC")
     run(log, program, "forks", "product", "then", f"load={other}")
     assert files(log.parent) == ["run.children.fp32rec", "run.fp32rec"]
-    text = fp32shim("verify", "--at-least", "fp32", log).stdout
-    assert text.startswith("Shown: the one call of BLAS or cuBLAS on float32 data in 1 recording ran at fp32 or above.\n")
+    assert fp32shim("verify", "--at-least", "fp32", log).stdout.startswith("Shown: the one call ")
 
 
 @pytest.mark.parametrize("options", [["-q"], []], ids=["quiet", "with a summary"])

@@ -62,7 +62,7 @@ class CallAudit {
     std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
     Routines routines_;
     record::Audit audit_;
-    OperandExponents operands_;  ///< of the product that is compared now
+    OperandExponents operands_;  ///< exponents of the product that is compared now
     MappedMemory memory_;
     char* starts_;  ///< copies of C, one after the other
     char* next_start_;

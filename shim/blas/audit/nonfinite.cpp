@@ -46,7 +46,7 @@ std::optional<BadOperand> bad_operand(const Level3& single) {
 }
 
 /// Returns the audit of product `number` of a call, for what was found at `position`.
-record::Audit found_at(const ElementPosition& position, std::int64_t number, const Plan& plan, int flags) {
+record::Audit nonfinite_audit(const ElementPosition& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
     audit.tested = audit.reference = format_of(plan);
     audit.flags = static_cast<decltype(audit.flags)>(flags | (position.is_nan ? record::audit_nan : 0));
@@ -57,7 +57,7 @@ record::Audit found_at(const ElementPosition& position, std::int64_t number, con
 }
 
 record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
-    record::Audit audit = found_at(bad.position, number, plan, record::audit_received | record::audit_skipped);
+    record::Audit audit = nonfinite_audit(bad.position, number, plan, record::audit_received | record::audit_skipped);
     audit.notes = static_cast<std::uint8_t>(bad.operand);
     return audit;
 }
@@ -71,7 +71,7 @@ float size_of(const Level3& single, bool is_beta) {
 }
 
 record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
-    record::Audit audit = found_at(position, number, plan, record::audit_nonfinite);
+    record::Audit audit = nonfinite_audit(position, number, plan, record::audit_nonfinite);
     audit.alpha = size_of(single, false);
     audit.beta = size_of(single, true);
     add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));

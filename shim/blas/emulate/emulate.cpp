@@ -66,7 +66,8 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     Level3 addend = product;
     for (const RoundedProduct& rounded : products) {
         const EmulationResult result = emulate_rounded(addend, {rounded, true, same, gemm, &scratch});
-        if (result != EmulationResult::done) return result;  // only the first can fail: the others need no more
+        if (result != EmulationResult::done)
+            return result;  // only the first product can fail: the others need no more memory
         addend.beta = one;
     }
     return EmulationResult::done;

@@ -22,7 +22,7 @@ enum class OperandRounding : std::uint8_t {
 /// The preview of a format. With several products, an operand is split into parts, A = A1 + A2 (+ A3). The products
 /// of rounded parts are summed in float32, the smallest first. policy/formats.def gives their number: 3, 6 or 9.
 struct Preview {
-    // Not explicit: each rounding is itself the preview of a format.
+    // This constructor is implicit, since each rounding is itself the preview of a format.
     constexpr Preview(OperandRounding by) : rounding(by) {}
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
@@ -68,7 +68,7 @@ enum class EmulationResult : std::uint8_t {
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 
-/// Does the same, but applies another function to each element instead of rounding it.
+/// Emulates the product like emulate() above, but applies another function to each element instead of rounding it.
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

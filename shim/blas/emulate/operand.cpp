@@ -18,7 +18,7 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
     return padded % page == 0 ? padded + line : padded;
 }
 
-float* writable(const float* copy) { return const_cast<float*>(copy); }
+float* without_const(const float* copy) { return const_cast<float*>(copy); }
 
 /// Writes elements of a symmetric factor, at index `outer` and inner indices `range`, to `to`. Takes them from their
 /// mirror images across the diagonal.
@@ -69,7 +69,7 @@ void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to
     call.lda = copy.ld;
     if (call.diag != 'U' || is_first) return;
     call.diag = 'N';
-    for (std::int64_t i = 0; i < copy.rows; ++i) std::fill_n(writable(copy.at(i, i)), copy.width, 0.0F);
+    for (std::int64_t i = 0; i < copy.rows; ++i) std::fill_n(without_const(copy.at(i, i)), copy.width, 0.0F);
 }
 
 std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_bytes(factor.panel(0, count)); }

@@ -8,7 +8,7 @@
 namespace fp32shim::blas {
 namespace {
 
-constexpr std::size_t at_once = 256;
+constexpr std::size_t elements_at_once = 256;
 
 /// Returns all bits set if the number is finite, otherwise no bits.
 std::uint32_t finite_mask(float value) {
@@ -26,11 +26,11 @@ float masked(float value, std::uint32_t mask) {
 template <OperandRounding rounding, int part, bool keeps_infinities>
 void round_part(const float* from, float* to, std::size_t count) {
     const RoundingLoop kernel = best_rounding_kernel(rounding);
-    for (std::size_t first = 0; first < count; first += at_once) {
-        const std::size_t size = std::min(at_once, count - first);
-        std::array<float, at_once> rest;
+    for (std::size_t first = 0; first < count; first += elements_at_once) {
+        const std::size_t size = std::min(elements_at_once, count - first);
+        std::array<float, elements_at_once> rest;
         std::memcpy(rest.data(), from + first, size * sizeof(float));
-        std::array<float, at_once> rounded;
+        std::array<float, elements_at_once> rounded;
         for (int i = 1; i < part; ++i) {
             kernel(rest.data(), rounded.data(), size);
             for (std::size_t j = 0; j < size; ++j) {

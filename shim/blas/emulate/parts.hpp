@@ -12,7 +12,7 @@ namespace fp32shim::blas {
 struct RoundedProduct {
     RoundingKernel round_a;
     RoundingKernel round_b;
-    bool has_first_of_a = true;  ///< uses A's first part, in which a unit diagonal is 1; it is 0 in the others
+    bool has_first_of_a = true;  ///< uses A's first part, in which a unit diagonal is 1; in the other parts it is 0
 };
 
 /// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities

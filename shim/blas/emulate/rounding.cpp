@@ -45,8 +45,9 @@ constexpr int mantissa_bits = 23;
 
 /// The range of a format: that of float32, unless a specialisation says otherwise.
 struct Range {
-    int lowest_exponent = -126;  ///< of normal numbers; smaller numbers have the unit of numbers of this exponent
-    float largest = 0;           ///< largest finite number; 0: that of float32
+    int lowest_exponent =
+        -126;           ///< lowest exponent of normal numbers; smaller numbers have the unit of this exponent
+    float largest = 0;  ///< largest finite number; 0: that of float32
     std::uint32_t beyond = infinity;  ///< bits of the magnitude that replaces larger ones
 
     constexpr bool is_narrow() const { return largest != 0; }
@@ -130,7 +131,7 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
         const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
-            lowest - (mantissa_bits - F::cut_bits);  // its exponent; both are normal floats
+            lowest - (mantissa_bits - F::cut_bits);  // exponent of the unit; both numbers are normal floats
         rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
                                                std::bit_cast<float>(unit << mantissa_bits));
     }

@@ -24,7 +24,7 @@ RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random)
 /// The numbers of a format: an integer of `fraction_bits` + 1 bits, times a power of two.
 struct Significand {
     int fraction_bits;
-    int lowest_exponent;  ///< of normal numbers
+    int lowest_exponent;  ///< lowest exponent of normal numbers
 };
 Significand significand_of(OperandRounding rounding);
 

@@ -36,7 +36,7 @@ void set_helpers(const Scratch& scratch, Helpers* helpers);
 /// complete.
 struct HeldScratch {
     std::size_t limit = 0;
-    std::size_t bytes_before = 0;  ///< of further memory, before that which is asked for; a multiple of 64
+    std::size_t bytes_before = 0;  ///< further memory before the memory that is asked for; a multiple of 64
     Scratch scratch{};
 
     /// Returns memory of `bytes`, or nullptr if there is none. Precondition: 0 < bytes <= limit. Once a size was

@@ -24,8 +24,8 @@ namespace fp32shim::blas {
 
 struct TensorCore {
     policy::Step step{};           ///< adds up to longest_block products
-    int factor_fraction_bits = 0;  ///< of an element of A or B
-    int lowest_exponent = 0;       ///< of normal elements of A and B
+    int factor_fraction_bits = 0;  ///< bits behind the point of an element of A or B
+    int lowest_exponent = 0;       ///< lowest exponent of normal elements of A and B
 };
 
 inline constexpr int longest_block = 32;
@@ -46,7 +46,7 @@ struct FactorsOfSums {
     /// whatever the other factor is.
     void leave_out(int product, int sum);
 };
-using LeftFactors = FactorsOfSums<1>;  ///< which the sums of a row have in common
+using LeftFactors = FactorsOfSums<1>;  ///< factors that the sums of a row have in common
 using RightFactors = FactorsOfSums<sums_at_once>;
 
 /// Factors of one block of products. Too large for the stack of a small thread.

@@ -67,7 +67,7 @@ bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
             return true;
         }
     }
-    if (!record::Recording::knows(*call.writer, call.key)) return false;
+    if (!record::Recording::knows_key(*call.writer, call.key)) return false;
     where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
                                                               : nullptr);
     running = {site.provider, nullptr, &frame};

@@ -25,7 +25,7 @@
 namespace fp32shim::blas {
 namespace {
 
-// Not in a header of the C library, but the JVM relies on it, too.
+// No header of the C library declares this function, but the JVM relies on it, too.
 constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
@@ -207,7 +207,7 @@ CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint
         const bool wants_float64 = verdict.tested || in_force.policy.audit_float64;
         const Looks looks{may_audit && can_audit(site, frame, product, plan, wants_float64) &&
                               audit::is_due(verdict, in_force.policy),
-                          in_force.searches() && !forwards && has_result(product, plan),
+                          in_force.searches_for_nonfinite() && !forwards && has_result(product, plan),
                           in_force.fingerprints && !forwards && has_result(product, plan)};
         if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }

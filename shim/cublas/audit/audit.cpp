@@ -39,7 +39,7 @@ Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, con
 }
 
 /// Returns false for matrices that are too large for any audit. The number of their bytes might even overflow.
-bool may_fit(const Level3& single) {
+bool may_fit_in_memory(const Level3& single) {
     const auto bytes = [](const Matrix& matrix) {
         return static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns) * matrix.width * sizeof(float);
     };
@@ -105,7 +105,7 @@ struct CallAudit::Memory {
     }
 };
 
-CallAudit::CallAudit(const Launcher& launcher, Singles& singles, const policy::Policy& policy,
+CallAudit::CallAudit(const Launcher& launcher, SingleProducts& singles, const policy::Policy& policy,
                      std::optional<AuditFormat> tested)
     : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_driver()) {
     is_prepared_ = prepare();
@@ -121,7 +121,7 @@ bool CallAudit::prepare() {
 
 bool CallAudit::save_starts(const AuditStream& stream) {
     const Level3 first = singles_.at(0);
-    if (!may_fit(first)) return false;
+    if (!may_fit_in_memory(first)) return false;
     const bool keeps_c = blas::uses_start(first);
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_c && !keeps_b) return true;
@@ -131,7 +131,7 @@ bool CallAudit::save_starts(const AuditStream& stream) {
     starts_.emplace(bytes * count);
     next_start_ = starts_->bytes().data();
     if (starts_->bytes().empty()) return false;
-    const bool is_kept = copy_starts(stream, keeps_c, bytes) && stream.wait();
+    const bool is_kept = copy_starts(stream, keeps_c, bytes) && stream.wait_for_audit();
     if (!stream.has_ended()) starts_->abandon();
     return is_kept;
 }
@@ -231,7 +231,7 @@ bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, co
         next_start_ += packed_bytes(kept);
         (keeps_b ? copy_elements(kept, blas::Part::whole, memory.b) : void(start = kept));
     }
-    return stream.wait();
+    return stream.wait_for_audit();
 }
 
 /// Computes the product of the operands on the host in a format. Stores the result in `to`. `single` is the product
@@ -252,7 +252,7 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
         if (single.beta != nullptr) other.beta = memory.scalars + sizeof scalars.alpha;
     }
     return launcher_.launch(launcher_, other, format, is_bound) == status_success &&
-           stream.read(memory.device_c, to) && stream.wait();
+           stream.read(memory.device_c, to) && stream.wait_for_audit();
 }
 
 /// Computes the bound of each element, and the reduced bound if FP32 overflows. Overwrites the operands on the host.

@@ -25,7 +25,7 @@ class CallAudit {
   public:
     /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
     /// absent, the policy decides.
-    CallAudit(const Launcher& launcher, Singles& singles, const policy::Policy& policy,
+    CallAudit(const Launcher& launcher, SingleProducts& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 
     /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
@@ -48,7 +48,7 @@ class CallAudit {
     bool can_test(policy::AuditFormat ran) const;
 
     const Launcher& launcher_;
-    Singles& singles_;
+    SingleProducts& singles_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> tested_;
     Driver driver_;

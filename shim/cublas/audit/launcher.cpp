@@ -63,7 +63,7 @@ class OwnLayout {
 
 /// Calls `launch()` as a part of the program's call.
 template <class Launch>
-std::int32_t run_in(const Launcher& launcher, const Launch& launch) {
+std::int32_t run_as_part_of_call(const Launcher& launcher, const Launch& launch) {
     const Running outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
     permit(launcher.frame, policy::Applied::unchanged);
@@ -79,7 +79,7 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
     if (format == Format::bf16 && site.function->product().road == Road::math_mode) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
-    if (product.asked.ignores_tf32_mode) return false;  // it would be compared with itself
+    if (product.asked.ignores_tf32_mode) return false;  // the result would be compared with itself
     // The variable that turns TF32 off may turn BF16 off too.
     return !environment().tf32_is_off;
 }
@@ -122,7 +122,7 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
         void* const address = by_type ? library.gemm_ex : launcher.site.real;
         return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
     };
-    return run_in(launcher, [&] {
+    return run_as_part_of_call(launcher, [&] {
         if (by_type) return multiply();
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
@@ -155,7 +155,7 @@ std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format
     frame.put(argument_d, static_cast<const void*>(single.c));
     frame.put(argument_d_layout, c.address());
     frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
-    return run_in(launcher, [&] {
+    return run_as_part_of_call(launcher, [&] {
         return static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
     });
 }

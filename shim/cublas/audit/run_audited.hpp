@@ -42,8 +42,8 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 /// `singles` are the call's products, already described; if nullptr, they are never audited. `is_nothing`: the call
 /// multiplies nothing.
 template <class Run>
-AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is_nothing, policy::MatmulCall& call,
-                       const Settings& in_force, const Run& run) {
+AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, bool is_nothing,
+                       policy::MatmulCall& call, const Settings& in_force, const Run& run) {
     audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
     if (singles != nullptr)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy,

@@ -58,13 +58,13 @@ void make_gemmt(Level3& single) {
     single.trans_b = single.trans_a == 'N' ? turned : 'N';
 }
 
-bool fits(const Matrix& matrix) {
+bool has_valid_sizes(const Matrix& matrix) {
     constexpr std::int64_t most = INT32_MAX;
     return matrix.rows >= 1 && matrix.columns >= 1 && matrix.rows <= most && matrix.columns <= most &&
            matrix.ld >= matrix.rows;
 }
 
-const void* moved(const void* data, std::int64_t elements, bool is_complex) {
+const void* address_of_element(const void* data, std::int64_t elements, bool is_complex) {
     return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
 }
 
@@ -95,7 +95,7 @@ struct LtMatrix {
 
 }  // namespace
 
-bool Singles::describe(const Site& site, const Frame& frame, const Product& product) {
+bool SingleProducts::describe(const Site& site, const Frame& frame, const Product& product) {
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
     if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
@@ -126,14 +126,15 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
 }
 
 /// Chooses the products of a batch that are computed again. Returns false if the batch is empty.
-bool Singles::spread(std::int64_t batch_count) {
+bool SingleProducts::spread(std::int64_t batch_count) {
     if (batch_count < 1) return false;
-    step_ = (batch_count + most_of_a_batch - 1) / most_of_a_batch;
+    step_ = (batch_count + max_of_a_batch - 1) / max_of_a_batch;
     count_ = (batch_count + step_ - 1) / step_;
     return true;
 }
 
-bool Singles::describe_lt(const Library& library, const Frame& frame, const Parts& parts, const Product& product) {
+bool SingleProducts::describe_lt(const Library& library, const Frame& frame, const Parts& parts,
+                                 const Product& product) {
     LtMatrix a;
     LtMatrix b;
     LtMatrix c;
@@ -181,24 +182,24 @@ bool Singles::describe_lt(const Library& library, const Frame& frame, const Part
            stored_b.rows == b.rows && stored_b.columns == b.columns && has_valid_arguments();
 }
 
-bool Singles::has_valid_arguments() const {
+bool SingleProducts::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
     // Only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
     for (const char option : {first_.side, first_.uplo, first_.trans_a, first_.trans_b, first_.diag})
         if (option == '?') return false;
     return first_.alpha != nullptr && first_.a != nullptr && first_.c != nullptr &&
-           (!has_b(first_.operation) || (first_.b != nullptr && fits(b))) && fits(blas::operand_a(first_)) &&
-           fits(blas::operand_c(first_));
+           (!has_b(first_.operation) || (first_.b != nullptr && has_valid_sizes(b))) &&
+           has_valid_sizes(blas::operand_a(first_)) && has_valid_sizes(blas::operand_c(first_));
 }
 
-bool Singles::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
+bool SingleProducts::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
     constexpr std::size_t size = sizeof(void*);
     return array == nullptr || stream.read_rows(array, static_cast<std::size_t>(step_) * size, pointers.data(), size,
                                                 size, static_cast<std::size_t>(count_));
 }
 
-bool Singles::read_from_device(const AuditStream& stream, bool scalars_on_device) {
+bool SingleProducts::read_from_device(const AuditStream& stream, bool scalars_on_device) {
     const HostMemory memory(stream, sizeof(FromDevice));
     if (memory.bytes().empty()) return false;
     auto& copied = *new (memory.bytes().data()) FromDevice(from_device_);
@@ -209,12 +210,12 @@ bool Singles::read_from_device(const AuditStream& stream, bool scalars_on_device
     if (in_arrays_ && (!read_pointers(stream, first_.a, copied.a) || !read_pointers(stream, first_.b, copied.b) ||
                        !read_pointers(stream, first_.c, copied.c)))
         return false;
-    if (!stream.wait()) return false;
+    if (!stream.wait_for_audit()) return false;
     from_device_ = copied;
     return true;
 }
 
-bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
+bool SingleProducts::read(const AuditStream& stream, bool scalars_on_device) {
     if (!scalars_on_device) {
         std::memcpy(from_device_.scalars.alpha, first_.alpha, alpha_bytes_);
         if (beta_bytes_ != 0) std::memcpy(from_device_.scalars.beta, first_.beta, beta_bytes_);
@@ -223,14 +224,14 @@ bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
     return read_from_device(stream, scalars_on_device);
 }
 
-blas::Matrix Singles::start_at(std::int64_t index) const {
+blas::Matrix SingleProducts::start_at(std::int64_t index) const {
     if (lt_c_.rows == 0) return blas::operand_c(at(index));
     Matrix c = lt_c_;
-    c.data = static_cast<const float*>(moved(c.data, index * step_ * lt_stride_c_, first_.is_complex));
+    c.data = static_cast<const float*>(address_of_element(c.data, index * step_ * lt_stride_c_, first_.is_complex));
     return c;
 }
 
-blas::Level3 Singles::at(std::int64_t index) const {
+blas::Level3 SingleProducts::at(std::int64_t index) const {
     blas::Level3 single = first_;
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
@@ -241,9 +242,9 @@ blas::Level3 Singles::at(std::int64_t index) const {
         single.c = const_cast<void*>(from_device_.c[entry]);
     } else {
         const std::int64_t number = index * step_;
-        single.a = moved(first_.a, number * stride_a_, first_.is_complex);
-        single.b = moved(first_.b, number * stride_b_, first_.is_complex);
-        single.c = const_cast<void*>(moved(first_.c, number * stride_c_, first_.is_complex));
+        single.a = address_of_element(first_.a, number * stride_a_, first_.is_complex);
+        single.b = address_of_element(first_.b, number * stride_b_, first_.is_complex);
+        single.c = const_cast<void*>(address_of_element(first_.c, number * stride_c_, first_.is_complex));
     }
     return single;
 }

@@ -13,7 +13,7 @@ namespace fp32shim::cublas {
 
 /// The largest number of products of one batch that an audit computes again. In larger batches, they are spread
 /// evenly.
-inline constexpr std::int64_t most_of_a_batch = 64;
+inline constexpr std::int64_t max_of_a_batch = 64;
 
 /// Alpha and beta on the host. A scalar that the product does not have is 0, and a real one is followed by 0.
 struct Scalars {
@@ -22,7 +22,7 @@ struct Scalars {
 };
 
 /// The products of one call. Not to be copied: the products point to the scalars.
-class Singles {
+class SingleProducts {
   public:
     /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
     /// neither float32 nor complex64, solves, batches in groups, invalid arguments.
@@ -48,7 +48,7 @@ class Singles {
     bool overwrites_b() const { return overwrites_b_; }
 
   private:
-    using Pointers = std::array<const void*, most_of_a_batch>;
+    using Pointers = std::array<const void*, max_of_a_batch>;
 
     /// The arguments that may lie on the device, filled in by read().
     struct FromDevice {

@@ -79,7 +79,7 @@ bool AuditStream::wait_until_idle() const {
     return result == driver_success;
 }
 
-bool AuditStream::wait() const {
+bool AuditStream::wait_for_audit() const {
     const bool is_idle = wait_until_idle();
     if (is_idle) has_copies_ = false;
     return is_idle;

@@ -28,9 +28,9 @@ class AuditStream {
     /// something that only this thread would do. From then on, no audit of this process begins.
     bool wait_until_idle() const;
     /// Waits in the same way for the copies and products that the audit has put on the stream.
-    bool wait() const;
+    bool wait_for_audit() const;
     /// Returns false if copies may still be running, although this thread has waited for them.
-    bool has_ended() const { return !has_copies_ || wait(); }
+    bool has_ended() const { return !has_copies_ || wait_for_audit(); }
 
     /// Copies `count` rows of `width` bytes from the device. A pitch is the distance between two rows, in bytes.
     bool read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,

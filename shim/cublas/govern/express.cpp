@@ -41,7 +41,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
     if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
-    if (!record::Recording::knows(writer, key)) return false;
+    if (!record::Recording::knows_key(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
     const bool is_forwarded = change.how == record::How::forward;

@@ -23,7 +23,7 @@ void* find_with_compute_type(const Site& site) {
 }
 
 /// Returns true if settings may change a call, so that each call has to be planned even if none is recorded.
-bool governs(const Settings& in_force) {
+bool may_change_calls(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
            !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none ||
@@ -71,7 +71,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
     describe_sizes(site, frame, product, call);
-    Singles singles;
+    SingleProducts singles;
     Launcher launcher{site, frame, product, set_up_cublas, launch_by_cublas};
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
@@ -106,7 +106,7 @@ bool governs_float64(const Settings& in_force) {
     });
 }
 
-void bind(Site& site) {
+void bind_site(Site& site) {
     const bool is_state = !site.function->multiplies();
     update_environment(is_state && site.function->state().effect == Effect::handle_created);
     find_torch_guard(site);
@@ -118,13 +118,13 @@ void bind(Site& site) {
 }
 
 bool needs_gate(const Site& site, const Settings& in_force) {
-    if (in_force.searches() && site.function->multiplies()) warn_not_searched(site);
+    if (in_force.searches_for_nonfinite() && site.function->multiplies()) warn_not_searched(site);
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
     const bool is_float64 = policy::is_double(site.function->product().dtype);
     return site.function->family->treatment == Treatment::governed &&
-           (is_float64 ? governs_float64(in_force) : governs(in_force));
+           (is_float64 ? governs_float64(in_force) : may_change_calls(in_force));
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {

@@ -9,7 +9,7 @@
 namespace fp32shim::cublas {
 
 /// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
-void bind(Site& site);
+void bind_site(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
 /// Returns true if settings may change a product of float64.
 bool governs_float64(const Settings& in_force);

@@ -140,7 +140,8 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, std::
     const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
-    call.function = functions[row_cublasLtMatmul].name;  // so rules decide the product and its search alike
+    call.function = functions[row_cublasLtMatmul]
+                        .name;  // the same name for the search, so that rules decide it as they decide the product
     call.caller = site.caller_name();
     call.device = policy::Device::cuda;
     product.asked.road = Road::lt_matmul;
@@ -236,7 +237,7 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
     if (!add({layout_type, layout_order, layout_batch_count}, std::int32_t{}) ||
         !add({layout_rows, layout_cols, layout_ld, layout_batch_stride, layout_plane_offset}, std::int64_t{}))
         return false;
-    std::uint32_t batch_mode = batch_strided;  // older libraries have no other
+    std::uint32_t batch_mode = batch_strided;  // older libraries have no other batch mode
     read(library.layout_get, layout, layout_batch_mode, batch_mode);
     key.add(batch_mode);
     return batch_mode != batch_grouped ||
@@ -246,8 +247,8 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
 
 /// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
 /// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
-bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
-          std::uint64_t workspace_size) {
+bool algorithm_fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
+                    std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
     HeuristicResult check{};
     return library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
@@ -283,7 +284,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     Replacement replacement;
     if (!is_whole || !recall_replacement(key.value(), replacement)) {
         SearchResult answer{.replacement = {true, algorithm}};
-        if (!is_precise_enough || !fits(library, parts, algorithm, alignment, workspace_size))
+        if (!is_precise_enough || !algorithm_fits(library, parts, algorithm, alignment, workspace_size))
             answer = search(library, parts, original, format, matrices, workspace_size);
         replacement = answer.replacement;
         if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
@@ -368,7 +369,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 /// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Parts& parts, LtProduct& lt,
                                                  const Settings& in_force) {
-    Singles singles;
+    SingleProducts singles;
     Launcher launcher{.site = site,
                       .frame = frame,
                       .product = lt.product,

@@ -53,7 +53,7 @@ bool Search::begins_from_an_algorithm() const {
 }
 
 std::int32_t Search::search_as_called(const void* desc, std::int32_t compute_type) const {
-    const std::int32_t status = ask(desc, most_results(), results(), found());
+    const std::int32_t status = ask(desc, max_results(), results(), found());
     if (status == status_success && results() != nullptr && found() != nullptr)
         remember(results(), *found(), compute_type);
     return status;
@@ -72,7 +72,7 @@ bool Search::search_changed(const void* own_desc, std::int32_t own_compute_type,
                             std::int32_t compute_type) const {
     if (results() == nullptr || found() == nullptr) return false;
     std::int32_t count = 1;  // a program that asks for one result gets one
-    if (most_results() != 1 && (ask(own_desc, most_results(), results(), &count) != status_success || count <= 0))
+    if (max_results() != 1 && (ask(own_desc, max_results(), results(), &count) != status_success || count <= 0))
         return false;
     std::int32_t first = 0;
     if (ask(changed_desc, count, results(), &first) != status_success) return false;

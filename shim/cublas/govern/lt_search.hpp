@@ -47,7 +47,7 @@ class Search {
 
   private:
     const void* preference() const { return reinterpret_cast<const void*>(frame_.word(heuristic_preference)); }
-    std::int32_t most_results() const { return static_cast<std::int32_t>(frame_.word(heuristic_wanted)); }
+    std::int32_t max_results() const { return static_cast<std::int32_t>(frame_.word(heuristic_wanted)); }
     HeuristicResult* results() const { return reinterpret_cast<HeuristicResult*>(frame_.word(heuristic_results)); }
     std::int32_t* found() const { return reinterpret_cast<std::int32_t*>(frame_.word(heuristic_found)); }
 

@@ -52,12 +52,12 @@ Counts change_counts(std::uint32_t self, Change change) {
 
 // Reading takes microseconds, unmapping milliseconds. If a wait takes longer, the other side is waiting for this
 // thread.
-constexpr int attempts = 200;
+constexpr int max_attempts = 200;
 
 /// Waits until `condition()` is true, at most some 20 ms. Returns false if it is still false then.
 template <class Condition>
 bool wait_until(Condition condition) {
-    for (int attempt = 0; attempt < attempts; ++attempt) {
+    for (int attempt = 0; attempt < max_attempts; ++attempt) {
         if (condition()) return true;
         const timespec a_tenth_of_a_millisecond{0, 100'000};
         system::raw::syscall6(SYS_nanosleep, system::raw::address(&a_tenth_of_a_millisecond));

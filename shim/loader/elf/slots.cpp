@@ -10,7 +10,7 @@
 
 namespace fp32shim::elf {
 
-Writable::Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
+WritablePages::WritablePages(ElfW(Addr) begin, ElfW(Addr) end, long protection)
     : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)),
       size_(end - begin_),
       protection_(protection),
@@ -18,11 +18,11 @@ Writable::Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
     is_writable_ = was_writable_ || protect(protection | PROT_WRITE) == 0;
 }
 
-Writable::~Writable() {
+WritablePages::~WritablePages() {
     if (is_writable_ && !was_writable_) protect(protection_);
 }
 
-long Writable::protect(long protection) const {
+long WritablePages::protect(long protection) const {
     return system::raw::syscall6(SYS_mprotect, static_cast<long>(begin_), static_cast<long>(size_), protection);
 }
 
@@ -46,7 +46,7 @@ bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function) {
     const long protection = protection_at(map, slot);
     if (protection == PROT_NONE) return false;
     auto* const place = reinterpret_cast<ElfW(Addr)*>(slot);
-    const Writable writable(slot, slot + sizeof *place, protection);
+    const WritablePages writable(slot, slot + sizeof *place, protection);
     if (!writable) return false;
     __atomic_store_n(place, function, __ATOMIC_RELEASE);
     return true;

@@ -8,12 +8,12 @@
 namespace fp32shim::elf {
 
 /// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
-class Writable {
+class WritablePages {
   public:
-    Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection);
-    ~Writable();
-    Writable(const Writable&) = delete;
-    Writable& operator=(const Writable&) = delete;
+    WritablePages(ElfW(Addr) begin, ElfW(Addr) end, long protection);
+    ~WritablePages();
+    WritablePages(const WritablePages&) = delete;
+    WritablePages& operator=(const WritablePages&) = delete;
 
     explicit operator bool() const { return is_writable_; }
 

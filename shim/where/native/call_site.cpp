@@ -17,7 +17,7 @@ namespace {
 /// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
 /// Never freed.
 struct KnownCallSite : policy::CallSite {
-    std::string_view texts;  ///< all texts, one behind the other
+    std::string_view texts;  ///< texts of the call site, one behind the other
     std::uint64_t hash;
     const KnownCallSite* next;
 };

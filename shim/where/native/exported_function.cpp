@@ -26,7 +26,8 @@ constexpr std::uint64_t symbols_between_looks = 65536;
 
 ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address) {
     if (object == nullptr || !elf::is_mapped(object)) return {};
-    const std::uint64_t address = return_address - 1 - object->l_addr;  // in the call, even if it ends a function
+    const std::uint64_t address =
+        return_address - 1 - object->l_addr;  // inside the call instruction, even if that ends a function
     const elf::Object tables = elf::read_object(object);
     if (tables.symbols == nullptr || tables.strings == nullptr) return {};
     SymbolChoice choice(address);

@@ -30,7 +30,7 @@ struct NativeStack {
 
     /// Return addresses of the callers. For a function that a signal interrupted: the address of its next
     /// instruction, plus 1.
-    std::uintptr_t addresses[policy::most_native_frames];
+    std::uintptr_t addresses[policy::max_native_frames];
     std::size_t count = 0;
     End end = End::unknown;
     std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
@@ -62,11 +62,11 @@ class UnwindCache {
     /// entry while it is in use; its `instruction` is then another.
     const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
         const std::size_t index = index_of(instruction);
-        if (is_of(entries_[index], instruction, stamp)) [[likely]]
+        if (entry_is_for(entries_[index], instruction, stamp)) [[likely]]
             return entries_[index];
         // Each index has two entries, since two addresses of one stack may share an index and finding a rule takes a
         // microsecond.
-        if (is_of(entries_[index ^ 1], instruction, stamp)) return entries_[index ^ 1];
+        if (entry_is_for(entries_[index ^ 1], instruction, stamp)) return entries_[index ^ 1];
         return find(instruction, stamp, spare);
     }
 
@@ -81,7 +81,7 @@ class UnwindCache {
     static constexpr unsigned entry_bits = 9;
 
     static std::size_t index_of(std::uintptr_t instruction) { return system::table_index(instruction, entry_bits); }
-    static bool is_of(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
+    static bool entry_is_for(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
         return entry.instruction == instruction && entry.stamp == stamp;
     }
     const Entry& find(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare);

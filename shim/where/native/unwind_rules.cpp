@@ -115,7 +115,7 @@ class Bytes {
 };
 
 /// Returns the bytes of a segment from an address on; none if the address is outside.
-Bytes from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
+Bytes bytes_from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
     return distance < segment.size() ? Bytes(segment.subspan(distance), pages) : Bytes();
 }
@@ -123,7 +123,7 @@ Bytes from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, 
 /// Returns the entry of .eh_frame at an address, without its size.
 Bytes entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
-    Bytes bytes = from_address(segment, pages, address);
+    Bytes bytes = bytes_from_address(segment, pages, address);
     const auto size = bytes.read<std::uint32_t>();
     if (size == 0 || size == size_is_long) bytes.fail();
     return bytes.is_good() ? bytes.next_part(size) : Bytes();
@@ -246,7 +246,7 @@ class Interpreter {
     void begin_function() { initial_ = state; }
 
   private:
-    static constexpr std::size_t most_kept = 8;
+    static constexpr std::size_t max_kept = 8;
 
     static std::uint8_t index_of(std::uint64_t number) {
         if (number == stack_pointer_number) return stack_pointer_index;
@@ -349,7 +349,7 @@ class Interpreter {
     bool is_reached_ = false;
     bool is_known_ = true;
     State initial_;
-    State kept_[most_kept];
+    State kept_[max_kept];
     std::size_t kept_count_ = 0;
 };
 
@@ -381,7 +381,7 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
         case 0x04:
             return advance(program.read<std::uint32_t>());
         case 0x0a:  // DW_CFA_remember_state
-            if (kept_count_ == most_kept) return program.fail();
+            if (kept_count_ == max_kept) return program.fail();
             kept_[kept_count_++] = state;
             return;
         case 0x0b:  // DW_CFA_restore_state

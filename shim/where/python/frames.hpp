@@ -24,7 +24,7 @@ struct PythonStack {
 /// A location in a running Python function.
 struct PythonLocation {
     const char* code;     ///< PyCodeObject
-    std::int32_t offset;  ///< of the instruction, in bytes from the first instruction
+    std::int32_t offset;  ///< offset of the instruction, in bytes from the first instruction
 };
 
 /// Returns the address of a symbol in the process, or nullptr.

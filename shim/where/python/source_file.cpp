@@ -17,7 +17,7 @@ namespace fp32shim::where {
 namespace {
 
 constexpr std::size_t largest_file = 4 << 20;
-constexpr std::uint32_t most_files = 256;
+constexpr std::uint32_t max_files = 256;
 
 constinit std::atomic<const SourceFile*> files{nullptr};
 constinit std::atomic<std::uint32_t> file_count{0};
@@ -90,7 +90,7 @@ const SourceFile* source_file(std::string_view path) {
     const std::uint64_t hash = system::Hash().add(path).value();
     const SourceFile* known = find(hash, path);
     if (known == nullptr) {
-        if (file_count.load(std::memory_order_relaxed) >= most_files) {
+        if (file_count.load(std::memory_order_relaxed) >= max_files) {
             warn_unread_source(path, "too many files for rules by text");
             return nullptr;
         }

@@ -11,7 +11,7 @@ namespace fp32shim::where {
 
 /// A source file, read whole and only once. Never freed.
 struct SourceFile {
-    std::uint64_t hash;                   ///< of `path`
+    std::uint64_t hash;                   ///< hash of `path`
     std::string_view path;                ///< in the form that the interpreter has
     const char* bytes;                    ///< nullptr: the file cannot be read
     std::span<const std::uint32_t> ends;  ///< for each line: the offset of its line feed, or the end of the file

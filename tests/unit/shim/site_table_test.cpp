@@ -34,7 +34,7 @@ TEST(SiteTable, TenAddressesAtAnyDistanceHaveTenWaysOfASmallTable) {
     for (int shift = 0; shift <= 43; ++shift) {
         for (const std::uintptr_t odd : {1, 3, 5, 17, 1001}) {
             const auto addresses = row_of(10, 0x7f0000001234, odd << shift);
-            const TableShape shape = shape_of(fewest_ways, addresses);
+            const TableShape shape = shape_of(min_ways, addresses);
             EXPECT_EQ(collisions(shape, addresses), 0) << shift << " " << odd;
             EXPECT_LE(shape.mask + 1, 64) << shift << " " << odd;
         }
@@ -49,7 +49,7 @@ TEST(SiteTable, TenRandomAddressesHaveTenWays) {
         for (int i = 0; i < 10; ++i) addresses.push_back(0x550000000000 + (random() >> (64 - bits)));
         std::sort(addresses.begin(), addresses.end());
         addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-        const TableShape shape = shape_of(fewest_ways, addresses);
+        const TableShape shape = shape_of(min_ways, addresses);
         ASSERT_EQ(collisions(shape, addresses), 0);
         ASSERT_LE(shape.mask + 1, 256);
     }
@@ -58,7 +58,7 @@ TEST(SiteTable, TenRandomAddressesHaveTenWays) {
 TEST(SiteTable, AddressesThatDifferInOneBitHaveTwoWays) {
     for (int bit = 0; bit < 64; ++bit) {
         const std::vector<std::uintptr_t> addresses{0x555555551234, 0x555555551234 ^ std::uintptr_t{1} << bit};
-        EXPECT_EQ(collisions(shape_of(fewest_ways, addresses), addresses), 0) << bit;
+        EXPECT_EQ(collisions(shape_of(min_ways, addresses), addresses), 0) << bit;
     }
 }
 
@@ -68,20 +68,19 @@ TEST(SiteTable, AHundredAddressesHaveAHundredWays) {
         std::set<std::uintptr_t> distinct;
         while (distinct.size() < 100) distinct.insert(0x7f0000000000 + random() % (1U << 24));
         const std::vector<std::uintptr_t> addresses(distinct.begin(), distinct.end());
-        EXPECT_EQ(collisions(shape_of(fewest_ways, addresses), addresses), 0);
+        EXPECT_EQ(collisions(shape_of(min_ways, addresses), addresses), 0);
     }
 }
 
 TEST(SiteTable, TooManyAddressesForAnyTableGetTheLargest) {
-    const auto addresses = row_of(5 * most_ways, 0x7f0000000000, 24);
-    const TableShape shape = shape_of(fewest_ways, addresses);
-    EXPECT_EQ(shape.mask + 1, most_ways);
-    EXPECT_LT(collisions(shape, addresses), addresses.size() - most_ways * 99 / 100) << "not spread over all of it";
+    const auto addresses = row_of(5 * max_ways, 0x7f0000000000, 24);
+    const TableShape shape = shape_of(min_ways, addresses);
+    EXPECT_EQ(shape.mask + 1, max_ways);
+    EXPECT_LT(collisions(shape, addresses), addresses.size() - max_ways * 99 / 100) << "not spread over all of it";
 }
 
 TEST(SiteTable, NoShapeHasFewerWaysThanAreAskedFor) {
-    for (std::size_t ways = fewest_ways; ways <= most_ways; ways *= 2)
-        EXPECT_EQ(shape_of(ways, {0x1234}).mask + 1, ways);
+    for (std::size_t ways = min_ways; ways <= max_ways; ways *= 2) EXPECT_EQ(shape_of(ways, {0x1234}).mask + 1, ways);
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ import {differenceText, drawGrowth} from "./growth.js";
 const sides = ["a", "b"];
 
 // Returns a fact of a product in both runs.
-function both(product, key) {
+function factOfBothRuns(product, key) {
   const [a, b] = sides.map((side) => product[side][key] ?? "–");
   return a === b ? a : `${a} → ${b}`;
 }
-const location = (product) => breakable(both(product, "where"));
+const location = (product) => breakable(factOfBothRuns(product, "where"));
 
 // Returns sizes and, below them, transpositions and batch count.
 function size({m, n, k, batch, trans_a, trans_b}) {
@@ -50,7 +50,8 @@ function showSides() {
 }
 
 // Returns a column with a fact of products. `productOf` returns the product of a row.
-const factColumn = (title, key, productOf) => textColumn(title, (row) => both(productOf(row), key));
+const factColumn = (title, key, productOf) =>
+  textColumn(title, (row) => factOfBothRuns(productOf(row), key));
 const sizeColumn = (productOf) =>
   textColumn("Size m×n×k", (row) => size(productOf(row)), {class: "size"});
 const whereColumn = (productOf) => textColumn("Where", (row) => location(productOf(row)));

@@ -36,7 +36,7 @@ function boundLine() {
   };
 }
 
-function scales() {
+function chartScales() {
   const isPowerOfTen = (value) => /^1e/.test(value.toExponential());
   return {
     x: {
@@ -70,7 +70,7 @@ export function drawGrowth() {
     options: {
       parsing: false,
       interaction: {mode: "index", intersect: false},
-      scales: scales(),
+      scales: chartScales(),
       plugins: {
         tooltip: {
           callbacks: {

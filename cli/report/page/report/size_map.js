@@ -3,7 +3,7 @@
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {formats, shapeOf} from "../shared/formats.js";
-import {count, counted, duration, flops, isOrAre, prefixed, sum} from "../shared/text.js";
+import {count, counted, duration, flops, isOrAre, sum, withPrefix} from "../shared/text.js";
 import {clustersOf, rangeOf} from "./clusters.js";
 import {
   functionText,
@@ -23,7 +23,7 @@ import {view} from "./view.js";
 const heights = {
   work: {title: "work of all calls", value: work, text: flops},
   host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: duration},
-  calls: {title: "number of calls", value: (row) => row.calls, text: prefixed},
+  calls: {title: "number of calls", value: (row) => row.calls, text: withPrefix},
   mean_ns: {title: "host time of one call", value: meanTime, text: duration, isMean: true},
 };
 
@@ -88,7 +88,7 @@ function datasetOf(format, clusters) {
 }
 
 function drawNumber(context, point, decisions) {
-  const words = prefixed(decisions).replace(" ", "");
+  const words = withPrefix(decisions).replace(" ", "");
   context.strokeStyle = colour("page");
   context.fillStyle = colour("text");
   context.strokeText(words, point.x, point.y + 0.5);
@@ -183,7 +183,7 @@ export function drawMap() {
     plugins: [clusterCounts],
     options: {
       scales: {
-        x: logarithmicAxis("size", prefixed, ranges.x),
+        x: logarithmicAxis("size", withPrefix, ranges.x),
         y: logarithmicAxis(height.title, height.text, ranges.y),
       },
       layout: {padding: {right: 12, top: 10}},

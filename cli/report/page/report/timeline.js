@@ -4,7 +4,7 @@ import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {fillOf, formats} from "../shared/formats.js";
 import {data} from "../shared/page.js";
-import {duration, nanoseconds, prefixed, three} from "../shared/text.js";
+import {duration, nanoseconds, threeDigits, withPrefix} from "../shared/text.js";
 
 const {timeline} = data;
 const binCount = () => timeline.bins.at(-1).number + 1;
@@ -68,7 +68,7 @@ function addRoundTicks(axis) {
   axis.ticks = Array.from({length}, (_, i) => ({value: i * step}));
 }
 
-function scales(title) {
+function chartScales(title) {
   return {
     x: {stacked: true, display: false},
     time: {
@@ -88,7 +88,7 @@ function scales(title) {
       beginAtZero: true,
       title: {display: true, text: title},
       grid: {color: colour("faint")},
-      ticks: {callback: (value) => (value < 1 ? three(value) : prefixed(value))},
+      ticks: {callback: (value) => (value < 1 ? threeDigits(value) : withPrefix(value))},
     },
   };
 }
@@ -129,14 +129,14 @@ function drawBars(key) {
     options: {
       interaction: {mode: "index", intersect: false},
       layout: {padding: {top: data.changes.list.length ? 18 : 4}},
-      scales: scales(title),
+      scales: chartScales(title),
       plugins: {
         tooltip: {
           filter: (item) => item.parsed.y > 0,
           callbacks: {
             title: ([bar]) =>
               bar ? `${beginOf(bar.dataIndex)} to ${beginOf(bar.dataIndex + 1)}` : "",
-            label: ({dataset, parsed}) => `${dataset.label}: ${prefixed(parsed.y)}`,
+            label: ({dataset, parsed}) => `${dataset.label}: ${withPrefix(parsed.y)}`,
           },
         },
       },

@@ -8,11 +8,11 @@ import {totals} from "./view.js";
 
 const {verdict} = data;
 const {below} = verdict;
-const noun = data.filtered ? "selected call" : "recorded call";
+const callNoun = data.filtered ? "selected call" : "recorded call";
 
 // Returns the verb for calls below FP32. A library that does not say at which format it ran may
 // have run at a more exact one.
-function verb() {
+function belowVerb() {
   if (below.allowed === 0) return "ran below FP32";
   if (below.allowed < below.calls) return "ran below FP32, or were allowed to";
   return `${below.calls === 1 ? "was" : "were"} allowed to run below FP32`;
@@ -30,20 +30,20 @@ function headline() {
   const others = verdict.unknown + verdict.narrower;
   if (calls === 0) return data.filtered ? "The filters select no call" : "No calls were recorded";
   if (below.calls === calls) {
-    return `${calls === 1 ? `The ${noun}` : `All ${counted(calls, noun)}`} ${verb()}`;
+    return `${calls === 1 ? `The ${callNoun}` : `All ${counted(calls, callNoun)}`} ${belowVerb()}`;
   }
   if (below.calls > 0) {
     const key = verdict.measure;
     const share = `${shareText(key, below, totals)} of the ${names[key]}`;
     const least = verdict.unknown ? "At least " : "";
-    return `${least}${count(below.calls)} of ${counted(calls, noun)}, with ${share}, ${verb()}`;
+    return `${least}${count(below.calls)} of ${counted(calls, callNoun)}, with ${share}, ${belowVerb()}`;
   }
-  if (verdict.unknown === calls) return `The precision of ${counted(calls, noun)} is not known`;
+  if (verdict.unknown === calls) return `The precision of ${counted(calls, callNoun)} is not known`;
   if (others === calls) return "No call of known precision was recorded";
   const known = calls - others;
   const precision = others ? " of known precision" : "";
-  if (known === 1) return `The ${noun}${precision} did not run below FP32`;
-  return `None of ${counted(known, noun)}${precision} ran below FP32`;
+  if (known === 1) return `The ${callNoun}${precision} did not run below FP32`;
+  return `None of ${counted(known, callNoun)}${precision} ran below FP32`;
 }
 
 // --- The lines below it
@@ -99,7 +99,7 @@ function float64Line() {
   const some = calls === 1 ? "Its" : `${count(rounded)} of them had`;
   const how = calls === 1 ? "operands were rounded" : "operands rounded";
   const rest = rounded > 0 ? ` ${some} ${how} to float32 or a narrower format.` : "";
-  return line(`${counted(calls, noun)} ${are} of float64.${rest}`);
+  return line(`${counted(calls, callNoun)} ${are} of float64.${rest}`);
 }
 
 export function showVerdict() {

@@ -1,16 +1,16 @@
 // Converts numbers and quantities to text.
 
 const number = new Intl.NumberFormat("en-US");
-export const three = (value) => String(Number(value.toPrecision(3)));
+export const threeDigits = (value) => String(Number(value.toPrecision(3)));
 export const count = (value) => number.format(value);
 export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 export const isOrAre = (value) => (value === 1 ? "is" : "are");
 
 export function duration(ns) {
   if (ns < 999.5) return `${Math.round(ns)} ns`;
-  if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
-  if (ns < 999.5e6) return `${three(ns / 1e6)} ms`;
-  if (ns < 119.5e9) return `${three(ns / 1e9)} s`;
+  if (ns < 999.5e3) return `${threeDigits(ns / 1e3)} µs`;
+  if (ns < 999.5e6) return `${threeDigits(ns / 1e6)} ms`;
+  if (ns < 119.5e9) return `${threeDigits(ns / 1e9)} s`;
   const minutes = Math.round(ns / 60e9);
   if (minutes < 120) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
@@ -27,15 +27,15 @@ export const momentText = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`
 export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + duration(ns);
 
 // Returns 1.5e9 as `1.5 G`.
-export function prefixed(value) {
+export function withPrefix(value) {
   const prefixes = ["", "k", "M", "G", "T", "P", "E"];
   const power = Math.floor(Math.log10(value) / 3 + 1e-9);
   const index = value < 1 ? 0 : Math.min(power, prefixes.length - 1);
-  return `${three(value / 1000 ** index)} ${prefixes[index]}`.trimEnd();
+  return `${threeDigits(value / 1000 ** index)} ${prefixes[index]}`.trimEnd();
 }
 export function flops(value) {
   if (!(value > 0)) return "–";
-  const text = prefixed(value);
+  const text = withPrefix(value);
   return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
 }
 
