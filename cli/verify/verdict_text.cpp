@@ -14,7 +14,8 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
+    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 data by "
+    "functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
     "that its function's name stands for. Products "
@@ -52,11 +53,9 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " Only float32 matrix products have a fixed order. Matrix products of float64 that were seen count as products "
-    "in "
-    "another order. Other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
-    "may "
-    "differ between machines.";
+    " Only float32 matrix products have a fixed order. Matrix products of float64 and products with a vector that were "
+    "seen count as products in another order. Other products, sums and element-wise functions may differ between "
+    "machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
@@ -131,6 +130,12 @@ std::string types_text(const Verified& verified, const MergedCalls& calls, const
     std::string text = operands_text(calls);
     const std::uint64_t float64 = verified.violating_calls(&MergedRow::is_float64);
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    const std::uint64_t vectors = verified.violating_calls(&MergedRow::is_vector);
+    if (const std::uint64_t all = calls.vectors().calls; all > 0)
+        text += fmt::format("{} with a vector\n", counted(all, "product"));
+    if (options.reproducible && vectors > 0)
+        text += fmt::format("{} in another order {} with a vector, for which there is no fixed order\n",
+                            counted(vectors, "call"), vectors == 1 ? "is" : "are");
     if (options.reproducible && float64 > 0)
         text += fmt::format("{} in another order {} of float64, for which there is no fixed order\n",
                             counted(float64, "call"), float64 == 1 ? "is" : "are");
