@@ -101,6 +101,7 @@ struct DecisionEvent {
     std::int64_t host_ns = -1;                 ///< duration of the call on the host; -1: not measured
     std::optional<int> status{};               ///< status that the function returned; absent: the function returns
                                                ///< none
+    bool is_of_vector = false;                 ///< a product with a vector; not recorded
     const Stack* stack = nullptr;              ///< call path of the product; nullptr: not known
     const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
                                                ///< it was kept

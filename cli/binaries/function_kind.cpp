@@ -41,7 +41,8 @@ std::string_view lapack_root(std::string_view name) {
 FunctionKind function_kind(std::string_view name) {
     const Function* row = find_row(name);
     if (row == nullptr || row->convention == Convention::bare || !row->multiplies()) return FunctionKind::none;
-    return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
+    if (is_of_cublas(row->convention)) return FunctionKind::cublas;
+    return has_vector(row->product().operation) ? FunctionKind::vector : FunctionKind::blas;
 }
 
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {

@@ -10,13 +10,17 @@
 
 namespace fp32shim::cli {
 
-/// Kind of a function that multiplies and is intercepted; `none` for all others.
-enum class FunctionKind : std::uint8_t { none, blas, cublas };
+/// Kind of a function that multiplies and is intercepted; `none` for all others. `vector`: of BLAS, for products with a
+/// vector; many programs contain such functions, and have no BLAS for all that.
+enum class FunctionKind : std::uint8_t { none, blas, vector, cublas };
 
-/// Returns `blas` or `cublas` for a function that multiplies and is intercepted, otherwise `none`. Also returns
-/// `none` for bare names (`sgemm`, `SGEMM`), which any function may have.
+/// Returns the kind of a function by its name. Also returns `none` for bare names (`sgemm`, `SGEMM`), which any function may have.
 FunctionKind function_kind(std::string_view name);
 inline bool is_intercepted(std::string_view name) { return function_kind(name) != FunctionKind::none; }
+/// Returns true for functions of BLAS and cuBLAS that are not for products with a vector.
+inline bool multiplies_matrices(std::string_view name) {
+    return is_intercepted(name) && function_kind(name) != FunctionKind::vector;
+}
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 
 /// Returns true for a product of BLAS or cuBLAS whose operands are narrower than float32: `cblas_sbgemm`, `hgemm`.

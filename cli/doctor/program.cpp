@@ -181,7 +181,7 @@ std::string package_of(const std::string& path) {
 }
 
 void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
-    std::map<std::tuple<const Object*, FunctionKind, std::string>, Calls> groups;
+    std::map<std::tuple<const Object*, bool, std::string>, Calls> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
         const FunctionKind kind = function_kind(import.name);
         if (kind == FunctionKind::none) continue;
@@ -191,10 +191,11 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const CallVisibility sight = sight_of(caller, binding);
-        Calls& calls = groups[{binding.provider, kind, sight.why}];
+        const bool is_of_cublas = kind == FunctionKind::cublas;
+        Calls& calls = groups[{binding.provider, is_of_cublas, sight.why}];
         calls.caller = caller.path;
         calls.provider = binding.provider->path;
-        calls.family = kind == FunctionKind::blas ? "blas" : "cublas";
+        calls.family = is_of_cublas ? "cublas" : "blas";
         calls.functions.push_back(import.name);
         calls.why = sight.why;
         calls.remedy = sight.remedy;

@@ -14,6 +14,7 @@
 #include "cli/source_locations/function_names.hpp"
 #include "policy/conditions.hpp"
 #include "policy/words.hpp"
+#include "shim/table/functions.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
@@ -93,8 +94,16 @@ MergedRow to_merged_row(const record::RecordedRow& row) {
 
 double MergedRow::total_flops() const { return std::max(flops, 0.0) * static_cast<double>(counters.calls); }
 
+bool is_vector_product(std::string_view function) {
+    const FunctionIndex index = find_function(std::string(function).c_str());
+    return index >= 0 && functions[index].multiplies() && has_vector(functions[index].product().operation);
+}
+
+bool MergedRow::is_vector() const { return is_vector_product(function); }
+
 bool MergedRow::is_refused() const {
-    return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native";
+    return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native" &&
+           reason != "vector_product" && !is_vector();
 }
 
 std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& line) const {
@@ -325,15 +334,23 @@ std::uint64_t MergedCalls::calls_with(bool (MergedRow::*is_of)() const) const {
     return sum;
 }
 
+Share MergedCalls::vectors() const {
+    Share sum;
+    for (const MergedRow& row : rows_)
+        if (row.is_vector()) sum.add(row.counters, row.flops);
+    return sum;
+}
+
 std::uint64_t MergedCalls::calls_without_row() const {
     return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }
 
-std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
+std::vector<std::pair<std::string, Share>> MergedCalls::by_format(bool with_vectors) const {
     std::vector<std::pair<std::string, Share>> result;
     for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
     result.emplace_back("unknown", Share());
     for (const MergedRow& row : rows_) {
+        if (!with_vectors && row.is_vector()) continue;
         const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
         range->second.add(row.counters, row.flops);

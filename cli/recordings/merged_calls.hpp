@@ -77,11 +77,13 @@ struct MergedRow : MergedDecision {
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
+    /// Returns true for products with a vector.
+    bool is_vector() const;
     bool has_rounded_sizes() const { return is_folded; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
-    /// Returns true if a precision was requested but not applied.
+    /// Returns true if a precision was requested but not applied, to a product that has others.
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
@@ -95,6 +97,9 @@ struct MergedRow : MergedDecision {
     /// Returns the requested precision and its source: `high (environment)`, `high (rule "gram")`.
     std::string requested_text() const;
 };
+
+/// Returns true for the name of a function that multiplies with a vector.
+bool is_vector_product(std::string_view function);
 
 /// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose
 /// bits are not recorded, and for `fixed`, with which no floor can be compared.
@@ -212,6 +217,8 @@ class MergedCalls {
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }
+    /// Returns the sum of all products with a vector in total().
+    Share vectors() const;
     /// Returns the number of calls in total() whose sizes are rounded up.
     std::uint64_t calls_with_rounded_sizes() const { return calls_with(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
@@ -222,7 +229,7 @@ class MergedCalls {
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are
     /// `unknown`.
-    std::vector<std::pair<std::string, Share>> by_format() const;
+    std::vector<std::pair<std::string, Share>> by_format(bool with_vectors = true) const;
     /// Returns the number of processes(), without files that only list children and marks.
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.

@@ -168,6 +168,7 @@ Json head_json(const MergedCalls& calls) {
     json["totals"]["opened"] = FieldValue::time_or_null(calls.opened_ns()).tree();
     json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).tree();
     json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).tree();
+    json["totals"]["vector_calls"] = calls.vectors().calls;
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();

@@ -114,10 +114,16 @@ std::string environments_text(const MergedCalls& calls) {
 }
 
 std::string format_text(const MergedCalls& calls, int stream) {
-    const Share total = calls.total();
+    const Share vectors = calls.vectors();
+    const std::string of_vectors = vectors.calls == 0 ? ""
+                                                      : fmt::format("{} with a vector, {} on the host\n",
+                                                                    counted(vectors.calls, "product"),
+                                                                    vectors.time_text());
+    const auto& shares = calls.by_format(false);
+    if (shares.empty()) return of_vectors;
+    Share total;
+    for (const auto& [format, share] : shares) total.add(share);
     std::string text;
-    const auto& shares = calls.by_format();
-    if (shares.empty()) return text;
     text += coloured(fmt::format("{:<13} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
                      stream) +
             "\n";
@@ -128,7 +134,7 @@ std::string format_text(const MergedCalls& calls, int stream) {
                             count_text(share.calls), share_text(share.calls, total.calls), share.time_text(),
                             of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
     }
-    return text;
+    return text + of_vectors;
 }
 
 std::string all_changes_text(const MergedCalls& calls) {
@@ -199,11 +205,14 @@ std::string fixed_order_text(const MergedCalls& calls) {
     std::uint64_t all = 0, in_order = 0;
     constexpr std::size_t most = 3;
     std::size_t others = 0;
+    std::uint64_t vectors = 0;
     std::string text;
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         const std::uint64_t count = row->counters.calls;
         all += count;
-        if (row->how == "fixed_order") {
+        if (row->is_vector() && row->how != "fixed_order") {
+            vectors += count;
+        } else if (row->how == "fixed_order") {
             in_order += count;
             is_wanted = true;
         } else if (count > 0 && others++ < most) {
@@ -213,6 +222,7 @@ std::string fixed_order_text(const MergedCalls& calls) {
         }
     }
     if (!is_wanted || all == 0) return {};
+    if (vectors > 0) text += fmt::format("; not {} with a vector", counted(vectors, "product"));
     return fmt::format("In a fixed order: {} of {}{}{}\n", in_order, counted(all, "call"), text,
                        others > most ? "; and others" : "");
 }
@@ -389,8 +399,10 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
         for (const RowGroup& group : *groups) all.push_back(&group);
         write_tables(joined_columns(amounts, of_groups), all, "more group", limits, stream, put);
     } else {
-        write_tables(joined_columns(amounts, of_call_sites), sorted(calls.rows(), limits.order), "more row", limits,
-                     stream, put);
+        std::vector<const MergedRow*> rows = sorted(calls.rows(), limits.order);
+        if (limits.leaves_out_vectors && !std::ranges::all_of(rows, &MergedRow::is_vector))
+            std::erase_if(rows, [](const MergedRow* row) { return row->is_vector(); });
+        write_tables(joined_columns(amounts, of_call_sites), rows, "more row", limits, stream, put);
     }
     section("Audits: the largest errors", audits_text(calls, limits, stream));
     section("Changed while it ran", all_changes_text(calls));

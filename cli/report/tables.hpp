@@ -15,6 +15,7 @@ struct TableLimits {
     std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
     std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
+    bool leaves_out_vectors = false;  ///< lists no products with a vector, unless there are no others
 };
 
 /// Returns a line with the numbers of calls by their operands' types; empty if no call is of float64.

@@ -121,7 +121,7 @@ std::string product_in(const std::string& path, const ElfFile& elf) {
     if (!scanned->bypasses.empty()) return "contains " + scanned->bypasses.front().title;
     for (const auto* symbols : {&elf.imports, &elf.exports})
         for (const ElfSymbol& symbol : *symbols)
-            if (is_intercepted(symbol.name) || is_lapack(symbol.name)) return "has " + symbol.name;
+            if (multiplies_matrices(symbol.name) || is_lapack(symbol.name)) return "has " + symbol.name;
     return {};
 }
 

@@ -57,6 +57,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"calls", calls.total().calls},
                  {"calls_shown", verified.shown_calls},
                  {"float64_calls", calls.float64_calls()},
+                 {"vector_calls", calls.vectors().calls},
                  {"onednn_calls", calls.onednn_calls()},
                  {"kernel_launches", calls.kernel_launches()},
                  {"kernels", to_json(verified.kernels)},

@@ -14,7 +14,8 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
+    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 data by "
+    "functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
     "that its function's name stands for. Products "
@@ -52,8 +53,8 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " Only matrix products have a fixed order. Products with vectors (gemv, dot), sums and element-wise functions may "
-    "differ between machines.";
+    " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, sums and "
+    "element-wise functions may differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
@@ -127,6 +128,9 @@ std::string_view libraries_text(const MergedCalls& calls) {
 std::string types_text(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     std::string text = operands_text(calls);
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
+        text += fmt::format("{} with a vector
+", counted(vectors, "product"));
     if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");

@@ -100,7 +100,10 @@ std::int64_t rounded_up(std::int64_t size) {
 std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which sizes of new rows are rounded up. That makes the last quarter last longer.
-std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
+/// Products with a vector are rounded earlier: they are many, of many lengths, and should leave the rows to others.
+std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit, bool is_of_vector) {
+    return is_of_vector ? row_limit / 64 : row_limit - row_limit / 4;
+}
 
 }  // namespace
 
@@ -141,7 +144,7 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
     if (decision.stack != nullptr && !intern_stack(*decision.stack, has_room_for_frames(count), key))
         return {format::overflow_row, false};
     if (const RowNode* known = find_row(key)) return {known->row, true};
-    if (count >= row_limit_for_exact_sizes(row_limit_)) {
+    if (count >= row_limit_for_exact_sizes(row_limit_, decision.is_of_vector)) {
         for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);
         content.flags |= format::row_is_folded;
         file_.set_flag(format::flag_rows_folded);

@@ -40,6 +40,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
+    event.is_of_vector = blas::has_vector(site.function->product().operation);
     event.requested = decision.requested;
     event.source = decision.source;
     if (decision.rule >= 0) {

@@ -9,6 +9,9 @@
 // process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
 // References that it bound before are cleared there.
 //
+// Libraries have variables with names such as `ddot`. The loader would bind these to the entry points, and copy the
+// variable's contents from there. Such names are hidden then, too.
+//
 // Names of the CUDA driver's functions are hidden then if nothing asks for kernels. Libraries have variables with
 // such names, which the loader would bind to the entry points.
 #include <elf.h>
@@ -16,6 +19,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <span>
 
@@ -90,6 +94,41 @@ void clear_weak_references(const link_map* map) {
     });
 }
 
+/// Returns true for names such as `ddot`, which libraries may have given to variables.
+bool may_be_variable(const Function& function) {
+    return (function.form == NameForm::bare || function.form == NameForm::upper) &&
+           has_vector(function.product().operation);
+}
+
+/// Returns the address of the variable that an object defines under this name; 0: it defines none.
+ElfW(Addr) variable_in(const elf::Object& object, std::string_view name) {
+    const ElfW(Sym)* const known = elf::find_definition(object, name, {});
+    return known != nullptr && ELF64_ST_TYPE(known->st_info) == STT_OBJECT ? object.base + known->st_value : 0;
+}
+
+constinit std::bitset<function_count> variables;  ///< names that are of variables of libraries loaded before the shim
+
+/// Finds the variables of libraries that have names of functions, and binds references to them that the loader bound to
+/// the entry points. change_names() hides the names.
+void leave_variables_alone() {
+    const link_map* const own = elf::own_object();
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        const elf::Object object = elf::read_object(map);
+        for (FunctionIndex function = 0; function < function_count && map != own; ++function) {
+            if (!may_be_variable(functions[function]) || variables[static_cast<std::size_t>(function)]) continue;
+            const ElfW(Addr) variable = variable_in(object, functions[function].name);
+            if (variable == 0) continue;
+            variables.set(static_cast<std::size_t>(function));
+            const auto entry = reinterpret_cast<ElfW(Addr)>(entry_point_of(function));
+            for (const link_map* other = elf::first_object(); other != nullptr; other = other->l_next)
+                elf::for_each_reference(elf::read_object(other), [&](std::uint32_t, const ElfW(Rela) & relocation) {
+                    const ElfW(Addr) slot = other->l_addr + relocation.r_offset;
+                    if (*reinterpret_cast<const ElfW(Addr)*>(slot) == entry) elf::change_slot(other, slot, variable);
+                });
+        }
+    }
+}
+
 /// Returns the range of this library's symbols in its symbol table.
 std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
     if (own.symbols == nullptr || own.gnu_hash == nullptr) return {};
@@ -116,7 +155,7 @@ void change_names() {
     for (ElfW(Sym) & symbol : symbols) {
         const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
         if (symbol.st_value < entries || function >= function_count) continue;
-        if (hides_driver && functions[function].convention == Convention::driver) {
+        if ((hides_driver && functions[function].convention == Convention::driver) || variables[function]) {
             symbol.st_shndx = SHN_UNDEF;
             symbol.st_value = 0;
             continue;
@@ -145,6 +184,7 @@ __attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated
             clear_weak_references(map);
             elf::give_variables_back(map, functions[row_cuLaunchKernel].name);
         }
+    leave_variables_alone();
     change_names();
     return nothing;
 }
@@ -166,6 +206,10 @@ void* fp32shim_resolve(fp32shim::FunctionIndex function) {
     const elf::Reading reading;
     // A reference that is not weak could not be bound without the shim, or not until it is called. Its call ends the
     // process with a line that says why, as the loader would have done.
+    for (const link_map* map = elf::first_object(); map != nullptr && may_be_variable(functions[function]);
+         map = map->l_next)
+        if (const ElfW(Addr) variable = variable_in(elf::read_object(map), functions[function].name); variable != 0)
+            return reinterpret_cast<void*>(variable);
     const bool is_found = is_provided(functions[function].name, {}) || is_needed(function);
     return is_found ? entry_point_of(function) : nullptr;
 }

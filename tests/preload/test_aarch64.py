@@ -111,6 +111,17 @@ def test_products_are_bitwise_the_same(program, pointers, log):
         assert (decision["caller"], decision["provider"]) == (program, provider)
 
 
+@pytest.mark.parametrize("settings", [
+    {"log": False}, {}, {"policy": "schema = 1\n[audit]\nfingerprint = true\nnonfinite = true\n"}],
+    ids=["forwarded", "logged", "examined"])
+def test_functions_that_return_numbers_return_the_same(settings):
+    result = run_both("vectors", CLIENTS / "libnaive_vectors.so", **settings)
+    names = [line.split()[0] for line in result.stdout.splitlines()]
+    assert len(set(names)) == 20
+    if settings.get("log", True):
+        assert [decision["function"] for decision in result.decisions] == names
+
+
 @pytest.mark.parametrize("precision, applied", [("high", "tf32"), ("medium", "bf16")])
 @pytest.mark.parametrize("program", ["products", "products_ilp64"])
 @pytest.mark.parametrize("pointers", [[], ["tagged"]], ids=["plain pointers", "tagged pointers"])

@@ -1,4 +1,4 @@
-"""The test programs of netlib's BLAS and CBLAS, level 3, as Debian packages them, print the same under the shim."""
+"""The test programs of netlib's BLAS and CBLAS, levels 1 to 3, as Debian packages them, print the same under the shim."""
 
 import pathlib
 
@@ -10,6 +10,10 @@ from shim import SYSTEM_LIBRARIES, need, run
 PROGRAMS = [
     ("xblat3s", "sblat3.in", "reference", "sgemm_"), ("xblat3s", "sblat3.in", "openblas", "sgemm_"),
     ("xblat3c", "cblat3.in", "reference", "cgemm_"), ("xblat3c", "cblat3.in", "openblas", "cgemm_"),
+    ("xblat1s", "sblat2.in", "reference", "sdot_"), ("xblat1c", "cblat2.in", "openblas", "cdotc_"),
+    ("xblat1z", "zblat2.in", "reference", "dznrm2_"), ("xblat2s", "sblat2.in", "openblas", "sgemv_"),
+    ("xblat2z", "zblat2.in", "reference", "zgerc_"), ("xccblat1", "cin2", "reference", "cblas_cdotu_sub"),
+    ("xdcblat2", "din2", "reference", "cblas_dtrsv"),
     ("xscblat3", "sin3", "reference", "cblas_sgemm"), ("xccblat3", "cin3", "reference", "cblas_cgemm"),
 ]
 

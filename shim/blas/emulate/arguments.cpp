@@ -70,8 +70,8 @@ bool arguments_are_valid(const Level3& product) {
 bool multiplies(const Level3& product) {
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
-    if (a.rows == 0 || a.columns == 0) return false;
-    if (has_b(product.operation) && (b.rows == 0 || b.columns == 0 || b.data == nullptr)) return false;
+    if (a.rows <= 0 || a.columns <= 0) return false;  // a vector may have a negative length
+    if (has_b(product.operation) && (b.rows <= 0 || b.columns <= 0 || b.data == nullptr)) return false;
     if (has_vector(product.operation)) {
         const bool is_scaled = product.alpha != nullptr && product.operation != Operation::sdsdot;
         return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));

@@ -24,7 +24,7 @@ TEST(Functions, AreFoundByName) {
 }
 
 TEST(Functions, AreNotFoundByOtherNames) {
-    for (const char* name : {"", "sgem", "sgemm__", "dgemv_", "cblas_dgem", "dlsym", "_Z5sgemmv"})
+    for (const char* name : {"", "sgem", "sgemm__", "dgbmv_", "cblas_dgem", "dlsym", "_Z5sgemmv"})
         EXPECT_EQ(find_function(name), -1) << name;
 }
 
@@ -79,13 +79,14 @@ TEST(Functions, SayTheirIntegerWidthWhereTheNameDoes) {
     }
 }
 
-TEST(Functions, TakeALayoutFirstInCblasOnly) {
+TEST(Functions, TakeALayoutFirstInCblasOnlyIfTheyHaveAMatrix) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
         if (!is_of_cpu(function.convention)) continue;
         const bool is_cblas = function.convention == Convention::cblas;
         EXPECT_EQ(name_of(index).find("cblas") != std::string::npos, is_cblas) << name_of(index);
-        EXPECT_EQ(function.positions().of(Role::layout) >= 0, is_cblas) << name_of(index);
+        const bool has_layout = is_cblas && has_matrix(function.product().operation);
+        EXPECT_EQ(function.positions().of(Role::layout) >= 0, has_layout) << name_of(index);
     }
 }
 
@@ -124,6 +125,25 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         {"cblas_ssyrk_batch_strided", 12, 5, 9, 0, 1},
         {"sgemm_direct", 14, 6, 12, -1, -1},
         {"mkl_cblas_jit_create_sgemm", 10, -1, 9, 0, 1},
+        {"sgemv_", 11, 4, 10, -1, -1},
+        {"cblas_sgemv", 10, 4, 9, 0, 1},
+        {"cblas_zgemv_64", 12, 5, 11, -1, -1},
+        {"ssymv_", 10, 3, 9, -1, -1},
+        {"cblas_ssymv", 9, 3, 8, 0, 1},
+        {"cblas_chemv64_", 11, 4, 10, -1, -1},
+        {"sger_", 9, 3, 8, -1, -1},
+        {"cblas_dger", 9, 3, 8, 0, -1},
+        {"cblas_cgerc", 10, 4, 9, -1, -1},
+        {"strmv_", 8, 4, -1, -1, -1},
+        {"cblas_ztrsv", 9, 5, -1, -1, -1},
+        {"sdot_", 5, 1, -1, -1, -1},
+        {"cblas_ddot", 5, 1, -1, -1, -1},
+        {"zdotc_", 5, 1, -1, -1, -1},
+        {"sdsdot_", 6, 2, -1, -1, -1},
+        {"cblas_sdsdot", 5, 1, -1, 0, -1},
+        {"cblas_cdotu_sub", 6, 1, -1, -1, -1},
+        {"dznrm2_", 3, 1, -1, -1, -1},
+        {"cblas_sasum", 3, 1, -1, -1, -1},
         {"cblas_hgemm", 14, 7, 13, -1, -1},
         // Numbers counted in cublas_api.h and cublasXt.h.
         {"cublasSgemm_v2", 14, 7, 13, -1, -1},
@@ -156,6 +176,17 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         EXPECT_EQ(positions.alpha_float, expected.alpha_float);
         EXPECT_EQ(positions.beta_float, expected.beta_float);
     }
+}
+
+TEST(Functions, ThatReturnNumbersAreDotProductsAndNorms) {
+    const auto function = [](const char* name) -> const Function& { return functions[find_function(name)]; };
+    for (const char* name : {"sdot_", "cblas_ddot", "cdotu_", "sdsdot", "scipy_cblas_dsdot64_", "SCNRM2", "cblas_dzasum"})
+        EXPECT_TRUE(function(name).returns_number()) << name;
+    for (const char* name : {"cblas_cdotu_sub", "sgemv_", "cblas_dger", "sgemm_", "mkl_jit_create_sgemm", "cublasCreate_v2"})
+        EXPECT_FALSE(function(name).returns_number()) << name;
+    for (const char* name : {"cdotu_", "zdotc", "CDOTC_64"}) EXPECT_TRUE(function(name).returns_complex()) << name;
+    for (const char* name : {"cblas_cdotu", "cblas_zdotc_sub", "scnrm2_", "ddot_", "cgeru_"})
+        EXPECT_FALSE(function(name).returns_complex()) << name;
 }
 
 TEST(Functions, OfCublasTakeTheirHandleFirst) {
