@@ -1,5 +1,5 @@
 // Compiled for AVX-512F (see CMakeLists.txt).
-#include "shim/blas/multiply/vector_loops.hpp"
+#include "shim/blas/multiply/vector_sum_loops.hpp"
 
 namespace fp32shim::blas {
 

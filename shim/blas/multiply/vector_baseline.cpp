@@ -1,5 +1,5 @@
 // Compiled for every processor of the architecture.
-#include "shim/blas/multiply/vector_loops.hpp"
+#include "shim/blas/multiply/vector_sum_loops.hpp"
 
 namespace fp32shim::blas {
 

@@ -89,7 +89,7 @@ class VectorProduct {
     void conjugate_vector() { conjugates_vector_ = true; }
 
     /// Sets the result to alpha A x + beta result.
-    void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
+    [[gnu::noinline]] void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
         const bool is_scaled_only = alpha[0] == 0 && (width() == 1 || alpha[1] == 0);
         if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
         constexpr Real one[] = {1, 0};
@@ -139,7 +139,7 @@ class VectorProduct {
     }
 
     /// Adds the terms of some columns to the sums of some rows, which begin at `sums`.
-    void add(IndexRange rows, IndexRange columns, Real* sums) const {
+    [[gnu::noinline]] void add(IndexRange rows, IndexRange columns, Real* sums) const {
         if (rows.begin >= rows.end || columns.begin >= columns.end) return;
         const bool is_beside_diagonal = rows.end <= columns.begin || rows.begin >= columns.end;
         if (a_.shape == LeftFactor<Real>::Shape::whole || is_beside_diagonal) {
@@ -193,7 +193,8 @@ class VectorProduct {
         return memory;
     }
 
-    void add_product(const PartOfMatrix<Real>& part, IndexRange columns, bool conjugates, Real* sums) const {
+    [[gnu::noinline]] void add_product(const PartOfMatrix<Real>& part, IndexRange columns, bool conjugates,
+                                       Real* sums) const {
         Real memory[2 * summed_numbers_at_once];
         loops_.add_product[width() - 1](part, factors(columns, conjugates, memory), sums);
     }
