@@ -45,14 +45,15 @@ inline Vector<Real> high_numbers(const Parts<Real>& parts) {
         return parts.im;
 }
 
-/// Reads and writes the numbers of a vector, or of the first of them if fewer are there.
-template <class Real, bool is_whole>
+/// Reads and writes the numbers of a vector. Where fewer are there, the first element takes the place of the others,
+/// so that no floating-point exception is raised that the product would not raise.
+template <class Real, int width, bool is_whole>
 struct Access {
     static Vector<Real> get(const Real* from, int count) {
         if constexpr (is_whole)
             return load(from);
         else
-            return load_part(from, count);
+            return load_part(from, count, repeated<Real, width>(from));
     }
     static void set(Real* to, Vector<Real> value, int count) {
         if constexpr (is_whole)
@@ -66,7 +67,7 @@ struct Access {
 template <class Real, int columns, bool is_whole>
 inline void add_real_rows(const Real* from, std::int64_t of_column, int present, const Vector<Real>* factors,
                           Real* sums) {
-    using At = Access<Real, is_whole>;
+    using At = Access<Real, 1, is_whole>;
     Vector<Real> sum = At::get(sums, present);
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j) sum = fused(At::get(from + j * of_column, present), factors[j], sum);
@@ -78,7 +79,7 @@ inline void add_real_rows(const Real* from, std::int64_t of_column, int present,
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
                              std::int64_t of_imaginary, Real* sums) {
-    using At = Access<Real, is_whole>;
+    using At = Access<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
     const int of_high = high > 0 ? lanes<Real> : 0;  // without such numbers, an address that may be read
@@ -124,6 +125,44 @@ inline void add_columns(const PartOfMatrix<Real>& a, std::int64_t first, const R
                 add_complex_rows<Real, columns, false>(from + i, of_column, present, own, 2 * a.columns, sums + i);
             });
     }
+}
+
+template <class Real, bool is_whole>
+inline void add_real_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
+    using At = Access<Real, 1, is_whole>;
+    const Vector<Real> product = fused(At::get(x, present), broadcast(factors[0]), Vector<Real>{});
+    At::set(to, fused(broadcast(alpha[0]), product, At::get(to, present)), present);
+}
+
+/// Does that with two vectors of complex elements.
+template <class Real, bool is_whole>
+inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
+    using At = Access<Real, 2, is_whole>;
+    const int low = present < lanes<Real> ? present : lanes<Real>;
+    const int high = present - low;
+    const int of_high = high > 0 ? lanes<Real> : 0;
+    const Parts<Real> element = parts_of<Real>(At::get(x, low), At::get(x + of_high, high));
+    const auto product = [&](const Real* by) {
+        return fused(element.im, broadcast(by[1]), fused(element.re, broadcast(by[0]), Vector<Real>{}));
+    };
+    const Vector<Real> re = product(factors);
+    const Vector<Real> im = product(factors + 2);
+    Parts<Real> sum = parts_of<Real>(At::get(to, low), At::get(to + of_high, high));
+    sum = {fused(broadcast(alpha[0]), re, sum.re), fused(broadcast(alpha[0]), im, sum.im)};
+    if (alpha[1] != 0) sum = {fused(broadcast(-alpha[1]), im, sum.re), fused(broadcast(alpha[1]), re, sum.im)};
+    At::set(to, low_numbers(sum), low);
+    At::set(to + of_high, high_numbers(sum), high);
+}
+
+template <class Real, int width>
+void add_multiple(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to) {
+    constexpr int step = width * lanes<Real>;
+    constexpr auto add_whole = width == 1 ? add_real_multiple<Real, true> : add_complex_multiple<Real, true>;
+    constexpr auto add_part = width == 1 ? add_real_multiple<Real, false> : add_complex_multiple<Real, false>;
+    const std::int64_t numbers = width * count;
+    std::int64_t i = 0;
+    for (; i + step <= numbers; i += step) add_whole(x + i, step, factors, alpha, to + i);
+    if (i < numbers) add_part(x + i, static_cast<int>(numbers - i), factors, alpha, to + i);
 }
 
 /// Rows at equal distances.
@@ -236,11 +275,11 @@ inline void add_transposed(const Rows& rows, int present, std::int64_t depth, co
 template <class Real, int width>
 void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
     if (a.of_row == 1) {
-        constexpr int most = width == 1 ? 8 : 4;
+        constexpr int most = 8;
         std::int64_t j = 0;
         for (; j + most <= a.columns; j += most) add_columns<Real, width, most>(a, j, factors, sums);
-        for (; j + 2 <= a.columns; j += 2) add_columns<Real, width, 2>(a, j, factors, sums);
-        if (j < a.columns) add_columns<Real, width, 1>(a, j, factors, sums);
+        for (; j + 4 <= a.columns; j += 4) add_columns<Real, width, 4>(a, j, factors, sums);
+        for (; j < a.columns; ++j) add_columns<Real, width, 1>(a, j, factors, sums);
         return;
     }
     const std::int64_t depth = width * a.columns;
