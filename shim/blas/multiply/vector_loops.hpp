@@ -134,8 +134,8 @@ inline void add_real_multiple(const Real* x, int present, const Real* factors, c
     At::set(to, fused(broadcast(alpha[0]), product, At::get(to, present)), present);
 }
 
-/// Does that with two vectors of complex elements.
-template <class Real, bool is_whole>
+/// Does that with two vectors of complex elements. For alpha_is_real, see add_to_complex.
+template <class Real, bool is_whole, bool alpha_is_real>
 inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
     using At = Access<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
@@ -149,7 +149,8 @@ inline void add_complex_multiple(const Real* x, int present, const Real* factors
     const Vector<Real> im = product(factors + 2);
     Parts<Real> sum = parts_of<Real>(At::get(to, low), At::get(to + of_high, high));
     sum = {fused(broadcast(alpha[0]), re, sum.re), fused(broadcast(alpha[0]), im, sum.im)};
-    if (alpha[1] != 0) sum = {fused(broadcast(-alpha[1]), im, sum.re), fused(broadcast(alpha[1]), re, sum.im)};
+    if constexpr (!alpha_is_real)
+        sum = {fused(broadcast(-alpha[1]), im, sum.re), fused(broadcast(alpha[1]), re, sum.im)};
     At::set(to, low_numbers(sum), low);
     At::set(to + of_high, high_numbers(sum), high);
 }
@@ -157,12 +158,18 @@ inline void add_complex_multiple(const Real* x, int present, const Real* factors
 template <class Real, int width>
 void add_multiple(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to) {
     constexpr int step = width * lanes<Real>;
-    constexpr auto add_whole = width == 1 ? add_real_multiple<Real, true> : add_complex_multiple<Real, true>;
-    constexpr auto add_part = width == 1 ? add_real_multiple<Real, false> : add_complex_multiple<Real, false>;
     const std::int64_t numbers = width * count;
-    std::int64_t i = 0;
-    for (; i + step <= numbers; i += step) add_whole(x + i, step, factors, alpha, to + i);
-    if (i < numbers) add_part(x + i, static_cast<int>(numbers - i), factors, alpha, to + i);
+    const auto run = [&](const auto& add_whole, const auto& add_part) {
+        std::int64_t i = 0;
+        for (; i + step <= numbers; i += step) add_whole(x + i, step, factors, alpha, to + i);
+        if (i < numbers) add_part(x + i, static_cast<int>(numbers - i), factors, alpha, to + i);
+    };
+    if constexpr (width == 1)
+        run(add_real_multiple<Real, true>, add_real_multiple<Real, false>);
+    else if (alpha[1] == 0)
+        run(add_complex_multiple<Real, true, true>, add_complex_multiple<Real, false, true>);
+    else
+        run(add_complex_multiple<Real, true, false>, add_complex_multiple<Real, false, false>);
 }
 
 /// Rows at equal distances.
@@ -239,8 +246,10 @@ struct RowsOfVector {
 template <class Real, int width, int vectors, class Rows>
 inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
     constexpr int wide = block_lanes<Real>;
-    Real parts[width][vectors * lanes<Real>] = {};
-    for (int i = 0; i < width * present; ++i) parts[i % width][i / width] = sums[i];
+    Real parts[width][vectors * lanes<Real>];
+    for (int row = 0; row < vectors * lanes<Real>; ++row)
+        for (int part = 0; part < width; ++part)
+            parts[part][row] = sums[(row < present ? row : present - 1) * width + part];
     Vector<Real> sum[width][vectors];
 #pragma GCC unroll 2
     for (int part = 0; part < width; ++part)
@@ -298,7 +307,7 @@ void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
 }
 
 /// The part that the old element has in a new one.
-enum class OldElement { none, as_it_is, scaled };
+enum class OldElement { none, as_it_is, scaled, scaled_by_complex };
 
 template <OldElement old, class Real>
 void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
@@ -309,31 +318,31 @@ void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t 
     }
 }
 
-/// A factor without an imaginary part counts as real: zero times infinity would be NaN.
-template <OldElement old, class Real>
-void add_to_complex(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
-                    const Real* alpha, const Real* beta) {
-    for (std::int64_t i = 0; i < count; ++i, to += 2 * increment, sums += 2) {
+/// A factor without an imaginary part counts as real: zero times infinity would be NaN. Which one is real is known
+/// when this is compiled, since gcc moves fused multiply-adds out of conditions, where they raise flags.
+template <OldElement old, bool alpha_is_real, class Real>
+void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
+    Real* __restrict to = result.data;
+    for (std::int64_t i = 0; i < result.count; ++i, to += 2 * result.increment, sums += 2) {
         Real re = 0;
         Real im = 0;
         if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
-        if constexpr (old == OldElement::scaled) {
-            re = beta[0] * to[0];
-            im = beta[0] * to[1];
-            if (beta[1] != 0) re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
-        }
+        if constexpr (old >= OldElement::scaled) re = beta[0] * to[0], im = beta[0] * to[1];
+        if constexpr (old == OldElement::scaled_by_complex)
+            re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
         re = fused(alpha[0], sums[0], re);
         im = fused(alpha[0], sums[1], im);
-        if (alpha[1] != 0) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
+        if constexpr (!alpha_is_real) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
         to[0] = re;
         to[1] = im;
     }
 }
 
-template <OldElement old, class Real, int width>
+template <class Real, int width, OldElement old>
 void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
     if constexpr (width == 2)
-        add_to_complex<old>(sums, result.data, result.increment, result.count, alpha, beta);
+        alpha[1] == 0 ? add_to_complex<old, true>(sums, result, alpha, beta)
+                      : add_to_complex<old, false>(sums, result, alpha, beta);
     else if (result.increment == 1)
         add_to_real<old>(sums, result.data, 1, result.count, *alpha, *beta);
     else
@@ -342,10 +351,11 @@ void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha,
 
 template <class Real, int width>
 void add_to_result(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    const bool is_real = width == 1 || beta[width - 1] == 0;
-    if (beta[0] == 0 && is_real) return add_with<OldElement::none, Real, width>(sums, result, alpha, beta);
-    if (beta[0] == 1 && is_real) return add_with<OldElement::as_it_is, Real, width>(sums, result, alpha, beta);
-    add_with<OldElement::scaled, Real, width>(sums, result, alpha, beta);
+    if constexpr (width == 2)
+        if (beta[1] != 0) return add_with<Real, width, OldElement::scaled_by_complex>(sums, result, alpha, beta);
+    if (beta[0] == 0) return add_with<Real, width, OldElement::none>(sums, result, alpha, beta);
+    if (beta[0] == 1) return add_with<Real, width, OldElement::as_it_is>(sums, result, alpha, beta);
+    add_with<Real, width, OldElement::scaled>(sums, result, alpha, beta);
 }
 
 }  // namespace
