@@ -45,14 +45,15 @@ inline Vector<Real> high_numbers(const Parts<Real>& parts) {
         return parts.im;
 }
 
-/// Reads and writes the numbers of a vector, or of the first of them if fewer are there.
-template <class Real, bool is_whole>
+/// Reads and writes the numbers of a vector. Where fewer are there, the first element takes the place of the others,
+/// so that no floating-point exception is raised that the product would not raise.
+template <class Real, int width, bool is_whole>
 struct Access {
     static Vector<Real> get(const Real* from, int count) {
         if constexpr (is_whole)
             return load(from);
         else
-            return load_part(from, count);
+            return load_part(from, count, repeated<Real, width>(from));
     }
     static void set(Real* to, Vector<Real> value, int count) {
         if constexpr (is_whole)
@@ -66,7 +67,7 @@ struct Access {
 template <class Real, int columns, bool is_whole>
 inline void add_real_rows(const Real* from, std::int64_t of_column, int present, const Vector<Real>* factors,
                           Real* sums) {
-    using At = Access<Real, is_whole>;
+    using At = Access<Real, 1, is_whole>;
     Vector<Real> sum = At::get(sums, present);
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j) sum = fused(At::get(from + j * of_column, present), factors[j], sum);
@@ -78,7 +79,7 @@ inline void add_real_rows(const Real* from, std::int64_t of_column, int present,
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
                              std::int64_t of_imaginary, Real* sums) {
-    using At = Access<Real, is_whole>;
+    using At = Access<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
     const int of_high = high > 0 ? lanes<Real> : 0;  // without such numbers, an address that may be read
@@ -124,6 +125,51 @@ inline void add_columns(const PartOfMatrix<Real>& a, std::int64_t first, const R
                 add_complex_rows<Real, columns, false>(from + i, of_column, present, own, 2 * a.columns, sums + i);
             });
     }
+}
+
+template <class Real, bool is_whole>
+inline void add_real_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
+    using At = Access<Real, 1, is_whole>;
+    const Vector<Real> product = fused(At::get(x, present), broadcast(factors[0]), Vector<Real>{});
+    At::set(to, fused(broadcast(alpha[0]), product, At::get(to, present)), present);
+}
+
+/// Does that with two vectors of complex elements. For alpha_is_real, see add_to_complex.
+template <class Real, bool is_whole, bool alpha_is_real>
+inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
+    using At = Access<Real, 2, is_whole>;
+    const int low = present < lanes<Real> ? present : lanes<Real>;
+    const int high = present - low;
+    const int of_high = high > 0 ? lanes<Real> : 0;
+    const Parts<Real> element = parts_of<Real>(At::get(x, low), At::get(x + of_high, high));
+    const auto product = [&](const Real* by) {
+        return fused(element.im, broadcast(by[1]), fused(element.re, broadcast(by[0]), Vector<Real>{}));
+    };
+    const Vector<Real> re = product(factors);
+    const Vector<Real> im = product(factors + 2);
+    Parts<Real> sum = parts_of<Real>(At::get(to, low), At::get(to + of_high, high));
+    sum = {fused(broadcast(alpha[0]), re, sum.re), fused(broadcast(alpha[0]), im, sum.im)};
+    if constexpr (!alpha_is_real)
+        sum = {fused(broadcast(-alpha[1]), im, sum.re), fused(broadcast(alpha[1]), re, sum.im)};
+    At::set(to, low_numbers(sum), low);
+    At::set(to + of_high, high_numbers(sum), high);
+}
+
+template <class Real, int width>
+void add_multiple(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to) {
+    constexpr int step = width * lanes<Real>;
+    const std::int64_t numbers = width * count;
+    const auto run = [&](const auto& add_whole, const auto& add_part) {
+        std::int64_t i = 0;
+        for (; i + step <= numbers; i += step) add_whole(x + i, step, factors, alpha, to + i);
+        if (i < numbers) add_part(x + i, static_cast<int>(numbers - i), factors, alpha, to + i);
+    };
+    if constexpr (width == 1)
+        run(add_real_multiple<Real, true>, add_real_multiple<Real, false>);
+    else if (alpha[1] == 0)
+        run(add_complex_multiple<Real, true, true>, add_complex_multiple<Real, false, true>);
+    else
+        run(add_complex_multiple<Real, true, false>, add_complex_multiple<Real, false, false>);
 }
 
 /// Rows at equal distances.
@@ -200,8 +246,10 @@ struct RowsOfVector {
 template <class Real, int width, int vectors, class Rows>
 inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
     constexpr int wide = block_lanes<Real>;
-    Real parts[width][vectors * lanes<Real>] = {};
-    for (int i = 0; i < width * present; ++i) parts[i % width][i / width] = sums[i];
+    Real parts[width][vectors * lanes<Real>];
+    for (int row = 0; row < vectors * lanes<Real>; ++row)
+        for (int part = 0; part < width; ++part)
+            parts[part][row] = sums[(row < present ? row : present - 1) * width + part];
     Vector<Real> sum[width][vectors];
 #pragma GCC unroll 2
     for (int part = 0; part < width; ++part)
@@ -236,11 +284,11 @@ inline void add_transposed(const Rows& rows, int present, std::int64_t depth, co
 template <class Real, int width>
 void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
     if (a.of_row == 1) {
-        constexpr int most = width == 1 ? 8 : 4;
+        constexpr int most = 8;
         std::int64_t j = 0;
         for (; j + most <= a.columns; j += most) add_columns<Real, width, most>(a, j, factors, sums);
-        for (; j + 2 <= a.columns; j += 2) add_columns<Real, width, 2>(a, j, factors, sums);
-        if (j < a.columns) add_columns<Real, width, 1>(a, j, factors, sums);
+        for (; j + 4 <= a.columns; j += 4) add_columns<Real, width, 4>(a, j, factors, sums);
+        for (; j < a.columns; ++j) add_columns<Real, width, 1>(a, j, factors, sums);
         return;
     }
     const std::int64_t depth = width * a.columns;
@@ -259,7 +307,7 @@ void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
 }
 
 /// The part that the old element has in a new one.
-enum class OldElement { none, as_it_is, scaled };
+enum class OldElement { none, as_it_is, scaled, scaled_by_complex };
 
 template <OldElement old, class Real>
 void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
@@ -270,31 +318,31 @@ void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t 
     }
 }
 
-/// A factor without an imaginary part counts as real: zero times infinity would be NaN.
-template <OldElement old, class Real>
-void add_to_complex(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
-                    const Real* alpha, const Real* beta) {
-    for (std::int64_t i = 0; i < count; ++i, to += 2 * increment, sums += 2) {
+/// A factor without an imaginary part counts as real: zero times infinity would be NaN. Which one is real is known
+/// when this is compiled, since gcc moves fused multiply-adds out of conditions, where they raise flags.
+template <OldElement old, bool alpha_is_real, class Real>
+void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
+    Real* __restrict to = result.data;
+    for (std::int64_t i = 0; i < result.count; ++i, to += 2 * result.increment, sums += 2) {
         Real re = 0;
         Real im = 0;
         if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
-        if constexpr (old == OldElement::scaled) {
-            re = beta[0] * to[0];
-            im = beta[0] * to[1];
-            if (beta[1] != 0) re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
-        }
+        if constexpr (old >= OldElement::scaled) re = beta[0] * to[0], im = beta[0] * to[1];
+        if constexpr (old == OldElement::scaled_by_complex)
+            re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
         re = fused(alpha[0], sums[0], re);
         im = fused(alpha[0], sums[1], im);
-        if (alpha[1] != 0) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
+        if constexpr (!alpha_is_real) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
         to[0] = re;
         to[1] = im;
     }
 }
 
-template <OldElement old, class Real, int width>
+template <class Real, int width, OldElement old>
 void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
     if constexpr (width == 2)
-        add_to_complex<old>(sums, result.data, result.increment, result.count, alpha, beta);
+        alpha[1] == 0 ? add_to_complex<old, true>(sums, result, alpha, beta)
+                      : add_to_complex<old, false>(sums, result, alpha, beta);
     else if (result.increment == 1)
         add_to_real<old>(sums, result.data, 1, result.count, *alpha, *beta);
     else
@@ -303,10 +351,11 @@ void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha,
 
 template <class Real, int width>
 void add_to_result(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    const bool is_real = width == 1 || beta[width - 1] == 0;
-    if (beta[0] == 0 && is_real) return add_with<OldElement::none, Real, width>(sums, result, alpha, beta);
-    if (beta[0] == 1 && is_real) return add_with<OldElement::as_it_is, Real, width>(sums, result, alpha, beta);
-    add_with<OldElement::scaled, Real, width>(sums, result, alpha, beta);
+    if constexpr (width == 2)
+        if (beta[1] != 0) return add_with<Real, width, OldElement::scaled_by_complex>(sums, result, alpha, beta);
+    if (beta[0] == 0) return add_with<Real, width, OldElement::none>(sums, result, alpha, beta);
+    if (beta[0] == 1) return add_with<Real, width, OldElement::as_it_is>(sums, result, alpha, beta);
+    add_with<Real, width, OldElement::scaled>(sums, result, alpha, beta);
 }
 
 }  // namespace

@@ -109,11 +109,11 @@ inline Vector<double> broadcast(double value) { return _mm512_set1_pd(value); }
 inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm512_fmadd_ps(a, b, c); }
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm512_fmadd_pd(a, b, c); }
 inline __mmask16 first(int count) { return static_cast<__mmask16>((1U << count) - 1); }
-inline Vector<float> load_part(const float* from, int count) {
-    return _mm512_mask_loadu_ps(broadcast(*from), first(count), from);
+inline Vector<float> load_part(const float* from, int count, Vector<float> others) {
+    return _mm512_mask_loadu_ps(others, first(count), from);
 }
-inline Vector<double> load_part(const double* from, int count) {
-    return _mm512_mask_loadu_pd(broadcast(*from), static_cast<__mmask8>(first(count)), from);
+inline Vector<double> load_part(const double* from, int count, Vector<double> others) {
+    return _mm512_mask_loadu_pd(others, static_cast<__mmask8>(first(count)), from);
 }
 inline void store_part(float* to, Vector<float> value, int count) { _mm512_mask_storeu_ps(to, first(count), value); }
 inline void store_part(double* to, Vector<double> value, int count) {
@@ -142,13 +142,13 @@ inline __m256i first_floats(int count) {
 inline __m256i first_doubles(int count) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
 }
-inline Vector<float> load_part(const float* from, int count) {
+inline Vector<float> load_part(const float* from, int count, Vector<float> others) {
     const __m256i mask = first_floats(count);
-    return _mm256_blendv_ps(broadcast(*from), _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
+    return _mm256_blendv_ps(others, _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
 }
-inline Vector<double> load_part(const double* from, int count) {
+inline Vector<double> load_part(const double* from, int count, Vector<double> others) {
     const __m256i mask = first_doubles(count);
-    return _mm256_blendv_pd(broadcast(*from), _mm256_maskload_pd(from, mask), _mm256_castsi256_pd(mask));
+    return _mm256_blendv_pd(others, _mm256_maskload_pd(from, mask), _mm256_castsi256_pd(mask));
 }
 inline void store_part(float* to, Vector<float> value, int count) {
     _mm256_maskstore_ps(to, first_floats(count), value);
@@ -169,9 +169,9 @@ inline Vector<double> broadcast(double value) { return vdupq_n_f64(value); }
 inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return vfmaq_f32(c, a, b); }
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return vfmaq_f64(c, a, b); }
 template <class Real>
-inline Vector<Real> load_part(const Real* from, int count) {
+inline Vector<Real> load_part(const Real* from, int count, Vector<Real> others) {
     Real all[lanes<Real>];
-    for (int i = 0; i < lanes<Real>; ++i) all[i] = from[i < count ? i : 0];
+    for (int i = 0; i < lanes<Real>; ++i) all[i] = i < count ? from[i] : others[i];
     return load(all);
 }
 template <class Real>
@@ -195,6 +195,10 @@ template <class Real>
 inline Real broadcast(Real value) {
     return value;
 }
+template <class Real, int>
+inline Real repeated(const Real* element) {
+    return *element;
+}
 template <class Real>
 inline Real load(const Real* from) {
     return *from;
@@ -204,12 +208,32 @@ inline void store(Real* to, Real value) {
     *to = value;
 }
 template <class Real>
-inline Real load_part(const Real* from, int) {  // never called, as store_part
+inline Real load_part(const Real* from, int, Real) {  // never called, as store_part
     return *from;
 }
 template <class Real>
 inline void store_part(Real* to, Real value, int) {
     *to = value;
+}
+
+#endif
+
+#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
+
+/// Returns one element again and again.
+template <class Real, int width>
+inline Vector<Real> repeated(const Real* element) {
+    if constexpr (width == 1) {
+        return broadcast(*element);
+    } else if constexpr (sizeof(Real) == sizeof(float)) {
+        double both;
+        __builtin_memcpy(&both, element, sizeof both);
+        return reinterpret_cast<Vector<Real>>(broadcast(both));
+    } else {
+        const Real* from[vector_bytes / 16];
+        for (auto& block : from) block = element;
+        return load_blocks(from);
+    }
 }
 
 #endif

@@ -218,6 +218,7 @@ double squares(const Elements<const Real>& x, double scale) {
 
 template <class Real>
 constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_product<Real, 2>},
+                                               {add_multiple<Real, 1>, add_multiple<Real, 2>},
                                                {add_to_result<Real, 1>, add_to_result<Real, 2>},
                                                {dot<Real, Products>, dot<Real, ComplexProducts<false>>},
                                                dot<Real, ComplexProducts<true>>,

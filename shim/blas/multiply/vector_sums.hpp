@@ -35,6 +35,9 @@ struct VectorLoops {
     /// which re and im of each element of A are multiplied for the real part of a sum, and then those for the
     /// imaginary part.
     void (*add_product[2])(const PartOfMatrix<Real>& a, const Real* factors, Real* sums);
+    /// Adds alpha times the product of each of `count` adjacent elements of x and one number to an element of `to`.
+    /// `factors` are those of that number.
+    void (*add_multiple[2])(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to);
     /// Sets each element to alpha sum + beta element. Does not read it if beta is 0.
     void (*add_to_result[2])(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta);
     /// Stores the sum of a b, or of conj(a) b. Both have equal counts.

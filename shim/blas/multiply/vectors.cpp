@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -61,22 +62,20 @@ struct LeftFactor {
     const Real* at(std::int64_t row, std::int64_t column) const {
         return data + (row * of_row + column * of_column) * width;
     }
-    /// Stores one element, of which a symmetric matrix may have the mirror image only.
-    void copy(std::int64_t row, std::int64_t column, Real* to) const {
-        const bool is_mirrored = !contains(stored, row, column);
-        const Real* const from = is_mirrored ? at(column, row) : at(row, column);
-        if (row == column && has_unit_diagonal) {
-            to[0] = 1;
-            if (width == 2) to[1] = 0;
-            return;
-        }
-        to[0] = from[0];
-        if (width == 2)
-            to[1] = is_hermitian && row == column                 ? 0
-                    : conjugates != (is_mirrored && is_hermitian) ? -from[1]
-                                                                  : from[1];
-    }
 };
+
+/// Stores the numbers by which the loops multiply elements for one element of a vector: for the real and, of a
+/// complex element, the imaginary part of the sum. Either side may be conjugated.
+template <class Real>
+void set_factors(const Real* element, int width, bool conjugates_left, bool conjugates_element, Real* of_real,
+                 Real* of_imaginary) {
+    const Real re = of_real[0] = element[0];
+    if (width == 1) return;
+    const Real im = conjugates_element ? -element[1] : element[1];
+    of_real[1] = conjugates_left ? im : -im;
+    of_imaginary[0] = im;
+    of_imaginary[1] = conjugates_left ? -re : re;
+}
 
 /// A product of a matrix and a vector.
 template <class Real>
@@ -85,11 +84,8 @@ class VectorProduct {
     VectorProduct(const VectorLoops<Real>& loops, const LeftFactor<Real>& a, const Elements<const Real>& x)
         : loops_(loops), a_(a), x_(x) {}
 
-    /// The vector is conjugated, too.
-    void conjugate_vector() { conjugates_vector_ = true; }
-
     /// Sets the result to alpha A x + beta result.
-    [[gnu::noinline]] void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
+    void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
         const bool is_scaled_only = alpha[0] == 0 && (width() == 1 || alpha[1] == 0);
         if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
         constexpr Real one[] = {1, 0};
@@ -178,18 +174,8 @@ class VectorProduct {
         const Real* from = x_.data + columns.begin * x_.increment * width();
         if (width() == 1 && x_.increment == 1) return from;
         const std::int64_t count = columns.count();
-        for (std::int64_t j = 0; j < count; ++j, from += x_.increment * width()) {
-            if (width() == 1) {
-                memory[j] = *from;
-                continue;
-            }
-            const Real re = from[0];
-            const Real im = conjugates_vector_ ? -from[1] : from[1];
-            memory[2 * j] = re;
-            memory[2 * j + 1] = conjugates ? im : -im;
-            memory[2 * (count + j)] = im;
-            memory[2 * (count + j) + 1] = conjugates ? -re : re;
-        }
+        for (std::int64_t j = 0; j < count; ++j, from += x_.increment * width())
+            set_factors(from, width(), conjugates, false, memory + j * width(), memory + (count + j) * width());
         return memory;
     }
 
@@ -212,21 +198,31 @@ class VectorProduct {
     /// Adds a square at the diagonal from a copy. Of a triangle, only the elements that it has are read and added.
     void add_small_square(IndexRange range, Real* sums) const {
         Real square[small_square * small_square * 2];
-        const bool is_whole = a_.shape != LeftFactor<Real>::Shape::triangular;
+        const bool is_symmetric = a_.shape == LeftFactor<Real>::Shape::symmetric;
         const std::int64_t size = range.count();
-        const auto present = [&](std::int64_t column) {
-            if (is_whole) return IndexRange{0, size};
+        const auto stored = [&](std::int64_t column) {
             return a_.stored == Part::upper ? IndexRange{0, column + 1} : IndexRange{column, size};
         };
         const auto copy_at = [&](std::int64_t row, std::int64_t column) {
             return square + (row + column * small_square) * width();
         };
         for (std::int64_t j = 0; j < size; ++j)
-            for (std::int64_t i = present(j).begin; i < present(j).end; ++i)
-                a_.copy(range.begin + i, range.begin + j, copy_at(i, j));
-        if (is_whole) return add_product({square, 1, small_square, size, size}, range, false, sums);
+            for (std::int64_t i = stored(j).begin; i < stored(j).end; ++i) {
+                const Real* const from = a_.at(range.begin + i, range.begin + j);
+                const bool is_diagonal = i == j;
+                Real* const to = copy_at(i, j);
+                Real* const mirrored = copy_at(j, i);
+                to[0] = is_diagonal && a_.has_unit_diagonal ? 1 : from[0];
+                if (is_symmetric) mirrored[0] = from[0];
+                if (width() == 1) continue;
+                to[1] = is_diagonal && (a_.has_unit_diagonal || a_.is_hermitian) ? 0
+                        : a_.conjugates                                          ? -from[1]
+                                                                                 : from[1];
+                if (is_symmetric && !is_diagonal) mirrored[1] = a_.is_hermitian ? -from[1] : from[1];
+            }
+        if (is_symmetric) return add_product({square, 1, small_square, size, size}, range, false, sums);
         for (std::int64_t j = 0; j < size; ++j) {
-            const IndexRange rows = present(j);
+            const IndexRange rows = stored(j);
             add_product({copy_at(rows.begin, j), 1, small_square, rows.count(), 1},
                         {range.begin + j, range.begin + j + 1}, false, sums + rows.begin * width());
         }
@@ -235,7 +231,6 @@ class VectorProduct {
     const VectorLoops<Real>& loops_;
     const LeftFactor<Real>& a_;
     Elements<const Real> x_;
-    bool conjugates_vector_ = false;
 };
 
 template <class Real>
@@ -277,16 +272,28 @@ template <class Real>
 void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
     const int width = product.is_complex ? 2 : 1;
     const auto* const alpha = static_cast<const Real*>(product.alpha);
+    if (alpha[0] == 0 && (width == 1 || alpha[1] == 0)) return;
     auto left = elements<const Real>(product.a, product.lda, product.m, width);
     auto right = elements<const Real>(product.b, product.ldb, product.n, width);
-    const bool is_conjugated = product.operation == Operation::gerc;
     if (product.row_major) std::swap(left, right);
-    constexpr Real one[] = {1, 0};
-    for (std::int64_t j = 0; j < right.count; ++j) {
-        const LeftFactor<Real> column{left.data, left.increment, 1, width, is_conjugated && product.row_major};
-        VectorProduct<Real> of_column(loops, column, {right.data + j * right.increment * width, 1, 1});
-        if (is_conjugated && !product.row_major) of_column.conjugate_vector();
-        of_column.run({static_cast<Real*>(product.c) + j * product.ldc * width, 1, left.count}, alpha, one);
+    const bool is_conjugated = product.operation == Operation::gerc;
+    Real copy[2048 / sizeof(Real)];
+    const std::int64_t step = left.increment == 1 ? left.count : static_cast<std::int64_t>(std::size(copy)) / width;
+    for (std::int64_t i = 0; i < left.count; i += step) {
+        const std::int64_t count = std::min(step, left.count - i);
+        const Real* x = left.data + i * left.increment * width;
+        if (left.increment != 1) {
+            for (std::int64_t n = 0; n < count; ++n)
+                std::copy_n(x + n * left.increment * width, width, copy + n * width);
+            x = copy;
+        }
+        for (std::int64_t j = 0; j < right.count; ++j) {
+            Real factors[4];
+            set_factors(right.data + j * right.increment * width, width, is_conjugated && product.row_major,
+                        is_conjugated && !product.row_major, factors, factors + 2);
+            loops.add_multiple[width - 1](x, count, factors, alpha,
+                                          static_cast<Real*>(product.c) + (i + j * product.ldc) * width);
+        }
     }
 }
 

@@ -298,34 +298,63 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
 
 // A row of a triangle has neither an infinity that it does not read, nor zero times it. Nor do numbers beside a
 // matrix take part.
-TEST(Vectors, InfinityIsWhereTheDefinitionHasItAndRaisesNoFlag) {
+template <class Real>
+void expect_infinity_as_defined(const Shape& shape, unsigned seed, bool in_matrix) {
+    const auto with_infinity = [&] {
+        MatrixTimesVector<Real> product(shape, seed);
+        constexpr Real infinity = std::numeric_limits<Real>::infinity();
+        const bool is_update = shape.operation == Operation::ger || shape.operation == Operation::gerc;
+        const bool x_has_rows = is_update || blas::transposes(shape.trans);
+        if (in_matrix && !is_update)
+            *product.matrix().at(shape.m / 2 + shape.n / 2) = infinity;
+        else
+            *product.x().at((x_has_rows ? shape.m : shape.n) / 2) = infinity;
+        if (in_matrix && is_update) *product.y().at(shape.n - 1) = -infinity;
+        return product;
+    };
+    MatrixTimesVector<Real> expected = with_infinity();
+    std::feclearexcept(FE_ALL_EXCEPT);
+    expected.multiply_by_definition();
+    const int invalid = std::fetestexcept(FE_INVALID);
+    for (const InstructionSet by : instruction_sets_here()) {
+        MatrixTimesVector<Real> product = with_infinity();
+        std::feclearexcept(FE_ALL_EXCEPT);
+        ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), by));
+        ASSERT_EQ(std::fetestexcept(FE_INVALID), invalid) << shape.name() << " by " << static_cast<int>(by);
+        ASSERT_TRUE(product.has_the_bits_of(expected)) << shape.name() << " by " << static_cast<int>(by);
+    }
+}
+
+TEST(Vectors, InfinityIsWhereTheDefinitionHasItAndRaisesNoOtherFlag) {
     Shapes shapes;
     for (const Operation operation : with_matrix)
-        for (unsigned i = 0; i < 30; ++i) {
+        for (unsigned i = 0; i < 40; ++i) {
             Shape shape = shapes.of(operation, 300);
-            shape.is_complex = operation == Operation::hemv || operation == Operation::gerc;
             if (shape.alpha[0] == 0) shape.alpha[0] = 1;
             if (shape.is_complex) shape.alpha[1] = shape.beta[1] = 0;
-            const auto with_infinity = [&] {
-                MatrixTimesVector<float> product(shape, i);
-                const std::int64_t count = blas::transposes(shape.trans) ? shape.m : shape.n;
-                if (operation == Operation::ger || operation == Operation::gerc)
-                    *product.y().at(shape.n / 2) = std::numeric_limits<float>::infinity();
-                else
-                    *product.x().at(count / 2) = std::numeric_limits<float>::infinity();
-                return product;
-            };
-            MatrixTimesVector<float> expected = with_infinity();
-            std::feclearexcept(FE_ALL_EXCEPT);
-            expected.multiply_by_definition();
-            const int invalid = std::fetestexcept(FE_INVALID);
-            for (const InstructionSet by : instruction_sets_here()) {
-                MatrixTimesVector<float> product = with_infinity();
-                std::feclearexcept(FE_ALL_EXCEPT);
-                ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), by));
-                EXPECT_EQ(std::fetestexcept(FE_INVALID), invalid) << shape.name() << static_cast<int>(by);
-                ASSERT_TRUE(product.has_the_bits_of(expected)) << shape.name();
-            }
+            expect_infinity_as_defined<float>(shape, i, i % 2 == 0);
+            expect_infinity_as_defined<double>(shape, i, i % 2 == 0);
+            if (HasFatalFailure()) return;
+        }
+}
+
+TEST(Vectors, BetaZeroDoesNotReadTheResultAndAlphaZeroNotTheFactors) {
+    for (const InstructionSet by : instruction_sets_here())
+        for (const bool is_complex : {false, true}) {
+            Shape shape{Operation::gemv, is_complex};
+            shape.m = 35;
+            shape.n = 20;
+            MatrixTimesVector<float> product(shape, 1);
+            for (std::int64_t i = 0; i < shape.m; ++i) *product.y().at(i) = std::numeric_limits<float>::quiet_NaN();
+            ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), by));
+            for (std::int64_t i = 0; i < shape.m; ++i) ASSERT_TRUE(std::isfinite(*product.y().at(i)));
+            shape.alpha = {0, 0};
+            shape.beta = {2, 0};
+            MatrixTimesVector<float> scaled(shape, 1);
+            *scaled.matrix().at(3) = *scaled.x().at(0) = std::numeric_limits<float>::quiet_NaN();
+            const float before = *scaled.y().at(3);
+            ASSERT_TRUE(multiply_vector_in_fixed_order(scaled.level3(), by));
+            ASSERT_EQ(*scaled.y().at(3), 2 * before);
         }
 }
 
