@@ -153,8 +153,8 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
         (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
     }
     std::vector<std::string> lines{
-        "matrix products of the CPU run in a fixed order; this does not cover solves, products inside LAPACK, "
-        "products with vectors (gemv, dot) and element-wise functions"};
+        "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
+        "inside LAPACK and element-wise functions"};
     if (!set.empty())
         lines.push_back(
             "set, so that libraries choose the same code for these on most machines, for equal numbers of threads:" +

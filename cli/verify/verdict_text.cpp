@@ -14,7 +14,8 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 data by "
+    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 "
+    "data by "
     "functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
@@ -129,8 +130,7 @@ std::string types_text(const Verified& verified, const MergedCalls& calls, const
     std::string text = operands_text(calls);
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
     if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
-        text += fmt::format("{} with a vector
-", counted(vectors, "product"));
+        text += fmt::format("{} with a vector\n", counted(vectors, "product"));
     if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");

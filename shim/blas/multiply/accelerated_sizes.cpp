@@ -32,7 +32,7 @@ double nanoseconds_of_a_term(const TileLoops<float>& loops) {
     constexpr int rounds = 6;
     constexpr int times = 100;
     alignas(64) static constexpr float zeros[depth * max_tile_rows] = {};
-    alignas(64) float tile[max_tile_rows * max_tile_columns];
+    alignas(64) float tile[max_tile_numbers<float>];
     double best = 1e300;
     if (loops.begin != nullptr) loops.begin();
     for (int round = 0; round < rounds; ++round) {

@@ -159,7 +159,7 @@ class Rectangle {
                                   block_.begin == 0 ? job_.beta.re : 1.0F});
             return;
         }
-        alignas(64) Real tile[max_tile_rows * max_tile_columns];
+        alignas(64) Real tile[max_tile_numbers<Real>];
         if (zero_adds_nothing_)
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else

@@ -127,9 +127,10 @@ inline constexpr std::int64_t bf16_summed_at_once = 512;
 extern const TileLoops<float> avx512_bf16_loops;
 extern const TileLoops<float> amx_bf16_loops;
 
-/// The largest tile of all instruction sets.
+/// The rows, and the numbers, of the largest tile of all instruction sets.
 inline constexpr int max_tile_rows = 32;
-inline constexpr int max_tile_columns = 32;
+template <class Real>
+inline constexpr int max_tile_numbers = 4096 / sizeof(Real);
 
 /// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
 /// instruction.
