@@ -14,7 +14,8 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 data by "
+    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 "
+    "data by "
     "functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
@@ -53,7 +54,8 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " Only float32 matrix products have a fixed order. Matrix products of float64 and products with a vector that were "
+    " Only float32 matrix products have a fixed order. Matrix products of float64 and products with a vector that "
+    "were "
     "seen count as products in another order. Other products, sums and element-wise functions may differ between "
     "machines.";
 
