@@ -10,11 +10,12 @@
 
 namespace fp32shim::cli {
 
-/// Kind of a function that multiplies and is intercepted; `none` for all others. `vector`: of BLAS, for products with a
-/// vector; many programs contain such functions, and have no BLAS for all that.
+/// Kind of a function that multiplies and is intercepted; `none` for all others. `vector`: of BLAS, for products with
+/// a vector; many programs contain such functions, and have no BLAS for all that.
 enum class FunctionKind : std::uint8_t { none, blas, vector, cublas };
 
-/// Returns the kind of a function by its name. Also returns `none` for bare names (`sgemm`, `SGEMM`), which any function may have.
+/// Returns the kind of a function by its name. Also returns `none` for bare names (`sgemm`, `SGEMM`), which any
+/// function may have.
 FunctionKind function_kind(std::string_view name);
 inline bool is_intercepted(std::string_view name) { return function_kind(name) != FunctionKind::none; }
 /// Returns true for functions of BLAS and cuBLAS that are not for products with a vector.

@@ -19,12 +19,14 @@ namespace {
 using blas::Operation;
 
 constexpr policy::Word<Operation> operation_words[] = {
-    {"gemm", Operation::gemm}, {"gemmt", Operation::gemmt}, {"symm", Operation::symm},   {"hemm", Operation::hemm},
-    {"syrk", Operation::syrk}, {"herk", Operation::herk},   {"syr2k", Operation::syr2k}, {"her2k", Operation::her2k},
-    {"trmm", Operation::trmm}, {"trsm", Operation::trsm},   {"gemv", Operation::gemv},   {"symv", Operation::symv},
-    {"hemv", Operation::hemv}, {"ger", Operation::ger},     {"gerc", Operation::gerc},   {"trmv", Operation::trmv},
-    {"trsv", Operation::trsv}, {"dot", Operation::dot},     {"dotc", Operation::dotc},   {"sdsdot", Operation::sdsdot},
-    {"nrm2", Operation::nrm2}, {"asum", Operation::asum},   {"dsdot", Operation::dsdot},
+    {"gemm", Operation::gemm},   {"gemmt", Operation::gemmt},   {"symm", Operation::symm},
+    {"hemm", Operation::hemm},   {"syrk", Operation::syrk},     {"herk", Operation::herk},
+    {"syr2k", Operation::syr2k}, {"her2k", Operation::her2k},   {"trmm", Operation::trmm},
+    {"trsm", Operation::trsm},   {"gemv", Operation::gemv},     {"symv", Operation::symv},
+    {"hemv", Operation::hemv},   {"ger", Operation::ger},       {"gerc", Operation::gerc},
+    {"trmv", Operation::trmv},   {"trsv", Operation::trsv},     {"dot", Operation::dot},
+    {"dotc", Operation::dotc},   {"sdsdot", Operation::sdsdot}, {"nrm2", Operation::nrm2},
+    {"asum", Operation::asum},   {"dsdot", Operation::dsdot},
 };
 
 /// Makes the kind of a row's calls, without counts.

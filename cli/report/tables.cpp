@@ -115,10 +115,10 @@ std::string environments_text(const MergedCalls& calls) {
 
 std::string format_text(const MergedCalls& calls, int stream) {
     const Share vectors = calls.vectors();
-    const std::string of_vectors = vectors.calls == 0 ? ""
-                                                      : fmt::format("{} with a vector, {} on the host\n",
-                                                                    counted(vectors.calls, "product"),
-                                                                    vectors.time_text());
+    const std::string of_vectors = vectors.calls == 0
+                                       ? ""
+                                       : fmt::format("{} with a vector, {} on the host\n",
+                                                     counted(vectors.calls, "product"), vectors.time_text());
     const auto& shares = calls.by_format(false);
     if (shares.empty()) return of_vectors;
     Share total;

@@ -105,8 +105,8 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
-    has_float32_ = std::ranges::any_of(
-        calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector(); });
+    has_float32_ =
+        std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector(); });
     has_unused_rule_ = cli::has_unused_rule(calls.rules());
     std::vector<MergedProcess> processes = calls.processes();
     if (std::filesystem::exists(children.path())) {
@@ -123,9 +123,9 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
         return floor_met_by_word(one.first).value_or(policy::Floor::none) < policy::Floor::fp32;
     });
     if (has_calls_) {
-        text += report_table(
-            calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings), .leaves_out_vectors = true},
-            STDERR_FILENO);
+        text += report_table(calls,
+                             {.sites = 5, .how_to_see_more = how_to_see_more(recordings), .leaves_out_vectors = true},
+                             STDERR_FILENO);
         text += '\n' + time_text(calls.total(), program_ns);
         if (!bypasses_.empty())
             text += fmt::format("These libraries were loaded but are not covered: {}\n", bypasses_);

@@ -105,8 +105,8 @@ int threads_of(const LoadedObject& library) {
 
 void find_complex_results(LoadedObject& provider, void* address) {
     const system::KeptState kept;
-    // By pointer: (result, n, x, incx, y, incy). Otherwise: (n, x, incx, y, incy). The first two arguments can both be
-    // n, which is negative for each width. Then the vectors are not read, and a result is 0.
+    // By pointer: (result, n, x, incx, y, incy). Otherwise: (n, x, incx, y, incy). The first two arguments can both
+    // be n, which is negative for each width. Then the vectors are not read, and a result is 0.
     std::int64_t result[2] = {-1, -1};
     const std::int64_t n = -1;
     const std::int64_t ones[2] = {1, 1};

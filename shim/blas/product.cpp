@@ -190,7 +190,8 @@ const Positions& positions_of(const Site& site) {
     return returns_by_pointer(site) ? dot_by_pointer : site.function->positions();
 }
 
-// On aarch64 each part of a complex number has a register of its own. On x86-64 a complex64 fills the lower half of one.
+// On aarch64 each part of a complex number has a register of its own. On x86-64 a complex64 fills the lower half of
+// one.
 #if defined(__aarch64__)
 constexpr bool splits_complex64 = true;
 #else

@@ -27,8 +27,8 @@ FunctionIndex gemm_beside(const Function& function);
 /// arguments: `cblas_sgemm` for `cblas_dgemm`. Returns -1 if there is none.
 FunctionIndex float32_beside(const Function& function);
 
-/// Calls the site's function with the arguments of `frame`, and returns its result. A number that the function returns
-/// in vector registers goes into `frame` instead.
+/// Calls the site's function with the arguments of `frame`, and returns its result. A number that the function
+/// returns in vector registers goes into `frame` instead.
 std::int64_t call_with_frame(const Site& site, Frame& frame);
 
 /// The provider's routines that can run a call's products.

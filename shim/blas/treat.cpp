@@ -11,7 +11,8 @@ Treated treat(Treatment treatment, const policy::Decision& decision, const polic
     // `native` leaves the format to the program, and a routine of a CPU library multiplies in its operands' format.
     const Applied as_called = policy::format_as_called(call.dtype);
     if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};
-    if (treatment == Treatment::recognised || treatment == Treatment::solve) return {as_called, Reason::not_governable};
+    if (treatment == Treatment::recognised || treatment == Treatment::solve)
+        return {as_called, Reason::not_governable};
     if (treatment == Treatment::vector) return {as_called, Reason::vector_product};
     if (!multiplies(call)) return {as_called, Reason::no_product};
     return {*format_of(decision.precision), decision.reason, true};

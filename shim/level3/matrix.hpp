@@ -34,8 +34,8 @@ struct Matrix {
 };
 
 /// Returns A, B or C as stored, before op(). Empty for B of syrk and herk, and for C of an in-place trmm or trsm. A
-/// vector is a matrix of one row, whose leading dimension is the increment. Elements that a norm does not read, because
-/// its increment is not positive, are left out.
+/// vector is a matrix of one row, whose leading dimension is the increment. Elements that a norm does not read,
+/// because its increment is not positive, are left out.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);

@@ -108,8 +108,8 @@ ElfW(Addr) variable_in(const elf::Object& object, std::string_view name) {
 
 constinit std::bitset<function_count> variables;  ///< names that are of variables of libraries loaded before the shim
 
-/// Finds the variables of libraries that have names of functions, and binds references to them that the loader bound to
-/// the entry points. change_names() hides the names.
+/// Finds the variables of libraries that have names of functions, and binds references to them that the loader bound
+/// to the entry points. change_names() hides the names.
 void leave_variables_alone() {
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {

@@ -15,8 +15,8 @@ bool one_of(char value, std::string_view allowed) {
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
-/// Returns true if the options and sizes are valid for a product with a vector, and no increment is 0. Dot products and
-/// norms have no invalid arguments.
+/// Returns true if the options and sizes are valid for a product with a vector, and no increment is 0. Dot products
+/// and norms have no invalid arguments.
 bool vector_arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
     if (!has_matrix(operation)) return true;

@@ -238,5 +238,11 @@ inline Vector<Real> repeated(const Real* element) {
 
 #endif
 
+/// The first element takes the place of those that are not there.
+template <class Real>
+inline Vector<Real> load_part(const Real* from, int count) {
+    return load_part(from, count, broadcast(*from));
+}
+
 }  // namespace
 }  // namespace fp32shim::blas

@@ -2,26 +2,26 @@
 #include <complex.h>
 #include <math.h>
 
-#define DOT(name, E)                                                                             \
-    E name##_(const int* n, const E* x, const int* incx, const E* y, const int* incy) {          \
-        E sum = 0;                                                                               \
-        for (int i = 0; i < *n; ++i) {                                                           \
-            const int first = *incx < 0 ? (i - *n + 1) * *incx : i * *incx;                      \
-            sum += x[first] * y[*incy < 0 ? (i - *n + 1) * *incy : i * *incy];                   \
-        }                                                                                        \
-        return sum;                                                                              \
-    }                                                                                            \
+#define DOT(name, E)                                                                    \
+    E name##_(const int* n, const E* x, const int* incx, const E* y, const int* incy) { \
+        E sum = 0;                                                                      \
+        for (int i = 0; i < *n; ++i) {                                                  \
+            const int first = *incx < 0 ? (i - *n + 1) * *incx : i * *incx;             \
+            sum += x[first] * y[*incy < 0 ? (i - *n + 1) * *incy : i * *incy];          \
+        }                                                                               \
+        return sum;                                                                     \
+    }                                                                                   \
     E cblas_##name(int n, const E* x, int incx, const E* y, int incy) { return name##_(&n, x, &incx, y, &incy); }
-#define SUB(name, E)                                                                             \
-    void cblas_##name##_sub(int n, const E* x, int incx, const E* y, int incy, E* result) {      \
-        *result = name##_(&n, x, &incx, y, &incy);                                               \
+#define SUB(name, E)                                                                        \
+    void cblas_##name##_sub(int n, const E* x, int incx, const E* y, int incy, E* result) { \
+        *result = name##_(&n, x, &incx, y, &incy);                                          \
     }
-#define NORM(name, E, R)                                                                         \
-    R name##_(const int* n, const E* x, const int* incx) {                                       \
-        R sum = 0;                                                                               \
-        for (int i = 0; i < *n && *incx > 0; ++i) sum += (R)cabs(x[i * *incx]);                  \
-        return sum;                                                                              \
-    }                                                                                            \
+#define NORM(name, E, R)                                                     \
+    R name##_(const int* n, const E* x, const int* incx) {                   \
+        R sum = 0;                                                           \
+        for (int i = 0; i<*n&& * incx> 0; ++i) sum += (R)cabs(x[i * *incx]); \
+        return sum;                                                          \
+    }                                                                        \
     R cblas_##name(int n, const E* x, int incx) { return name##_(&n, x, &incx); }
 
 DOT(sdot, float)

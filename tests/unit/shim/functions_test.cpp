@@ -180,9 +180,11 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
 
 TEST(Functions, ThatReturnNumbersAreDotProductsAndNorms) {
     const auto function = [](const char* name) -> const Function& { return functions[find_function(name)]; };
-    for (const char* name : {"sdot_", "cblas_ddot", "cdotu_", "sdsdot", "scipy_cblas_dsdot64_", "SCNRM2", "cblas_dzasum"})
+    for (const char* name :
+         {"sdot_", "cblas_ddot", "cdotu_", "sdsdot", "scipy_cblas_dsdot64_", "SCNRM2", "cblas_dzasum"})
         EXPECT_TRUE(function(name).returns_number()) << name;
-    for (const char* name : {"cblas_cdotu_sub", "sgemv_", "cblas_dger", "sgemm_", "mkl_jit_create_sgemm", "cublasCreate_v2"})
+    for (const char* name :
+         {"cblas_cdotu_sub", "sgemv_", "cblas_dger", "sgemm_", "mkl_jit_create_sgemm", "cublasCreate_v2"})
         EXPECT_FALSE(function(name).returns_number()) << name;
     for (const char* name : {"cdotu_", "zdotc", "CDOTC_64"}) EXPECT_TRUE(function(name).returns_complex()) << name;
     for (const char* name : {"cblas_cdotu", "cblas_zdotc_sub", "scnrm2_", "ddot_", "cgeru_"})
