@@ -417,12 +417,12 @@ std::string operands_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};
     std::map<std::string_view, std::uint64_t> counts;
     for (const MergedRow& row : calls.rows())
-        if (!row.is_overflow) counts[row.dtype] += row.counters.calls;
+        if (!row.is_overflow && !row.is_vector()) counts[row.dtype] += row.counters.calls;
     std::string text;
     for (const auto& word : policy::dtype_words)
         if (const std::uint64_t count = counts[word.text]; count > 0)
             text += fmt::format("{}{} of {}", text.empty() ? "Operands: " : ", ", counted(count, "call"), word.text);
-    return text + '\n';
+    return text.empty() ? text : text + '\n';
 }
 
 std::span<const TextColumn> amount_columns() { return amounts; }

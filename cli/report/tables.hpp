@@ -18,7 +18,7 @@ struct TableLimits {
     bool leaves_out_vectors = false;  ///< lists no products with a vector, unless there are no others
 };
 
-/// Returns a line with the numbers of calls by their operands' types; empty if no call is of float64.
+/// Returns a line with the numbers of products of matrices by their operands' types; empty if no call is of float64.
 std::string operands_text(const MergedCalls& calls);
 
 /// Returns a report for people: totals, formats, the most important call sites, refusals and omissions. `stream` is 1

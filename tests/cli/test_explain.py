@@ -104,7 +104,7 @@ def test_explain_says_that_nothing_is_multiplied_where_a_size_is_zero(size):
 
 
 @pytest.mark.parametrize("function, words", [
-    ("cblas_dgemv", 'did you mean "cblas_dgemm"?'), ("cublasDgemv_v2", 'did you mean "cublasDgemm_v2"?'),
+    ("cblas_dgbmv", 'did you mean "cblas_dgemv"?'), ("cublasDgemv_v2", 'did you mean "cublasDgemm_v2"?'),
     ("cusolverDnSgetrf", "does not intercept"), ("nosuch", "does not intercept"),
     ("cblas_sgem", 'did you mean "cblas_sgemm"?'), ("CBLAS_SGEMM", 'did you mean "cblas_sgemm"?'),
     ("cublasSetMathMode", "multiplies nothing"),

@@ -723,7 +723,7 @@ def test_a_large_library_is_scanned_once_and_a_damaged_result_is_none(tmp_path):
 
     def found(cache=tmp_path / "cache"):
         result = run("--", shim.SYSTEM_PYTHON, "-c", product, env={"XDG_CACHE_HOME": cache})
-        assert result.returncode == 0 and "1 call in 1 recording" in result.stderr
+        assert result.returncode == 0 and re.search("(1 call|2 calls) in 1 recording", result.stderr)  # numpy multiplies vectors
         return re.findall("These libraries were loaded but are not covered: (.*)", result.stderr)
 
     really = found()

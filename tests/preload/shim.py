@@ -90,6 +90,12 @@ def intercepted_functions():
     return frozenset(names)
 
 
+def is_vector_product(function):
+    """Tells by its name, in any form, if a function multiplies with a vector."""
+    vector = r"(scipy_)?(cblas_)?([sdcz]|sc|dz|sds|ds)(gemv|symv|hemv|ger[uc]?|trmv|trsv|dot[uc]?(_sub)?|nrm2|asum)(_?64)?_?"
+    return re.fullmatch(vector, function, flags=re.IGNORECASE) is not None
+
+
 def number_formats(kind):
     """The arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats.
 
@@ -150,7 +156,13 @@ class Result:
 
     @property
     def decisions(self):
-        return [event for event in self.events if event["event"] == "decision"]
+        """Those about products of matrices. numpy multiplies two vectors when it is imported, and other libraries here and there."""
+        return [event for event in self.events if event["event"] == "decision" and not is_vector_product(event["function"])]
+
+    @property
+    def vectors(self):
+        """Decisions about products with a vector."""
+        return [event for event in self.events if event["event"] == "decision" and is_vector_product(event["function"])]
 
     @property
     def errors(self):

@@ -119,7 +119,7 @@ def test_functions_that_return_numbers_return_the_same(settings):
     names = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(set(names)) == 20
     if settings.get("log", True):
-        assert [decision["function"] for decision in result.decisions] == names
+        assert [decision["function"] for decision in result.vectors] == names
 
 
 @pytest.mark.parametrize("precision, applied", [("high", "tf32"), ("medium", "bf16")])

@@ -48,18 +48,18 @@ def values(stdout):
     return [np.array(line.split()[1:], dtype=np.float64) for line in stdout.splitlines()]
 
 
-# By the interface of GNU, functions of Fortran return complex numbers in registers.
-@pytest.mark.parametrize("layer, convention", [("LP64", ["intel"]), ("ILP64", ["intel"]), ("GNU,LP64", [])])
-def test_products_with_a_vector_compute_the_same(layer, convention, tmp_path):
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_products_with_a_vector_compute_the_same(interface, tmp_path):
+    """Functions of Fortran return complex numbers through a pointer."""
     program = tmp_path / "vectors"
     subprocess.run(["gcc", "-O1", HERE.parent / "clients/vectors.c", "-o", program, "-ldl"], check=True)
-    plain = call(program, layer, MKL, *convention, preload=False)
-    seen = call(program, layer, MKL, *convention)
+    plain = call(program, interface, MKL, "intel", preload=False)
+    seen = call(program, interface, MKL, "intel")
     assert seen.stdout == plain.stdout
-    assert [each["function"] for each in seen.decisions] == names(plain.stdout)
+    assert [each["function"] for each in seen.vectors] == names(plain.stdout)
     assert {"cdotu_", "ZDOTC", "cblas_zdotc_sub", "dznrm2_64_", "cblas_sdsdot_64"} <= set(names(plain.stdout))
     examined = "schema = 1\n[audit]\nfingerprint = true\nnonfinite = true\n"
-    assert call(program, layer, MKL, *convention, policy=examined).stdout == plain.stdout
+    assert call(program, interface, MKL, "intel", policy=examined).stdout == plain.stdout
 
 
 CLIENTS = [("mkl_client.c",), ("mkl_client.f90",), ("mkl_kernels.c",), ("mkl_kernels.c", "-DMKL_DIRECT_CALL")]
