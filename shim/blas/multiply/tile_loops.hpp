@@ -78,7 +78,7 @@ template <class Real, int vectors, int columns>
 }
 
 /// The part that the old element has in a new one.
-enum class Old { none, as_it_is, scaled };
+enum class Old { none, as_it_is, scaled, turned };
 
 template <Old old, class Real>
 void add_real(const Real* sums, Real* to, int count, Real alpha, Real beta) {
@@ -88,17 +88,18 @@ void add_real(const Real* sums, Real* to, int count, Real alpha, Real beta) {
     }
 }
 
-/// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN.
-template <Old old, class Real>
+/// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN. Templates, since
+/// gcc multiplies beside a condition that does not hold, which raises the flag of an invalid operation.
+template <Old old, bool alpha_is_real, class Real>
 void add_complex(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                  ComplexNumber<Real> beta) {
     for (int i = 0; i < count; ++i, to += 2) {
         ComplexNumber<Real> sum{0, 0};
-        if (old == Old::as_it_is) sum = {to[0], to[1]};
-        if (old == Old::scaled) sum = {beta.re * to[0], beta.re * to[1]};
-        if (old == Old::scaled && beta.im != 0) sum = {fused(-beta.im, to[1], sum.re), fused(beta.im, to[0], sum.im)};
+        if constexpr (old == Old::as_it_is) sum = {to[0], to[1]};
+        if constexpr (old == Old::scaled || old == Old::turned) sum = {beta.re * to[0], beta.re * to[1]};
+        if constexpr (old == Old::turned) sum = {fused(-beta.im, to[1], sum.re), fused(beta.im, to[0], sum.im)};
         sum = {fused(alpha.re, re[i], sum.re), fused(alpha.re, im[i], sum.im)};
-        if (alpha.im != 0) sum = {fused(-alpha.im, im[i], sum.re), fused(alpha.im, re[i], sum.im)};
+        if constexpr (!alpha_is_real) sum = {fused(-alpha.im, im[i], sum.re), fused(alpha.im, re[i], sum.im)};
         to[0] = sum.re;
         to[1] = sum.im;
     }
@@ -109,16 +110,20 @@ void add_column_to(const Real* re, const Real* im, Real* to, int count, ComplexN
                    ComplexNumber<Real> beta) {
     if (im == nullptr)
         add_real<old>(re, to, count, alpha.re, beta.re);
+    else if (alpha.im == 0)
+        add_complex<old, true>(re, im, to, count, alpha, beta);
     else
-        add_complex<old>(re, im, to, count, alpha, beta);
+        add_complex<old, false>(re, im, to, count, alpha, beta);
 }
 
 template <class Real>
 void add_column(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                 ComplexNumber<Real> beta) {
-    if (beta.re == 0 && beta.im == 0)
+    if (beta.im != 0)
+        add_column_to<Old::turned>(re, im, to, count, alpha, beta);
+    else if (beta.re == 0)
         add_column_to<Old::none>(re, im, to, count, alpha, beta);
-    else if (beta.re == 1 && beta.im == 0)
+    else if (beta.re == 1)
         add_column_to<Old::as_it_is>(re, im, to, count, alpha, beta);
     else
         add_column_to<Old::scaled>(re, im, to, count, alpha, beta);

@@ -206,6 +206,31 @@ TEST(FixedOrder, RaisesNoFlagOfAnInvalidOperationBesideInfinity) {
     }
 }
 
+TEST(FixedOrder, ARealAlphaRaisesNoFlagOfAnInvalidOperationBesideAnInfinityOfComplexNumbers) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    constexpr std::int64_t m = 40;
+    const float alpha[] = {1, 0};
+    const float beta[] = {0.5F, 0};
+    const float one[] = {1, 0};
+    const std::vector<float> a(2 * m, 1.0F);
+    for (const InstructionSet by : instruction_sets_here()) {
+        std::vector<float> c(2 * m, infinity);
+        blas::Level3 product{blas::Operation::gemm, true, false, 0, 0, 'N', 'N', 0, m, 1, 1};
+        product.alpha = alpha;
+        product.beta = beta;
+        product.a = a.data();
+        product.lda = m;
+        product.b = one;
+        product.ldb = 1;
+        product.c = c.data();
+        product.ldc = m;
+        std::feclearexcept(FE_ALL_EXCEPT);
+        ASSERT_TRUE(multiply_in_fixed_order(product, by));
+        EXPECT_EQ(std::fetestexcept(FE_INVALID), 0);
+        EXPECT_EQ(c[0], infinity);
+    }
+}
+
 // alpha and beta of herk are real: their imaginary parts must not meet an infinity.
 TEST(FixedOrder, ARealFactorOfComplexNumbersMakesNoNaN) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
