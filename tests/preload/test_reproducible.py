@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import processor
-from shim import BUILD, LP64_BLAS, SYSTEM_PYTHON, environment, has_module, need, run
+from shim import BUILD, LP64_BLAS, ROOT, SYSTEM_PYTHON, blas_library, environment, has_module, need, run
 
 MODE = {"cpu": "reproducible"}
 
@@ -79,33 +79,52 @@ def test_a_program_computes_the_same_bits_under_every_library_kernel_and_number_
     assert len(outputs(program)) >= 3, "without the mode, the libraries agree: this test shows nothing"
 
 
-def routines(output):
-    """The lines of the client, but for solves, which the mode leaves alone."""
-    return [line for line in output.splitlines() if "trsm" not in line.split()[0]]
+def by_function(output):
+    """The lines of the client `vectors` for each function."""
+    found = {}
+    for line in output.splitlines():
+        name, found_hash = line.split()
+        found.setdefault(name, []).append(found_hash)
+    return found
 
 
-ROWS = """
-import numpy as np
-random = np.random.default_rng(4)
-a, b = random.standard_normal((200, 300), dtype=np.float32), random.standard_normal((300, 64), dtype=np.float32)
-whole = a @ b
-print(*[n for n in (2, 3, 5, 17, 64, 199) if (whole[:n] != a[:n] @ b).any()])
-"""
+def test_every_product_with_a_vector_and_solve_computes_the_same_bits_under_every_library_and_with_fewer_instructions():
+    results = [run("vectors", blas_library(blas), blas=blas, env=env, **MODE) for blas, env in settings_of_libraries()]
+    results += [run("vectors", blas_library("openblas"), blas="openblas", env={"FP32_MATMUL_INSTRUCTIONS": word}, **MODE)
+                for word in ("avx2", "sse2")]
+    first, *others = [by_function(result.stdout) for result in results]
+    assert len(first) >= 76
+    for other in others:
+        both = set(first) & set(other)
+        assert len(both) >= 60 and not [name for name in both if first[name] != other[name]]
+    for result in results:
+        assert {decision["how"] for decision in result.vectors if decision["reason"] != "invalid_arguments"} == {"fixed_order"}
+
+
+def table_of_the_page(column):
+    """What docs/reproducible.md says of the rows of batches."""
+    lines = (ROOT / "docs/reproducible.md").read_text().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    index = next(row for row in cells if "torch" in row).index(column)
+    return {row[0]: row[index] for row in cells if len(row) == 5 and set(row[1:]) <= {"same", "differs"}}
 
 
 def test_a_row_has_the_same_bits_in_a_batch_of_any_size():
     need(has_module("numpy"), "the system's Python has no numpy")
-    assert run(SYSTEM_PYTHON, "-c", ROWS, log=False, **MODE).stdout == "\n"
+    words = [SYSTEM_PYTHON, ROOT / "tests/preload/clients/scripts/rows_of_batches.py", "numpy"]
+    kernel = {"OPENBLAS_CORETYPE": processor.openblas_kernels()[0]}
+    found = [dict(line.split(": ") for line in run(*words, blas="openblas", env=kernel, log=False, **settings).stdout.splitlines())
+             for settings in (MODE, {})]
+    assert found[0] == table_of_the_page("numpy, `--reproducible`")
+    assert set(found[0].values()) == {"same"} and "differs" in found[1].values()
 
 
 def test_every_standard_routine_computes_the_same_bits_under_every_library():
     results = [run("level3", blas=blas, **MODE) for blas in LP64_BLAS]
-    assert len({tuple(routines(result.stdout)) for result in results}) == 1
-    assert len(routines(results[0].stdout)) == 267  # all but solves
+    assert len({result.stdout for result in results}) == 1
+    assert len(results[0].stdout.splitlines()) == 387
     for result in results:
-        for decision in result.decisions:
-            expected = "forward" if "trsm" in decision["function"] else "fixed_order"
-            assert (decision["applied"], decision["how"]) == ("fp32", expected), decision["function"]
+        assert {(decision["applied"], decision["how"]) for decision in result.decisions} == {("fp32", "fixed_order")}
 
 
 def test_every_standard_routine_computes_the_same_bits_with_fewer_instructions():
@@ -320,17 +339,15 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
         run(program, blas="reference", env={"FP32_MATMUL_LOG": str(recordings[name])}, log=False, **settings)
     status, text = verify("--reproducible", recordings["all"])
     assert status == 0 and "Shown: the one call of BLAS or cuBLAS on float32 data in 1 recording ran in a fixed order." in text
-    assert "gemv, dot" in text
+    assert "inside LAPACK" in text
     status, text = verify("--reproducible", recordings["none"])
     assert status == 1 and "Violated: 1 of 1 call in 1 recording ran in another order." in text
     report = subprocess.run([BUILD / "bin/fp32shim", "report", recordings["solves"]], capture_output=True, text=True, check=True)
-    assert "In a fixed order: 267 of 387 calls; not " in report.stdout
-    assert "strsm: the mode does not cover the function" in report.stdout and "the mode was not on" not in report.stdout
+    assert "In a fixed order: 387 of 387 calls\n" in report.stdout
     status, text = verify("--reproducible", "--format", "json", recordings["solves"])
     outcome = json.loads(text)
-    assert status == 1 and outcome["at_least"] is None and outcome["reproducible"] is True
-    assert {row["function"].removeprefix("cblas_")[1:5] for row in outcome["violations"]} == {"trsm"}
-    assert outcome["calls_shown"] == 267
+    assert status == 0 and outcome["at_least"] is None and outcome["reproducible"] is True
+    assert (outcome["calls_shown"], outcome["violations"]) == (387, [])
     status, text = verify("--reproducible", "--format", "html", recordings["all"])
     assert status == 0 and "All must have run in a fixed order" in text
     assert verify(recordings["all"]) == (2, "fp32shim verify: --at-least or --reproducible is needed; see: fp32shim verify --help\n")
@@ -341,7 +358,7 @@ def test_run_says_what_it_set_and_what_is_not_covered():
     words = [BUILD / "bin/fp32shim", "run", "--reproducible", "--", "sh", "-c", "echo $FP32_MATMUL_CPU $OPENBLAS_CORETYPE"]
     plain = {name: value for name, value in environment().items() if name != "OPENBLAS_CORETYPE"}
     done = subprocess.run(words, env=plain, capture_output=True, text=True, check=True)
-    assert "this does not cover solves" in done.stderr
+    assert "this does not cover products inside LAPACK" in done.stderr
     mode, _, kernel = done.stdout.strip().partition(" ")
     assert mode == "reproducible"
     assert f"OPENBLAS_CORETYPE={kernel}" in done.stderr if kernel else "lacks AVX2" in done.stderr

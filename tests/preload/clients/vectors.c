@@ -50,8 +50,9 @@ static uint64_t hash_of(const void* bytes, size_t size, uint64_t hash) {
     return hash;
 }
 
+static uint64_t state;
+
 static double next_number(void) {
-    static uint64_t state;
     state = state * 6364136223846793005 + 1442695040888963407;
     return (double)(int64_t)(state >> 12) / (double)((int64_t)1 << 51) - 1;
 }
@@ -75,6 +76,7 @@ static int cblas_diag(char letter) { return letter == 'N' ? 131 : 132; }
 #define FOR_TYPE(p, E, R, S, BY)                                                                                    \
     static E p##a[matrix_size * matrix_size], p##x[vector_size], p##y[vector_size];                                 \
     static void p##fill(void) {                                                                                     \
+        state = 0; /* the same numbers for each call, whatever other functions a library has */                     \
         R* parts[] = {(R*)p##a, (R*)p##x, (R*)p##y};                                                                \
         const size_t counts[] = {sizeof p##a, sizeof p##x, sizeof p##y};                                            \
         for (int i = 0; i < 3; ++i)                                                                                 \

@@ -2,10 +2,12 @@
 
 import itertools
 import platform
+import sys
 
 import pytest
 
 import processor
+from shim import ROOT
 from wheels import start
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
@@ -33,6 +35,14 @@ def test_a_program_computes_the_same_bits_with_every_kernel_and_number_of_thread
 
 def test_all_products_of_the_programs_ran_in_the_fixed_order():
     for package in KERNELS:
-        decisions = start("reproducible.py", package, cpu="reproducible").decisions
-        float32 = [each for each in decisions if each["dtype"] in ("float32", "complex64")]
-        assert float32 and {each["how"] for each in float32 if "trsm" not in each["function"]} == {"fixed_order"}, package
+        result = start("reproducible.py", package, cpu="reproducible")
+        assert result.decisions and {each["how"] for each in result.decisions + result.vectors} == {"fixed_order"}, package
+
+@pytest.mark.parametrize("words", [("numpy",), ("torch", "1"), ("torch", "2")])
+def test_a_row_has_the_same_bits_in_a_batch_of_any_size_and_alone(words):
+    script = ROOT / "tests/preload/clients/scripts/rows_of_batches.py"
+    env = OTHERS | {"OMP_NUM_THREADS": words[-1]} if len(words) == 2 else OTHERS
+    fixed, own = (start(sys.executable, script, *words, env=env, log=False, **settings).stdout.splitlines()
+                  for settings in ({"cpu": "reproducible"}, {}))
+    assert len(fixed) == 5 and all(line.endswith(": same") for line in fixed)
+    assert any(line.endswith(": differs") for line in own)
