@@ -97,7 +97,7 @@ TEST(SumsOverVectors, SumsHaveTheBitsOfTheDefinition) {
     for (const std::int64_t count :
          {1, 2, 3, 7, 127, 128, 129, 255, 256, 257, 700, 1024, 1025, 1300, 4096, 5000, 9001})
         for (const bool is_complex : {false, true})
-            for (const auto& [incx, incy] : {std::pair{1, 1}, {2, 1}, {1, -1}, {-3, 2}}) {
+            for (const auto& [incx, incy] : {std::pair{1, 1}, {2, 1}, {1, -1}, {-3, 2}, {0, 1}}) {
                 expect_sums_of_the_definition<float>(count, incx, incy, is_complex);
                 expect_sums_of_the_definition<double>(count, incx, incy, is_complex);
                 if (HasFatalFailure()) return;

@@ -243,7 +243,8 @@ TEST(Vectors, LongColumnsAndRowsHaveTheBitsOfTheDefinition) {
 }
 
 // The same products of matrices: column 0 of one, and of 33.
-TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
+template <class Real>
+void expect_the_bits_of_matrix_products() {
     Shapes shapes;
     for (const std::int64_t columns : {1, 33})
         for (const Operation operation : {Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv})
@@ -252,13 +253,13 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
                 shape.row_major = false;
                 shape.incx = shape.incy = 1;
                 if (operation == Operation::trmv) shape.alpha = {1, 0};
-                MatrixTimesVector<float> product(shape, i);
+                MatrixTimesVector<Real> product(shape, i);
                 Level3 matrix = product.level3();
                 const bool is_transposed = blas::transposes(shape.trans);
                 const int width = shape.is_complex ? 2 : 1;
                 const std::int64_t k = is_transposed ? shape.m : shape.n;
-                std::vector<float> b(static_cast<std::size_t>(k * columns * width), 0.25F);
-                std::vector<float> c(static_cast<std::size_t>((is_transposed ? shape.n : shape.m) * columns * width));
+                std::vector<Real> b(static_cast<std::size_t>(k * columns * width), Real{0.25});
+                std::vector<Real> c(static_cast<std::size_t>((is_transposed ? shape.n : shape.m) * columns * width));
                 std::copy_n(product.x().data(), k * width, b.data());
                 std::copy_n(product.y().data(), c.size() / static_cast<std::size_t>(columns), c.data());
                 matrix.b = b.data();
@@ -279,15 +280,15 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
                     if (operation == Operation::trmv) matrix.c = nullptr;
                 }
                 for (const InstructionSet by : instruction_sets_here()) {
-                    MatrixTimesVector<float> with_vector(shape, i);
+                    MatrixTimesVector<Real> with_vector(shape, i);
                     ASSERT_TRUE(multiply_vector_in_fixed_order(with_vector.level3(), by));
-                    std::vector<float> b_after = b;
-                    std::vector<float> c_after = c;
+                    std::vector<Real> b_after = b;
+                    std::vector<Real> c_after = c;
                     matrix.b = b_after.data();
                     if (matrix.c != nullptr) matrix.c = c_after.data();
                     ASSERT_TRUE(blas::multiply_in_fixed_order(matrix, by));
                     const bool in_place = operation == Operation::trmv;
-                    const std::size_t size = static_cast<std::size_t>(matrix.m * width) * sizeof(float);
+                    const std::size_t size = static_cast<std::size_t>(matrix.m * width) * sizeof(Real);
                     ASSERT_EQ(std::memcmp((in_place ? b_after : c_after).data(),
                                           (in_place ? with_vector.x() : with_vector.y()).data(), size),
                               0)
@@ -295,6 +296,8 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
                 }
             }
 }
+
+TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) { expect_the_bits_of_matrix_products<float>(); }
 
 // A row of a triangle has neither an infinity that it does not read, nor zero times it. Nor do numbers beside a
 // matrix take part.
