@@ -297,7 +297,10 @@ void expect_the_bits_of_matrix_products() {
             }
 }
 
-TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) { expect_the_bits_of_matrix_products<float>(); }
+TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
+    expect_the_bits_of_matrix_products<float>();
+    expect_the_bits_of_matrix_products<double>();
+}
 
 // A row of a triangle has neither an infinity that it does not read, nor zero times it. Nor do numbers beside a
 // matrix take part.
