@@ -111,6 +111,16 @@ Problem read_stochastic_seed(std::string_view text, PolicyDraft& policy) {
     return {};
 }
 
+Problem read_threads(std::string_view text, PolicyDraft& policy) {
+    constexpr int most = 256;
+    int threads = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+    if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > most)
+        return "found " + in_quotes(text) + "; allowed: a whole number from 1 to " + std::to_string(most);
+    policy.threads = threads;
+    return {};
+}
+
 /// Only checks the word: system/cpu_features.cpp reads the variable when the library is loaded.
 Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;
@@ -139,6 +149,7 @@ constexpr Variable variables[] = {
     {"POLICY", read_policy},
     {"CPU",
      [](std::string_view text, PolicyDraft& policy) { return read_word(text, cpu_mode_words, policy.cpu_mode); }},
+    {"THREADS", read_threads},
     {"STOCHASTIC_SEED", read_stochastic_seed},
     {"LOG", read_log},
     {"LOG_LEVEL",

@@ -152,6 +152,7 @@ struct Policy {
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
     Accumulation accumulation = Accumulation::library;
+    int threads = 0;  ///< most threads of a product that the shim computes; 0: as many as the library may use
     std::optional<std::uint64_t> stochastic_seed;  ///< if present, operands are rounded at random, by this seed
 
     std::int32_t min_compute_capability = 80;

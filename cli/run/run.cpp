@@ -25,6 +25,7 @@
 #include "cli/run/hooks.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/reproducible.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -33,7 +34,6 @@
 #include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
-#include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -114,55 +114,6 @@ std::string policy_variable(const std::string& name) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     return error ? name : absolute.string();
-}
-
-/// A variable by which a library chooses its code, and a value that gives the same code on most machines.
-struct LibraryCode {
-    const char* name;
-    const char* on_x86_64;  ///< nullptr: none
-    const char* on_aarch64;
-};
-// MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
-constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
-                                         {"MKL_CBWR", "COMPATIBLE", nullptr},
-                                         {"ATEN_CPU_CAPABILITY", "avx2", "default"},
-                                         {"ONEDNN_MAX_CPU_ISA", "AVX2", nullptr}};
-
-bool has_code_of_haswell() {
-#if defined(__x86_64__)
-    return system::processor_has(system::CpuFeature::avx2) && system::processor_has(system::CpuFeature::fma);
-#else
-    return true;
-#endif
-}
-
-/// Sets the variables for --reproducible, except those that the environment has. Returns what to tell the user.
-std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
-    environment.set("FP32_MATMUL_CPU", "reproducible");
-    std::string set;
-    std::string kept;
-    for (const LibraryCode& code : library_codes) {
-#if defined(__x86_64__)
-        const char* const value = code.on_x86_64;
-#else
-        const char* const value = code.on_aarch64;
-#endif
-        if (value == nullptr || !has_code_of_haswell()) continue;
-        const bool is_set = !environment.get(code.name).empty();
-        if (!is_set) environment.set(code.name, value);
-        (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
-    }
-    std::vector<std::string> lines{
-        "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
-        "inside LAPACK and element-wise functions"};
-    if (!set.empty())
-        lines.push_back(
-            "set, so that libraries choose the same code for these on most machines, for equal numbers of threads:" +
-            set);
-    if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
-    if (!has_code_of_haswell())
-        lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
-    return lines;
 }
 
 /// Sets the variables for the options. `--pin` also sets variables of libraries that bypass the shim.

@@ -116,6 +116,15 @@ void find_complex_results(LoadedObject& provider, void* address) {
                                    std::memory_order_relaxed);
 }
 
+void find_real_results(LoadedObject& provider, void* address) {
+    const system::KeptState kept;
+    const std::int64_t one = 1;
+    const float vector[] = {1, 1};
+    using OfVectors = double (*)(const void*, const void*, const void*, const void*, const void*);
+    const double result = reinterpret_cast<OfVectors>(address)(&one, vector, &one, vector, &one);
+    provider.real_results.store(result == 1 ? RealResults::float64 : RealResults::float32, std::memory_order_relaxed);
+}
+
 IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
     if (function.width == Width::ilp64) return IntegerWidth::bits64;
     IntegerWidth width = provider.width.load(std::memory_order_relaxed);

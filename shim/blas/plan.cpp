@@ -80,6 +80,7 @@ Preview preview_of(Applied format, const policy::Policy& policy) {
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    const policy::Policy& policy) {
     Plan plan;
+    plan.threads = policy.threads;
     plan.detail = ambiguity_of(site);
     if (site.runs_one_by_one()) {
         plan.how = record::How::one_by_one;

@@ -14,6 +14,7 @@ struct Plan : Done {
     bool rounds = false;
     bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
     bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units
+    int threads = 0;               ///< most threads that it uses then; 0: as many as the library may use
 };
 
 /// Returns the preview of a format under the policy's settings for the CPU.

@@ -1,5 +1,7 @@
 #include "shim/blas/product.hpp"
 
+#include <bit>
+
 #include "shim/level3/groups.hpp"
 #include "shim/level3/matrix.hpp"
 
@@ -204,7 +206,12 @@ void Product::take_number(const Frame& frame) {
         number[0] = static_cast<std::uint32_t>(number[0]) | number[1] << 32;
 }
 
-void Product::give_number(Frame& frame) const {
+void Product::give_number(const Site& site, Frame& frame) const {
+    if (returns_float32(*site.function) &&
+        site.provider->real_results.load(std::memory_order_relaxed) == RealResults::float64) {
+        const double wide = std::bit_cast<float>(static_cast<std::uint32_t>(number[0]));
+        return frame.set_real_bits(0, std::bit_cast<std::uint64_t>(wide));
+    }
     const bool is_split = splits_complex64 && call.dtype == policy::Dtype::complex64;
     frame.set_real_bits(0, number[0]);
     frame.set_real_bits(1, is_split ? number[0] >> 32 : number[1]);

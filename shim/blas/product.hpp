@@ -41,8 +41,17 @@ struct Product {
     std::array<std::uint64_t, 2> number{};
     /// Copies the number from the registers of the frame, and to them.
     void take_number(const Frame& frame);
-    void give_number(Frame& frame) const;
+    void give_number(const Site& site, Frame& frame) const;
 };
+
+/// Returns true for sdot, snrm2 and the like in Fortran, but not for sdsdot, whose arguments are others.
+inline bool returns_float32(const Function& function) {
+    using policy::Dtype;
+    const ProductFamily& family = function.product();
+    const bool is_real = family.dtype == Dtype::float32 || is_norm(family.operation);
+    return function.returns_number() && function.convention != Convention::cblas && is_single(family.dtype) &&
+           is_real && family.operation != Operation::dsdot && family.operation != Operation::sdsdot;
+}
 
 /// Returns true if a call of the site returns a number in vector registers.
 inline bool returns_number(const Site& site) { return site.function->returns_number() && !returns_by_pointer(site); }

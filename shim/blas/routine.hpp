@@ -56,6 +56,9 @@ IntegerWidth integer_width(LoadedObject& library, const Function& function);
 /// them (Function::returns_complex), at `address`.
 void find_complex_results(LoadedObject& library, void* address);
 
+/// Does the same for functions that return a real number, by the norm, or the dot product with itself, of one 1.
+void find_real_results(LoadedObject& library, void* address);
+
 /// Returns the number of threads that the library would use for a large product now, by its own function that tells
 /// it, or that of a library it needs. Returns 1 if there is none. Thread-safe, calls no `dl*` function.
 int threads_of(const LoadedObject& library);

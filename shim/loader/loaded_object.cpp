@@ -40,6 +40,7 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
         gone->imports_are_old.store(true, std::memory_order_release);
         gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
         gone->complex_results.store(ComplexResults::not_probed, std::memory_order_release);
+        gone->real_results.store(RealResults::not_probed, std::memory_order_release);
         gone->loads.fetch_add(1, std::memory_order_acq_rel);
         gone->loaded.store(true, std::memory_order_release);
         return gone;

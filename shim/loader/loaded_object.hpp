@@ -23,6 +23,9 @@ enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64
 /// argument (Intel).
 enum class ComplexResults : std::uint8_t { not_probed, in_registers, by_pointer };
 
+/// The type of the number that functions of Fortran on float32 return: float32 (gfortran), or float64 (f2c, g77).
+enum class RealResults : std::uint8_t { not_probed, float32, float64 };
+
 /// A relocation of an object against an intercepted function.
 struct Import {
     std::int16_t function;  ///< a FunctionIndex
@@ -49,6 +52,7 @@ struct LoadedObject {
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
     std::atomic<ComplexResults> complex_results{ComplexResults::not_probed};
+    std::atomic<RealResults> real_results{RealResults::not_probed};
     std::atomic<std::uint32_t> loads{
         0};  ///< number of times that its file was loaded again, and this record used again
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first needed

@@ -9,8 +9,10 @@
 // process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
 // References that it bound before are cleared there.
 //
-// Libraries have variables with names such as `ddot`. The loader would bind these to the entry points, and copy the
-// variable's contents from there. Such names are hidden then, too.
+// Libraries have variables with names such as `ddot`. The loader would bind references to them to the entry points.
+// If a library that is loaded when the process starts has such a variable, the name is hidden then, too; for those
+// that are loaded later, fp32shim_resolve() returns the variable. Thread-local variables of such names are not
+// supported.
 //
 // Names of the CUDA driver's functions are hidden then if nothing asks for kernels. Libraries have variables with
 // such names, which the loader would bind to the entry points.
@@ -94,9 +96,11 @@ void clear_weak_references(const link_map* map) {
     });
 }
 
-/// Returns true for names such as `ddot`, which libraries may have given to variables.
+/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, as Fortran calls a common
+/// block.
 bool may_be_variable(const Function& function) {
-    return (function.form == NameForm::bare || function.form == NameForm::upper) &&
+    const NameForm form = function.form;
+    return (form == NameForm::bare || form == NameForm::upper || form == NameForm::underscored) &&
            has_vector(function.product().operation);
 }
 
@@ -127,6 +131,27 @@ void leave_variables_alone() {
                 });
         }
     }
+}
+
+/// Returns the address of the variable of this name to which the loader is binding a reference; 0: it is binding one
+/// to a function. A library that is being loaded refers to its own variable, and has another address in its slot so
+/// far. Otherwise it is the variable of the library that was loaded last, if no library has a function of the name.
+ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
+    ElfW(Addr) last = 0;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        const elf::Object object = elf::read_object(map);
+        const ElfW(Addr) variable = variable_in(object, name);
+        if (variable == 0) continue;
+        last = variable;
+        bool is_unbound = false;
+        elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+            const ElfW(Addr) slot = object.base + relocation.r_offset;
+            is_unbound = is_unbound || (object.strings + object.symbols[symbol].st_name == name &&
+                                        *reinterpret_cast<const ElfW(Addr)*>(slot) != variable);
+        });
+        if (is_unbound) return variable;
+    }
+    return is_function ? 0 : last;
 }
 
 /// Returns the range of this library's symbols in its symbol table.
@@ -204,12 +229,13 @@ __attribute__((constructor)) void refer_to_relocation() { fp32shim_relocated(); 
 void* fp32shim_resolve(fp32shim::FunctionIndex function) {
     using namespace fp32shim;
     const elf::Reading reading;
+    const std::string_view name = functions[function].name;
+    const bool is_function = is_provided(name, {});
+    if (may_be_variable(functions[function]))
+        if (const ElfW(Addr) variable = wanted_variable(name, is_function); variable != 0)
+            return reinterpret_cast<void*>(variable);
     // A reference that is not weak could not be bound without the shim, or not until it is called. Its call ends the
     // process with a line that says why, as the loader would have done.
-    for (const link_map* map = elf::first_object(); map != nullptr && may_be_variable(functions[function]);
-         map = map->l_next)
-        if (const ElfW(Addr) variable = variable_in(elf::read_object(map), functions[function].name); variable != 0)
-            return reinterpret_cast<void*>(variable);
-    const bool is_found = is_provided(functions[function].name, {}) || is_needed(function);
+    const bool is_found = is_function || is_needed(function);
     return is_found ? entry_point_of(function) : nullptr;
 }

@@ -309,6 +309,36 @@ def test_run_refuses_to_be_reproducible_while_the_library_is_switched_off():
     assert done.returncode != 0 and "in a fixed order" not in done.stderr and "unset it" in done.stderr
 
 
+LAPACK = """
+import hashlib, numpy as np
+random = np.random.default_rng(7)
+for dtype in np.float32, np.float64:
+    a, b = random.standard_normal((400, 400)).astype(dtype), random.standard_normal((400, 50)).astype(dtype)
+    positive = a @ a.T + 400 * np.eye(400, dtype=dtype)
+    results = [np.linalg.solve(a, b), np.linalg.cholesky(positive), *np.linalg.qr(a), *np.linalg.svd(a), *np.linalg.eigh(positive),
+               np.linalg.inv(a)]
+    print(*[hashlib.sha256(np.ascontiguousarray(each).tobytes()).hexdigest()[:16] for each in results])
+"""
+
+
+def test_run_reproducible_gives_lapack_the_same_bits_for_any_number_of_threads():
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    need(has_module("numpy"), "the system's Python has no numpy")
+    plain = {name: value for name, value in environment(blas="openblas").items() if not name.startswith(("OPENBLAS_", "OMP_"))}
+    words = [SYSTEM_PYTHON, "-c", LAPACK]
+    both = [[subprocess.run([*command, *words], env=plain | {threads: count}, capture_output=True, text=True, check=True).stdout
+             for count in "12"]
+            for threads, command in (("OMP_NUM_THREADS", [BUILD / "bin/fp32shim", "run", "-q", "--reproducible", "--"]),
+                                     ("OPENBLAS_NUM_THREADS", []))]
+    assert both[0][0] == both[0][1]
+    if len(os.sched_getaffinity(0)) > 1:  # OpenBLAS starts no more threads than there are processors
+        assert both[1][0] != both[1][1], "the number of threads makes no difference: this test shows nothing"
+    shown = [SYSTEM_PYTHON, "-c", "import os; print(os.environ['OPENBLAS_NUM_THREADS'], os.environ.get('FP32_MATMUL_THREADS'))"]
+    command = [BUILD / "bin/fp32shim", "run", "-q", "--reproducible", "--", *shown]
+    for own, expected in (({"OMP_NUM_THREADS": "3,2"}, "1 3\n"), ({"OPENBLAS_NUM_THREADS": "5"}, "5 None\n")):
+        assert subprocess.run(command, env=plain | own, capture_output=True, text=True, check=True).stdout == expected
+
+
 def test_two_recordings_of_other_kernels_and_libraries_have_the_same_results(tmp_path):
     need(has_module("numpy"), "the system's Python has no numpy")
     recordings = []

@@ -31,11 +31,17 @@ constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pt
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
 void run_each_here(const Site& site, Frame& frame, const Product& product, Plan& plan) {
-    const ThreadsOfLibrary threads{
-        [](const void* provider) {
-            return Threads{threads_of(*static_cast<const LoadedObject*>(provider)), least_stack_of_a_thread.get()};
-        },
-        site.provider};
+    struct Limit {
+        const LoadedObject& provider;
+        int threads;
+    };
+    const Limit limit{*site.provider, plan.threads};
+    const ThreadsOfLibrary threads{[](const void* context) {
+                                       const auto& most = *static_cast<const Limit*>(context);
+                                       const int count = most.threads > 0 ? most.threads : threads_of(most.provider);
+                                       return Threads{count, least_stack_of_a_thread.get()};
+                                   },
+                                   &limit};
     bool lacked_memory = false;
     for_each_product(site, frame, product, [&](const Level3& single) {
         const int saved_errno = errno;
@@ -43,7 +49,7 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
                                                                      : multiply_in_fixed_order(single, threads);
         errno = saved_errno;
         if (done) {
-            if (returns_number(site)) product.give_number(frame);
+            if (returns_number(site)) product.give_number(site, frame);
             return true;
         }
         lacked_memory = true;
@@ -159,6 +165,27 @@ struct Looks {
     return value;
 }
 
+/// Finds out how the provider returns numbers to Fortran, by a call of the function. Only of a library that is known
+/// to be a BLAS, and only if it matters.
+void find_results(const Site& site, const Frame& frame, const Settings& in_force) {
+    const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
+    LoadedObject& provider = *site.provider;
+    const auto probe = [&](void (*find)(LoadedObject&, void*)) {
+        const Running outer = running;
+        running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
+        find(provider, site.real);
+        running = outer;
+    };
+    if (width == IntegerWidth::unknown || site.function->convention == Convention::cblas) return;
+    if (site.function->returns_complex()) {
+        if (provider.complex_results.load(std::memory_order_relaxed) == ComplexResults::not_probed)
+            probe(find_complex_results);
+    } else if (returns_float32(*site.function) && runs_in_fixed_order(site.function->product(), in_force.policy)) {
+        if (provider.real_results.load(std::memory_order_relaxed) == RealResults::not_probed)
+            probe(find_real_results);
+    }
+}
+
 }  // namespace
 
 bool needs_gate(Site& site, const Settings& in_force) {
@@ -176,13 +203,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
 CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count, bool is_inner) {
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
         site.cpu.width.store(integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
-    if (site.function->returns_complex() &&
-        site.provider->complex_results.load(std::memory_order_relaxed) == ComplexResults::not_probed) {
-        const Running outer = running;
-        running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
-        find_complex_results(*site.provider, site.real);
-        running = outer;
-    }
+    if (site.function->returns_number()) find_results(site, frame, in_force);
     const bool forwards = is_inner || in_force.forward_everything;
     const bool logs = in_force.logs() && !forwards;
     Product product;

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "shim/audit/float_environment.hpp"
 #include "shim/blas/multiply/vector_sums.hpp"
 #include "shim/level3/matrix.hpp"
 
@@ -297,9 +298,11 @@ void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
     }
 }
 
-/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two.
+/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two. Libraries raise no flags
+/// then, and a program may have asked for a signal.
 template <class Real>
 double root_of_squares(const VectorLoops<Real>& loops, const Elements<const Real>& x, int width) {
+    const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
     const auto squares = loops.squares[width - 1];
     const double sum = squares(x, 1);
     constexpr double small = 0x1p-900;

@@ -1,0 +1,79 @@
+#include "cli/run/reproducible.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "system/cpu_features.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// A variable by which a library chooses its code, and a value that gives the same code on most machines.
+struct LibraryCode {
+    const char* name;
+    const char* on_x86_64;  ///< nullptr: none
+    const char* on_aarch64;
+};
+// The results of its LAPACK depend on the number.
+constexpr const char* threads_of_openblas = "OPENBLAS_NUM_THREADS";
+// MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
+constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
+                                         {threads_of_openblas, "1", "1"},
+                                         {"MKL_CBWR", "COMPATIBLE", nullptr},
+                                         {"ATEN_CPU_CAPABILITY", "avx2", "default"},
+                                         {"ONEDNN_MAX_CPU_ISA", "AVX2", nullptr}};
+
+bool has_code_of_haswell() {
+#if defined(__x86_64__)
+    return system::processor_has(system::CpuFeature::avx2) && system::processor_has(system::CpuFeature::fma);
+#else
+    return true;
+#endif
+}
+
+/// Returns the number of threads that a library would take from the environment, or else from the system.
+std::string default_threads(const ProcessEnvironment& environment) {
+    const std::string asked(environment.get("OMP_NUM_THREADS"));
+    const std::size_t digits = std::min(asked.find_first_not_of("0123456789"), asked.size());
+    if (const int count = digits == 0 || digits > 3 ? 0 : std::stoi(asked.substr(0, digits)); count > 0)
+        return std::to_string(std::min(count, 256));
+    cpu_set_t allowed;
+    const bool is_known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    return std::to_string(is_known ? std::clamp(CPU_COUNT(&allowed), 1, 256) : 1);
+}
+
+}  // namespace
+
+std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
+    environment.set("FP32_MATMUL_CPU", "reproducible");
+    std::string set;
+    std::string kept;
+    for (const LibraryCode& code : library_codes) {
+#if defined(__x86_64__)
+        const char* const value = code.on_x86_64;
+#else
+        const char* const value = code.on_aarch64;
+#endif
+        if (value == nullptr || !has_code_of_haswell()) continue;
+        const bool is_set = !environment.get(code.name).empty();
+        if (!is_set) environment.set(code.name, value);
+        if (!is_set && std::string_view(code.name) == threads_of_openblas &&
+            environment.get("FP32_MATMUL_THREADS").empty())
+            environment.set("FP32_MATMUL_THREADS", default_threads(environment));
+        (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
+    }
+    std::vector<std::string> lines{
+        "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
+        "inside LAPACK and element-wise functions"};
+    if (!set.empty())
+        lines.push_back("set, so that libraries choose the same code for these on most machines:" + set);
+    if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
+    if (!has_code_of_haswell())
+        lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
+    return lines;
+}
+
+}  // namespace fp32shim::cli
