@@ -255,7 +255,8 @@ def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_pa
     assert result.returncode == 0, result.stderr
     page = open_page(tmp_path / "a.fp32rec")
     text = page.text("#decisions")
-    assert page.column("Scope") == [HOSTILE] and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
+    # numpy multiplies two vectors when it is imported.
+    assert [scope for scope in page.column("Scope") if scope != "–"] == [HOSTILE] and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
     assert page.all("img") == [] and page.run("return document.title") != "owned"
 
 
@@ -308,7 +309,8 @@ def test_audits_and_the_first_nan_or_infinity_have_tables(open_page, tmp_path):
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
     shim.run(shim.SYSTEM_PYTHON, "-c", program, policy=policy, log=log, env={"FP32_MATMUL_WHERE": "python"})
     page = open_page(log)
-    assert page.text("#verdict-title") == "None of 2 recorded calls ran below FP32"  # only the audits did
+    # Only the audits did. numpy multiplies two vectors when it is imported.
+    assert page.text("#verdict-title") in {f"None of {calls} recorded calls ran below FP32" for calls in (2, 3)}
     found = page.text("#nonfinite table")
     assert "Found" in found and "|A| below" in found and "cblas_sgemm" in found and "infinity" in found and "2^100" in found
     audits = page.text("#audits table")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, blas_library, has_module, need, python, run, run_both
+from shim import BUILD, CLIENTS, blas_library, has_module, need, python, run, run_both
 
 COMMAND = BUILD / "bin/fp32shim"
 LOWERS = """schema = 1
@@ -102,6 +102,34 @@ def test_functions_and_variables_of_others_under_bare_names_are_left_alone(setti
     for program in ("own_vectors_client", "own_vectors_referred", "own_vectors_in_blas"):
         plain, _ = run_both(program, blas=None, **settings)
         assert plain.stdout.startswith("2.5 12 3.5 2.5 1.5 3 10\n") and plain.stdout.endswith("42.5 4 46.5\n8\n")
+
+
+@pytest.mark.parametrize("settings", [{"log": False}, {}, {"log": "%p.fp32rec"}])
+def test_libraries_that_are_loaded_later_keep_their_variables_beside_a_function_of_the_name(settings):
+    libraries = [CLIENTS / f"libown_variables_{number}.so" for number in (1, 2)]
+    plain, _ = run_both("own_variables_client", *libraries, blas=None, **settings)
+    assert plain.stdout == "1\n11\n2\n22\n"
+    plain, _ = run_both("own_variables_and_function", *libraries, blas=None, **settings)
+    assert plain.stdout == "1\n2\n5\n"
+
+
+NORMS = """
+import ctypes, sys
+blas, libm = ctypes.CDLL(sys.argv[1]), ctypes.CDLL("libm.so.6")
+blas.cblas_dnrm2.restype = ctypes.c_double
+for scale in 1e200, 1e-200:
+    libm.feclearexcept(31)
+    libm.feenableexcept(31 & ~32 & ~16 if scale > 1 else 4)
+    x = (ctypes.c_double * 2)(3 * scale, 4 * scale)
+    libm.feclearexcept(63)
+    print(abs(blas.cblas_dnrm2(2, x, 1) / (5 * scale) - 1) < 1e-15, libm.fetestexcept(8 | 16))
+    libm.fedisableexcept(63)
+"""
+
+
+def test_norms_of_huge_and_tiny_numbers_raise_no_flag_and_send_no_signal():
+    done = python(f"import sys; sys.argv = ['-c', {str(blas_library('openblas'))!r}]\n{NORMS}", cpu="reproducible")
+    assert done.stdout == "True 0\nTrue 0\n"
 
 
 def command(*words, status=0):
