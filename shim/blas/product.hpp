@@ -54,7 +54,9 @@ inline bool returns_float32(const Function& function) {
 }
 
 /// Returns true if a call of the site returns a number in vector registers.
-inline bool returns_number(const Site& site) { return site.function->returns_number() && !returns_by_pointer(site); }
+inline bool returns_in_registers(const Site& site) {
+    return site.function->returns_number() && !returns_by_pointer(site);
+}
 
 /// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that nothing
 /// crashes here that would not crash in the library.

@@ -200,7 +200,7 @@ EmulationResult emulate_by(const Routines& routines, const Level3& product, Prev
 
 std::int64_t call_with_frame(const Site& site, Frame& frame) {
     const int count = positions_of(site).words;
-    if (returns_number(site)) {
+    if (returns_in_registers(site)) {
         const auto numbers = call_frame<Numbers>(site.real, frame, count, std::make_index_sequence<few_words>{});
         frame.set_real_bits(0, std::bit_cast<std::uint64_t>(numbers.first));
         frame.set_real_bits(1, std::bit_cast<std::uint64_t>(numbers.second));

@@ -35,9 +35,9 @@ struct CpuSite {
     std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
     void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none
-    void*
-        routine_of_float32;  ///< the provider's routine for float32, if the function is of float64; otherwise nullptr
-    void* gemm_of_float32;   ///< and its gemm
+    // Of a function of float64; nullptr for others, and where the provider has none.
+    void* routine_of_float32;  ///< the provider's routine for float32
+    void* gemm_of_float32;     ///< the provider's gemm for float32
 };
 
 /// The part of a call site that only functions of cuBLAS use.

@@ -1,5 +1,5 @@
-// One level-3 BLAS product with its arguments named by role instead of by position. `describe` makes it, and the
-// emulation reads it. The operands have the names of the BLAS reference.
+// One product or solve of BLAS, with its arguments named by role instead of by position. `describe` makes it;
+// emulation and the fixed order read it. The operands have the names of the BLAS reference.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fp32shim::blas {
 
-/// The operations of level-3 BLAS.
+/// Operations of BLAS: all of level 3, and products with a vector.
 enum class Operation : std::uint8_t {
     gemm,   ///< C := alpha op(A) op(B) + beta C
     gemmt,  ///< gemm that forms only the `uplo` triangle of the n×n C
@@ -18,7 +18,7 @@ enum class Operation : std::uint8_t {
     syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
     her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
-    trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; logged, never altered
+    trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; never lowered
     // Products with a vector. The names of matrices stand for vectors too, as follows. The leading dimension of a
     // vector is its increment, which may be negative.
     gemv,    ///< C := alpha op(A) B + beta C; A is m×n, B and C are vectors
@@ -92,14 +92,16 @@ struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< elements are pairs of numbers
     bool row_major = false;   ///< CBLAS only
-    char side = 0;            ///< 'L' or 'R', for symm, hemm, trmm, trsm
+    char side = 0;            ///< 'L' or 'R', if has_side(operation)
     char uplo = 0;            ///< 'U' or 'L'
-    char trans_a = 0;  ///< 'N', 'T', 'C'; gemm also 'R' (conjugated, not transposed) if the library supports it
+    char trans_a =
+        0;  ///< 'N', 'T', 'C'; gemm and gemv also 'R' (conjugated, not transposed) if the library supports it
     char trans_b = 0;
-    char diag = 0;       ///< 'U' or 'N', for trmm, trsm
-    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
+    char diag = 0;       ///< 'U' or 'N', of a triangle
+    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, and of products
+                         ///< of vectors only
     std::int64_t n = 0;
-    std::int64_t k = 0;           ///< the dimension that is summed over; absent for symm, hemm, trmm, trsm
+    std::int64_t k = 0;           ///< the dimension that is summed over; absent where it is that of a square A
     const void* alpha = nullptr;  ///< one element of the dtype (real for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;

@@ -304,7 +304,8 @@ def test_markers_lower_a_product_on_a_cpu_if_fp32shim_is_asked_for(suite):
     assert suite("-k", "marked", text=text).outcomes == {"test_suite.py::test_marked": "PASSED"}
     found = suite("-k", "marked", "--fp32shim")
     assert found.outcomes == {"test_suite.py::test_marked": "FAILED"}
-    assert found.section("products")[0] == "1 products were seen, 1 of them below fp32."
+    # numpy multiplies two vectors when it is imported.
+    assert re.fullmatch("[12] products were seen, 1 of them below fp32.", found.section("products")[0])
 
 
 def test_no_option_imports_nothing_and_options_that_run_no_test_change_nothing(suite):

@@ -49,7 +49,7 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
                                                                      : multiply_in_fixed_order(single, threads);
         errno = saved_errno;
         if (done) {
-            if (returns_number(site)) product.give_number(site, frame);
+            if (returns_in_registers(site)) product.give_number(site, frame);
             return true;
         }
         lacked_memory = true;
@@ -143,7 +143,7 @@ struct Looks {
     if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (in_force.logs()) time.end = time_now(in_force);
-    if (returns_number(site)) product.take_number(frame);
+    if (returns_in_registers(site)) product.take_number(frame);
     record::Audit audits[3];
     std::size_t count = 0;
     if (call_audit) {

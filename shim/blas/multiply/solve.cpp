@@ -17,20 +17,20 @@ ComplexNumber<Real> inverse(ElementOf<Real> x) {
     return is_wide ? ComplexNumber<Real>{whole, -ratio * whole} : ComplexNumber<Real>{ratio * whole, -whole};
 }
 
-/// One solve. Unknowns are counted from the first that is solved, whose equation has no other: `first` is 0 for a
-/// lower triangle, else the last row.
+/// One solve. Unknowns are counted in the order in which they are solved: from the first row on for a lower triangle,
+/// and from the last row on for an upper one.
 template <class Real>
 class Solve {
   public:
     Solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
-          Real* memory, Real* further)
+          Real* for_products, Real* for_solve)
         : job_(job),
           loops_(loops),
           part_(part),
           is_left_(is_left),
-          memory_(memory),
-          triangle_(further),
-          panel_(further + solved_at_once * solved_at_once * job.width),
+          for_products_(for_products),
+          triangle_(for_solve),
+          panel_(for_solve + solved_at_once * solved_at_once * job.width),
           of_unknown_((is_right() ? 1 : job.ld) * job.width),
           of_column_((is_right() ? job.ld : 1) * job.width) {}
 
@@ -88,7 +88,7 @@ class Solve {
         job.beta = scale;
         (is_right() ? job.left : job.right) = coefficients(stored(known), stored(others));
         (is_right() ? job.right : job.left) = Side<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
-        Rectangle<Real>(job, loops_, is_left_, memory_).run({0, job.rows}, {0, job.columns * job.width});
+        Rectangle<Real>(job, loops_, is_left_, for_products_).run({0, job.rows}, {0, job.columns * job.width});
     }
 
     /// Does that with one column, whose bits are the same.
@@ -193,7 +193,7 @@ class Solve {
     const TileLoops<Real>& loops_;
     IndexRange part_;
     const std::atomic<bool>& is_left_;
-    Real* memory_;
+    Real* for_products_;
     Real* triangle_;
     Real* panel_;
     std::int64_t of_unknown_;  ///< distance between unknowns of a column of X, in numbers
@@ -213,8 +213,8 @@ std::int64_t numbers_to_solve(const Job<Real>& job, const TileLoops<Real>& loops
 
 template <class Real>
 void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
-           Real* memory, Real* further) {
-    Solve<Real>(job, loops, part, is_left, memory, further).run({0, job.depth}, job.alpha);
+           Real* for_products, Real* for_solve) {
+    Solve<Real>(job, loops, part, is_left, for_products, for_solve).run({0, job.depth}, job.alpha);
 }
 
 template <class Real>

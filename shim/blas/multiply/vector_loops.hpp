@@ -74,8 +74,8 @@ inline void add_real_rows(const Real* from, std::int64_t of_column, int present,
     At::set(sums, sum, present);
 }
 
-/// Does that with two vectors of complex elements. `factors` are those of PartOfMatrix, and `of_imaginary` numbers
-/// later those for the imaginary parts.
+/// Adds some adjacent columns of complex elements to two vectors of sums. `factors` are those of PartOfMatrix, and
+/// `of_imaginary` numbers later those for the imaginary parts.
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
                              std::int64_t of_imaginary, Real* sums) {
@@ -134,7 +134,7 @@ inline void add_real_multiple(const Real* x, int present, const Real* factors, c
     At::set(to, fused(broadcast(alpha[0]), product, At::get(to, present)), present);
 }
 
-/// Does that with two vectors of complex elements. For alpha_is_real, see add_to_complex.
+/// Adds a multiple of two vectors of complex elements to others. For alpha_is_real, see add_to_complex.
 template <class Real, bool is_whole, bool alpha_is_real>
 inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
     using At = Access<Real, 2, is_whole>;
