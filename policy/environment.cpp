@@ -157,6 +157,7 @@ constexpr Variable variables[] = {
     {"WHERE", read_where},
     {"ONEDNN", read_switch<&Policy::log_onednn>},
     {"KERNELS", read_switch<&Policy::log_kernels>},
+    {"VECTORS", read_switch<&Policy::log_vectors>},
     {"AUDIT", read_audit},
     {"ON_ERROR", [](std::string_view text,
                     PolicyDraft& policy) { return read_word(text, on_error_words, policy.asked_on_error); }},

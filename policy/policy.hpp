@@ -167,6 +167,7 @@ struct Policy {
     std::string log_group;          ///< group of the log; empty: the process's own
     bool log_onednn = false;        ///< record what copies of oneDNN in the process multiply
     bool log_kernels = false;       ///< record the kernels that are launched on GPUs
+    bool log_vectors = false;       ///< record products with a vector, also those that run as called
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit

@@ -184,7 +184,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
     std::map<std::tuple<const Object*, bool, std::string>, Calls> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
         const FunctionKind kind = function_kind(import.name);
-        if (kind == FunctionKind::none) continue;
+        if (kind != FunctionKind::blas && kind != FunctionKind::cublas) continue;
         const Resolution binding = objects.binding(caller, import);
         if (binding.provider == nullptr) continue;  // a weak reference, or a function that is never called
         // cuBLAS's own libraries call each other during a product that the program requested. These calls are not

@@ -123,6 +123,7 @@ constexpr Key<PolicyDraft> log_keys[] = {
     {"where", read_log_where},
     {"onednn", read_boolean_into<&Policy::log_onednn>},
     {"kernels", read_boolean_into<&Policy::log_kernels>},
+    {"vectors", read_boolean_into<&Policy::log_vectors>},
 };
 constexpr Key<PolicyDraft> audit_keys[] = {
     {"sample", read_audit_sample},

@@ -115,7 +115,7 @@ def test_products_are_bitwise_the_same(program, pointers, log):
     {"log": False}, {}, {"policy": "schema = 1\n[audit]\nfingerprint = true\nnonfinite = true\n"}],
     ids=["forwarded", "logged", "examined"])
 def test_functions_that_return_numbers_return_the_same(settings):
-    result = run_both("vectors", CLIENTS / "libnaive_vectors.so", **settings)
+    result = run_both("vectors", CLIENTS / "libnaive_vectors.so", env={"FP32_MATMUL_VECTORS": "1"}, **settings)
     names = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(set(names)) == 20
     if settings.get("log", True):

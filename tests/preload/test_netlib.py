@@ -44,7 +44,7 @@ def test_netlibs_programs_print_the_same(program, parameters, blas, function, tm
         "highest while emulating": {"precision": "highest", "cpu": "emulate"},
     }
     for name, setting in settings.items():
-        level = {"FP32_MATMUL_LOG_LEVEL": "summary"}
+        level = {"FP32_MATMUL_LOG_LEVEL": "summary", "FP32_MATMUL_VECTORS": "1"}
         shimmed, result = report(program, parameters, tmp_path / name, blas=blas, env=level, **setting)
         assert shimmed == plain, name
         assert result.stderr == ""

@@ -151,7 +151,8 @@ def test_results_are_those_of_the_library_but_for_rounding(program, blas):
                 continue
             numbers += 1
             # Gaps between columns, and triangles that are not to be written, are NaN, and have the same bits.
-            assert word == other or abs(number - found) <= 1e-5 * max(1, abs(number)), (routine, number, found)
+            near = 1e-4 if "trsm" in routine else 1e-5  # a solve magnifies differences
+            assert word == other or abs(number - found) <= near * max(1, abs(number)), (routine, number, found)
     assert numbers > 100
 
 

@@ -6,9 +6,19 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, CLIENTS, blas_library, has_module, need, python, run, run_both
+import shim
+from shim import BUILD, CLIENTS, blas_library, has_module, need
 
 COMMAND = BUILD / "bin/fp32shim"
+
+
+def with_vectors(start):
+    """A function that starts a program with products with a vector recorded."""
+    return lambda *words, env=None, **settings: start(*words, env={"FP32_MATMUL_VECTORS": "1", **(env or {})}, **settings)
+
+
+run, run_both, python = map(with_vectors, (shim.run, shim.run_both, shim.python))
+
 LOWERS = """schema = 1
 default = "medium"
 [cpu]

@@ -189,10 +189,13 @@ void find_results(const Site& site, const Frame& frame, const Settings& in_force
 }  // namespace
 
 bool needs_gate(Site& site, const Settings& in_force) {
+    const ProductFamily& family = site.function->product();
+    if (has_vector(family.operation) && !in_force.policy.log_vectors && !runs_in_fixed_order(family, in_force.policy))
+        return false;
     if (in_force.logs() || in_force.looks_at_results()) return true;
     // Without a log, only calls that may be changed need the gate.
-    if (runs_in_fixed_order(site.function->product(), in_force.policy)) return true;
-    if (site.function->family->treatment != Treatment::governed) return false;
+    if (runs_in_fixed_order(family, in_force.policy)) return true;
+    if (family.treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     policy::MatmulCall call{.function = site.function->name, .caller = site.caller_name(), .scope = {}};
