@@ -178,7 +178,8 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
     EXPECT_EQ(loaded.warnings[1].text(),
               "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known variables: FP32_MATMUL_ followed by "
               "PRECISION, FLOOR, POLICY, "
-              "CPU, THREADS, STOCHASTIC_SEED, LOG, LOG_LEVEL, WHERE, ONEDNN, KERNELS, VECTORS, AUDIT, ON_ERROR, INSTRUCTIONS, DISABLE");
+              "CPU, THREADS, STOCHASTIC_SEED, LOG, LOG_LEVEL, WHERE, ONEDNN, KERNELS, VECTORS, AUDIT, ON_ERROR, "
+              "INSTRUCTIONS, DISABLE");
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
 }
 
