@@ -56,7 +56,8 @@ IntegerWidth integer_width(LoadedObject& library, const Function& function);
 /// them (Function::returns_complex), at `address`.
 void find_complex_results(LoadedObject& library, void* address);
 
-/// Does the same for functions that return a real number, by the norm, or the dot product with itself, of one 1.
+/// Tests how functions of a library return real numbers of float32, by the norm, or the dot product with itself, of
+/// one 1.
 void find_real_results(LoadedObject& library, void* address);
 
 /// Returns the number of threads that the library would use for a large product now, by its own function that tells

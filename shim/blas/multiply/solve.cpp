@@ -91,7 +91,7 @@ class Solve {
         Rectangle<Real>(job, loops_, is_left_, for_products_).run({0, job.rows}, {0, job.columns * job.width});
     }
 
-    /// Does that with one column, whose bits are the same.
+    /// Subtracts the terms of known unknowns from others of a single column, with the same bits.
     void subtract_from_vector(IndexRange known, IndexRange others, ElementOf<Real> scale) {
         const Side<Real> side = coefficients(known, others);
         const Matrix& matrix = side.view.stored_matrix();

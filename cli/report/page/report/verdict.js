@@ -36,7 +36,8 @@ function headline() {
     const key = verdict.measure;
     const share = `${shareText(key, below, totals)} of the ${names[key]}`;
     const least = verdict.unknown ? "At least " : "";
-    return `${least}${count(below.calls)} of ${counted(calls, callNoun)}, with ${share}, ${belowVerb()}`;
+    const some = `${least}${count(below.calls)} of ${counted(calls, callNoun)}`;
+    return `${some}, with ${share}, ${belowVerb()}`;
   }
   if (verdict.unknown === calls) return `The precision of ${counted(calls, callNoun)} is not known`;
   if (others === calls) return "No call of known precision was recorded";
