@@ -1,5 +1,7 @@
 #include "shim/blas/multiply/job.hpp"
 
+#include <type_traits>
+
 namespace fp32shim::blas {
 
 template <class Real>
@@ -36,7 +38,7 @@ Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factor
 
 template <class Real>
 Matrix result_of(const Job<Real>& job) {
-    constexpr int floats = sizeof(Real) / sizeof(float);
+    constexpr int floats = std::is_same_v<Real, double> ? 2 : 1;
     return {reinterpret_cast<float*>(job.result),
             job.rows,
             job.columns,

@@ -225,8 +225,8 @@ constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_produc
                                                {magnitudes<Real, 1>, magnitudes<Real, 2>},
                                                {squares<Real, 1>, squares<Real, 2>}};
 
-constexpr LoopsOverVectors all_loops_over_vectors{loops_over_vectors<float>, loops_over_vectors<double>,
-                                                  dot_in_double};
+inline constexpr LoopsOverVectors all_loops_over_vectors{loops_over_vectors<float>, loops_over_vectors<double>,
+                                                         dot_in_double};
 
 }  // namespace
 }  // namespace fp32shim::blas
