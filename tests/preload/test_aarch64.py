@@ -111,11 +111,14 @@ def test_products_are_bitwise_the_same(program, pointers, log):
         assert (decision["caller"], decision["provider"]) == (program, provider)
 
 
+VECTORS = "schema = 1\n[log]\nvectors = true\n"
+
+
 @pytest.mark.parametrize("settings", [
-    {"log": False}, {}, {"policy": "schema = 1\n[audit]\nfingerprint = true\nnonfinite = true\n"}],
+    {"log": False}, {"policy": VECTORS}, {"policy": VECTORS + "[audit]\nfingerprint = true\nnonfinite = true\n"}],
     ids=["forwarded", "logged", "examined"])
 def test_functions_that_return_numbers_return_the_same(settings):
-    result = run_both("vectors", CLIENTS / "libnaive_vectors.so", env={"FP32_MATMUL_VECTORS": "1"}, **settings)
+    result = run_both("vectors", CLIENTS / "libnaive_vectors.so", **settings)
     names = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(set(names)) == 20
     if settings.get("log", True):
