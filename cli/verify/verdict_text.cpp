@@ -14,9 +14,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about products of matrices, and of matrices and vectors with vectors, of float32 and float64 "
-    "data by "
-    "functions of BLAS and cuBLAS. It is not "
+    "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
     "that its function's name stands for. Products "
