@@ -54,7 +54,7 @@ def test_products_with_a_vector_compute_the_same(interface, tmp_path):
     program = tmp_path / "vectors"
     subprocess.run(["gcc", "-O1", HERE.parent / "clients/vectors.c", "-o", program, "-ldl"], check=True)
     plain = call(program, interface, MKL, "intel", preload=False)
-    seen = call(program, interface, MKL, "intel", env={"FP32_MATMUL_VECTORS": "1"})
+    seen = call(program, interface, MKL, "intel", policy="schema = 1\n[log]\nvectors = true\n")
     assert seen.stdout == plain.stdout
     assert [each["function"] for each in seen.vectors] == names(plain.stdout)
     assert {"cdotu_", "ZDOTC", "cblas_zdotc_sub", "dznrm2_64_", "cblas_sdsdot_64"} <= set(names(plain.stdout))
