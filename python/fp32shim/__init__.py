@@ -220,7 +220,7 @@ def recording() -> str | None:
     """Returns the path of the recording that this process writes now.
 
     None: there is no FP32_MATMUL_LOG=NAME.fp32rec (or [log] path in the policy), or no product was made yet, since the
-    first one makes the file; or the file was removed or renamed.
+    first one makes the file (numpy's import makes one, of vectors); or the file was removed or renamed.
     """
     found = None
     try:

@@ -38,11 +38,12 @@ def test_the_example_of_the_page_runs_and_shows_its_product(python):
 
 
 BLOCKS = """
-import threading, numpy, fp32shim
+import fp32shim
+assert fp32shim.recording() is None
+import threading, numpy
 a = numpy.ones((64, 64), numpy.float32)
 def multiply(count, size=64):
     for _ in range(count): a[:size] @ a
-assert fp32shim.recording() is None
 with fp32shim.products() as first: multiply(1)
 multiply(5)
 with fp32shim.products() as seen:
