@@ -58,7 +58,7 @@ assert sorted((row["m"], row["n"], row["calls"]) for row in seen) in ([(32, 64, 
 assert list(none) == [] and none.table() == "0 products recorded"
 assert sum(row["calls"] for row in fp32shim.Recording(fp32shim.recording())) == 15
 seen.file_names = {__file__: "In [7]"}
-assert {row["where"] for row in seen} == {"In [7]:5 multiply"}, seen.table()
+assert {row["where"] for row in seen} == {"In [7]:7 multiply"}, seen.table()
 assert seen.html().startswith("<!DOCTYPE html>") and "In [7]" in seen.html()
 fp32shim.set_precision("high")
 assert fp32shim.get_precision() == ("high", "process")
