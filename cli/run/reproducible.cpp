@@ -69,7 +69,11 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
         "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
         "inside LAPACK and element-wise functions"};
     if (!set.empty())
-        lines.push_back("set, so that libraries choose the same code for these on most machines:" + set);
+        lines.push_back(
+            "set, so that libraries choose the same code for these on most machines (MKL and PyTorch for equal "
+            "numbers of "
+            "threads):" +
+            set);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");

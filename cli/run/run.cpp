@@ -412,7 +412,7 @@ Action define_run(CLI::App& app) {
     auto* cpu = add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
                          "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     app.add_flag("--reproducible", options->reproducible,
-                 "The same bits on every machine, for float32 products of a CPU: --cpu reproducible, and variables "
+                 "The same bits on every machine, for products of a CPU: --cpu reproducible, and variables "
                  "that make OpenBLAS, MKL, PyTorch and oneDNN choose the same code everywhere")
         ->excludes(cpu);
     add_name(app, "--log", options->log, "NAME",

@@ -23,11 +23,15 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
     return policy::format_of(decision.precision).value_or(as_called) != as_called;
 }
 
+/// Returns true if functions of a CPU library with this treatment are computed in a fixed order in the CPU mode
+/// `reproducible`.
+constexpr bool has_fixed_order(Treatment treatment) {
+    return treatment == Treatment::governed || treatment == Treatment::solve || treatment == Treatment::vector;
+}
+
 /// Returns true if calls to functions of this family are computed in a fixed order.
 inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
-    const Treatment treatment = family.treatment;
-    return policy.cpu_mode == policy::CpuMode::reproducible &&
-           (treatment == Treatment::governed || treatment == Treatment::solve || treatment == Treatment::vector);
+    return policy.cpu_mode == policy::CpuMode::reproducible && has_fixed_order(family.treatment);
 }
 
 }  // namespace fp32shim

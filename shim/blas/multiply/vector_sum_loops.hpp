@@ -59,7 +59,7 @@ struct Squares {
 template <class Sum, int blocks, class Terms, class Real>
 inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
                            std::int64_t first, Sum* total) {
-    constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
+    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
     if constexpr (blocks > 1)
         if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
@@ -130,10 +130,10 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
         constexpr int line = 64 / static_cast<int>(sizeof(Real));
 #pragma GCC unroll 8
         for (int i = 0; i < group * wide; i += line)
-            __builtin_prefetch(from + group * summed_numbers_at_once + p * group + i, 0, 3);
+            __builtin_prefetch(from + group * summed_at_once + p * group + i, 0, 3);
     };
     const auto run = [&]<class Rows>(const Rows& rows_a, const Rows& rows_b) {
-        for (std::int64_t p = 0; p < summed_numbers_at_once; p += wide) {
+        for (std::int64_t p = 0; p < summed_at_once; p += wide) {
             prefetch(a, p);
             if (b != a) prefetch(b, p);
 #pragma GCC unroll 4
@@ -150,8 +150,8 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
             }
         }
     };
-    const EqualRows<Real> rows_of_a{a, summed_numbers_at_once};
-    const EqualRows<Real> rows_of_b{b, summed_numbers_at_once};
+    const EqualRows<Real> rows_of_a{a, summed_at_once};
+    const EqualRows<Real> rows_of_b{b, summed_at_once};
     if (vectors == 1 && count < lanes<Real>)
         run(FewRows<Real>(rows_of_a, count), FewRows<Real>(rows_of_b, count));
     else
@@ -169,7 +169,7 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
 template <class Sum, class Terms, class Real>
 [[gnu::always_inline]] inline void add_all_blocks(const Terms& terms, const Elements<const Real>& a,
                                                   const Elements<const Real>& b, Sum* total) {
-    constexpr std::int64_t elements = summed_numbers_at_once / Terms::numbers;
+    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
     constexpr bool has_vectors = (lanes<Real>) > 1;

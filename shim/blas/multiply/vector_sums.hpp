@@ -3,10 +3,9 @@
 
 #include <cstdint>
 
-namespace fp32shim::blas {
+#include "shim/blas/multiply/tile.hpp"
 
-/// The summed numbers of one block, as in tile.hpp: a complex term counts as two.
-inline constexpr std::int64_t summed_numbers_at_once = 256;
+namespace fp32shim::blas {
 
 /// Elements of a matrix. Distances count elements. One of them is 1, or there is one row or column.
 template <class Real>

@@ -168,7 +168,7 @@ class VectorProduct {
 
     int width() const { return a_.width; }
     std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
-    std::int64_t columns_at_once() const { return summed_numbers_at_once / width(); }
+    std::int64_t columns_at_once() const { return summed_at_once / width(); }
 
     /// Returns the factors by which the loops multiply columns of A: elements of x, where they are or at `memory`.
     const Real* factors(IndexRange columns, bool conjugates, Real* memory) const {
@@ -182,7 +182,7 @@ class VectorProduct {
 
     [[gnu::noinline]] void add_product(const PartOfMatrix<Real>& part, IndexRange columns, bool conjugates,
                                        Real* sums) const {
-        Real memory[2 * summed_numbers_at_once];
+        Real memory[2 * summed_at_once];
         loops_.add_product[width() - 1](part, factors(columns, conjugates, memory), sums);
     }
 
