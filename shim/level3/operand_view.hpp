@@ -66,6 +66,15 @@ class ViewOf {
     /// Returns the stored matrix if all its elements are read where they stand; otherwise nullptr.
     const Matrix* whole_matrix() const { return product_ == nullptr ? &matrix_ : nullptr; }
     const Matrix& stored_matrix() const { return matrix_; }
+    /// Where an element beside the diagonal stands: in the stored matrix, on the other side of its diagonal, or
+    /// nowhere.
+    enum class Place : std::uint8_t { stored, mirrored, missing };
+    Place place_of(std::int64_t row, std::int64_t column) const {
+        if (transposes(trans_) ? contains(part_, column, row) : contains(part_, row, column)) return Place::stored;
+        return is_triangular(product_->operation) ? Place::missing : Place::mirrored;
+    }
+    /// Returns true if a mirrored element is the conjugate of the stored one.
+    bool is_hermitian() const { return product_ != nullptr && product_->operation == Operation::hemm; }
     char trans() const { return trans_; }
     /// Returns true if the diagonal of a triangle is 1, whatever is stored there.
     bool has_unit_diagonal() const { return product_ != nullptr && product_->diag == 'U'; }

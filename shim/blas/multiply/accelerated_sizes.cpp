@@ -86,8 +86,8 @@ double nanoseconds_in_bf16(const Job<float>& job, const Costs& costs, double uni
     const double rows = static_cast<double>(job.rows);
     const double columns = static_cast<double>(job.columns) * width;
     const double depth = static_cast<double>(job.depth) * width;
-    const bool is_simple = job.width == 1 && job.left.view.whole_matrix() != nullptr;
-    const bool has_adjacent_columns = stored_columns(job, 0, 0).first != nullptr;
+    const bool is_simple = real_factor_in_memory(job, false).data != nullptr;
+    const bool has_adjacent_columns = real_factor_in_memory(job, true).of_summed == 1;
     const double right = has_adjacent_columns ? costs.adjacent_columns
                          : is_simple          ? costs.other_columns
                                               : costs.other_rows + costs.other_columns;

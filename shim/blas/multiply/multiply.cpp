@@ -5,6 +5,7 @@
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/run_job.hpp"
 #include "shim/blas/multiply/solve.hpp"
 #include "shim/blas/multiply/tile.hpp"
@@ -29,14 +30,6 @@ const LoopsOfInstructionSet& best_loops() {
 #endif
     return baseline_loops;
 }
-
-/// A real factor where it stands in memory, as it is seen in a column-major product.
-template <class Real>
-struct FactorInMemory {
-    const Real* data;
-    std::int64_t of_index;   ///< distance between rows of the left factor, or columns of the right one
-    std::int64_t of_summed;  ///< distance between indices of the sum
-};
 
 /// Computes a small product of real matrices without packing them. Returns false if it is not one.
 template <class Real>
@@ -107,7 +100,7 @@ Threads threads_for(const Level3& product, double operations_of_a_thread, Thread
 template <class Real>
 bool multiply_by(const Loops<Real>& loops, const Level3& product, ThreadsOfLibrary allowed) {
     if (product.operation == Operation::trsv) return solve_vector(product, loops.large);
-    if (multiply_small(product, loops.in_place)) return true;
+    if (multiply_small(product, loops.large.in_place)) return true;
     constexpr double operations_of_a_thread = 5e7;
     return multiply_in_blocks<Real>(product, threads_for(product, operations_of_a_thread, allowed),
                                     [&](const Job<Real>& job) -> const TileLoops<Real>& {

@@ -6,168 +6,266 @@ namespace fp32shim::blas {
 
 namespace {
 
-/// The elements of a factor that is stored whole: the first one, and the distances between others.
+/// Returns the elements as the stored matrix has them, or those on the other side of its diagonal.
 template <class Real>
-struct Strides {
-    const Real* data = nullptr;
-    std::int64_t of_index = 0;
-    std::int64_t of_summed = 0;
-    Real sign_of_im = 1;  ///< -1: conjugated
-
-    ElementOf<Real> at(std::int64_t index, std::int64_t summed) const {
-        const Real* const element = data + 2 * (index * of_index + summed * of_summed);
-        return {element[0], sign_of_im * element[1]};
-    }
-};
-
-/// Returns no data for other factors.
-template <class Real>
-Strides<Real> strides_of(const Side<Real>& side) {
-    const Matrix* const matrix = side.view.whole_matrix();
-    if (matrix == nullptr) return {};
+FactorInMemory<Real> in_memory(const Side<Real>& side, int width, bool is_mirrored) {
+    const Matrix& matrix = side.view.stored_matrix();
     const bool index_is_row = side.is_swapped == transposes(side.view.trans());
-    const bool is_adjacent = index_is_row != matrix->row_major;
-    const Real sign = conjugates(side.view.trans()) ? -1 : 1;
-    const auto* const data = reinterpret_cast<const Real*>(matrix->data);
-    return is_adjacent ? Strides<Real>{data, 1, matrix->ld, sign} : Strides<Real>{data, matrix->ld, 1, sign};
+    const bool is_adjacent = (index_is_row != matrix.row_major) != is_mirrored;
+    const bool is_conjugated = conjugates(side.view.trans()) != (is_mirrored && side.view.is_hermitian());
+    const std::int64_t ld = matrix.ld * width;
+    return {reinterpret_cast<const Real*>(matrix.data), is_adjacent ? width : ld, is_adjacent ? ld : width,
+            is_conjugated};
 }
 
-/// Copies a full panel whose numbers of one index of the sum are adjacent in memory. A panel has an even width.
+/// `present` rows or columns of one panel, and some indices of the sum.
 template <class Real>
-void copy_adjacent(const Real* from, std::int64_t of_summed, std::int64_t depth, int panel, Real* to) {
-    for (std::int64_t p = 0; p < depth; ++p, from += of_summed, to += panel) {
-        int r = 0;
-        for (; r + 4 <= panel; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(Real));
-        if (r < panel) std::memcpy(to + r, from + r, 2 * sizeof(Real));
-    }
-}
-
-template <class Real>
-struct FourNumbers {
-    using Vector __attribute__((vector_size(4 * sizeof(Real)))) = Real;
+struct PartOfPanel {
+    FactorInMemory<Real> from;
+    std::int64_t first;
+    int present;
+    IndexRange summed;
+    int width;  ///< of the panel, in numbers
+    Real* to;
 };
 
-/// Copies four rows of four adjacent numbers each, transposed.
+/// Numbers of a cache line. So many indices of the sum are copied at once of each row.
 template <class Real>
-void transpose_four(const Real* from, std::int64_t of_row, Real* to, std::int64_t of_column) {
-    using Four = typename FourNumbers<Real>::Vector;
-    Four a;
-    Four b;
-    Four c;
-    Four d;
-    std::memcpy(&a, from, sizeof a);
-    std::memcpy(&b, from + of_row, sizeof b);
-    std::memcpy(&c, from + 2 * of_row, sizeof c);
-    std::memcpy(&d, from + 3 * of_row, sizeof d);
-    const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const auto set = [&](int i, const Four& value) { std::memcpy(to + i * of_column, &value, sizeof value); };
-    set(0, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-    set(1, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-    set(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-    set(3, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
-}
+inline constexpr std::int64_t of_line = 64 / sizeof(Real);
 
-/// Copies `present` rows whose numbers of successive summed indices are adjacent, each into one place of the panel.
+/// 16 bytes, which every processor moves at once.
 template <class Real>
-void copy_transposed(const Real* from, std::int64_t of_index, std::int64_t depth, int present, int panel, Real* to) {
-    int r = 0;
-    for (; r + 4 <= present; r += 4) {
-        std::int64_t p = 0;
-        for (; p + 4 <= depth; p += 4) transpose_four(from + r * of_index + p, of_index, to + p * panel + r, panel);
-        for (; p < depth; ++p)
-            for (int i = r; i < r + 4; ++i) to[p * panel + i] = from[i * of_index + p];
-    }
-    for (; r < present; ++r)
-        for (std::int64_t p = 0; p < depth; ++p) to[p * panel + r] = from[r * of_index + p];
-}
-
-template <class Real>
-void pack_real(const Strides<Real>& from, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
-               Real* to) {
-    const std::int64_t depth = summed.end - summed.begin;
-    for (std::int64_t i = 0; i < count; i += panel, to += depth * panel) {
-        const Real* const begin = from.data + (first + i) * from.of_index + summed.begin * from.of_summed;
-        const auto present = static_cast<int>(std::min<std::int64_t>(panel, count - i));
-        if (from.of_index != 1)
-            copy_transposed(begin, from.of_index, depth, present, panel, to);
-        else if (present == panel)
-            copy_adjacent(begin, from.of_summed, depth, panel, to);
-        else
-            for (std::int64_t p = 0; p < depth; ++p)
-                for (int r = 0; r < present; ++r) to[p * panel + r] = begin[p * from.of_summed + r];
-        for (std::int64_t p = 0; p < (present == panel ? 0 : depth); ++p)
-            std::fill(to + p * panel + present, to + (p + 1) * panel, to[p * panel + present - 1]);
-    }
-}
-
-/// Two numbers of a factor, which stand at the two real indices of one complex index of the sum.
-template <class Real>
-struct Pair {
-    Real first;
-    Real second;
+struct VectorOf {
+    using Type __attribute__((vector_size(16))) = Real;
 };
-
-template <class Real, class PairAt>
-void pack_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to,
-                const PairAt& pair_at) {
-    const std::int64_t depth = summed.end - summed.begin;
-    for (std::int64_t i = 0; i < count; i += panel, to += 2 * depth * panel)
-        for (std::int64_t p = 0; p < depth; ++p)
-            for (int r = 0; r < panel; ++r) {
-                const Pair<Real> pair = pair_at(first + std::min(i + r, count - 1), summed.begin + p);
-                to[2 * p * panel + r] = pair.first;
-                to[(2 * p + 1) * panel + r] = pair.second;
-            }
-}
+template <class Real>
+using Vector = typename VectorOf<Real>::Type;
+template <class Real>
+inline constexpr int lanes = 16 / sizeof(Real);
 
 template <class Real>
-void pack_elements(const Side<Real>& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
-                   Real* to) {
-    const std::int64_t depth = summed.end - summed.begin;
-    for (std::int64_t i = 0; i < count; i += panel, to += depth * panel)
-        for (std::int64_t p = 0; p < depth; ++p)
-            for (int r = 0; r < panel; ++r)
-                to[p * panel + r] = side.at(first + std::min(i + r, count - 1), summed.begin + p).re;
+Vector<Real> load(const Real* from) {
+    Vector<Real> vector;
+    std::memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+template <class Real>
+void store(Real* to, Vector<Real> vector) {
+    std::memcpy(to, &vector, sizeof vector);
 }
 
-/// Packs one factor. `pair_of(at, index, summed)` returns a pair of a complex factor, whose elements `at(index,
-/// summed)` returns.
-template <class Real, class PairOf>
-void pack(const Job<Real>& job, const Side<Real>& side, IndexRange summed, std::int64_t first, std::int64_t count,
-          int panel, Real* to, const PairOf& pair_of) {
-    const Strides<Real> strides = strides_of(side);
-    const bool is_stored = strides.data != nullptr;
-    if (job.width == 1)
-        return is_stored ? pack_real(strides, summed, first, count, panel, to)
-                         : pack_elements(side, summed, first, count, panel, to);
-    const auto pack_by = [&](const auto& source) {
-        const auto at = [&](std::int64_t index, std::int64_t k) { return source.at(index, k); };
-        pack_pairs(summed, first, count, panel, to,
-                   [&](std::int64_t index, std::int64_t k) { return pair_of(at, index, k); });
-    };
-    is_stored ? pack_by(strides) : pack_by(side);
+/// The numbers of two vectors at even and at odd places.
+template <class Real>
+Vector<Real> even(Vector<Real> a, Vector<Real> b) {
+    if constexpr (lanes<Real> == 4)
+        return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    else
+        return __builtin_shufflevector(a, b, 0, 2);
+}
+template <class Real>
+Vector<Real> odd(Vector<Real> a, Vector<Real> b) {
+    if constexpr (lanes<Real> == 4)
+        return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+    else
+        return __builtin_shufflevector(a, b, 1, 3);
+}
+
+/// Copies a square of as many rows of adjacent numbers as a vector has, transposed.
+template <class Real>
+void transpose_square(const Real* from, std::int64_t of_row, Real* to, std::int64_t of_column) {
+    const Vector<Real> a = load(from);
+    const Vector<Real> b = load(from + of_row);
+    if constexpr (lanes<Real> == 2) {
+        store(to, even<Real>(a, b));
+        store(to + of_column, odd<Real>(a, b));
+    } else {
+        const Vector<Real> c = load(from + 2 * of_row);
+        const Vector<Real> d = load(from + 3 * of_row);
+        const Vector<Real> ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        const Vector<Real> ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        const Vector<Real> cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        const Vector<Real> cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        store<Real>(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+        store<Real>(to + of_column, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+        store<Real>(to + 2 * of_column, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+        store<Real>(to + 3 * of_column, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+    }
 }
 
 }  // namespace
 
 template <class Real>
+void copy_transposed(const Real* from, std::int64_t of_row, std::int64_t depth, int rows, std::int64_t of_number,
+                     Real* to) {
+    constexpr int square = lanes<Real>;
+    for (std::int64_t begin = 0; begin < depth; begin += of_line<Real>) {
+        const std::int64_t end = std::min(begin + of_line<Real>, depth);
+        const std::int64_t in_squares = rows < square ? begin : end - (end - begin) % square;
+        for (int row = 0; row < rows; row += square) {
+            const int r = std::min(row, rows - square);  // the last rows, of which some were copied before
+            for (std::int64_t p = begin; p < in_squares; p += square)
+                transpose_square(from + r * of_row + p, of_row, to + p * of_number + r, of_number);
+        }
+        for (std::int64_t p = in_squares; p < end; ++p)
+            for (int r = 0; r < rows; ++r) to[p * of_number + r] = from[r * of_row + p];
+    }
+}
+
+template void copy_transposed(const float*, std::int64_t, std::int64_t, int, std::int64_t, float*);
+template void copy_transposed(const double*, std::int64_t, std::int64_t, int, std::int64_t, double*);
+
+namespace {
+
+template <class Real>
+void pack_real(const PartOfPanel<Real>& part) {
+    const Real* from = part.from.at(part.first, part.summed.begin);
+    if (part.from.of_index != 1)
+        return copy_transposed(from, part.from.of_index, part.summed.count(), part.present, part.width, part.to);
+    Real* to = part.to;
+    for (std::int64_t p = 0; p < part.summed.count(); ++p, from += part.from.of_summed, to += part.width) {
+        int r = 0;
+        for (; r + 4 <= part.present; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(Real));
+        for (; r < part.present; ++r) to[r] = from[r];
+    }
+}
+
+/// Packs real and imaginary parts one after the other.
+template <class Real>
+void pack_complex_left(const PartOfPanel<Real>& part) {
+    const FactorInMemory<Real>& source = part.from;
+    const Real* from = source.at(part.first, part.summed.begin);
+    Real* to = part.to;
+    if (source.of_index == 2) {
+        for (std::int64_t p = 0; p < part.summed.count(); ++p, from += source.of_summed, to += 2 * part.width) {
+            int r = 0;
+            for (; r + lanes<Real> <= part.present; r += lanes<Real>) {
+                const Vector<Real> low = load(from + 2 * r);
+                const Vector<Real> high = load(from + 2 * r + lanes<Real>);
+                const Vector<Real> im = odd<Real>(low, high);
+                store(to + r, even<Real>(low, high));
+                store<Real>(to + part.width + r, source.is_conjugated ? -im : im);
+            }
+            for (; r < part.present; ++r) {
+                to[r] = from[2 * r];
+                to[part.width + r] = source.im(from[2 * r + 1]);
+            }
+        }
+        return;
+    }
+    // The parts of successive indices of the sum are adjacent numbers, as those of successive indices of a real sum.
+    copy_transposed(from, source.of_index, 2 * part.summed.count(), part.present, part.width, to);
+    for (std::int64_t p = 1; p < (source.is_conjugated ? 2 * part.summed.count() : 0); p += 2)
+        for (int r = 0; r < part.present; ++r) to[p * part.width + r] = -to[p * part.width + r];
+}
+
+/// Packs re, im of each element, and then -im, re.
+template <class Real>
+void pack_complex_right(const PartOfPanel<Real>& part) {
+    const FactorInMemory<Real>& source = part.from;
+    const auto pack_run = [&](std::int64_t begin, std::int64_t end) {
+        for (int column = 0; column < part.present; column += 2) {
+            const Real* from = source.at(part.first + column / 2, begin);
+            Real* to = part.to + 2 * (begin - part.summed.begin) * part.width + column;
+            for (std::int64_t p = begin; p < end; ++p, from += source.of_summed, to += 2 * part.width) {
+                const Real re = from[0];
+                const Real im = source.im(from[1]);
+                to[0] = re;
+                to[1] = im;
+                to[part.width] = -im;
+                to[part.width + 1] = re;
+            }
+        }
+    };
+    for (std::int64_t p = part.summed.begin; p < part.summed.end; p += of_line<Real> / 2)
+        pack_run(p, std::min(p + of_line<Real> / 2, part.summed.end));
+}
+
+/// Packs elements one by one, for squares at the diagonal of a symmetric or triangular factor.
+template <class Real>
+void pack_elements(const Side<Real>& side, bool is_right, int width, const PartOfPanel<Real>& part) {
+    for (std::int64_t p = part.summed.begin; p < part.summed.end; ++p)
+        for (int r = 0; r < part.present; r += is_right ? width : 1) {
+            const ElementOf<Real> element = side.at(part.first + (is_right ? r / width : r), p);
+            Real* const to = part.to + (p - part.summed.begin) * width * part.width + r;
+            to[0] = element.re;
+            if (width == 1) continue;
+            to[is_right ? 1 : part.width] = element.im;
+            if (!is_right) continue;
+            to[part.width] = -element.im;
+            to[part.width + 1] = element.re;
+        }
+}
+
+template <class Real>
+class Packing {
+  public:
+    Packing(const Job<Real>& job, bool is_right, int panel)
+        : side_(is_right ? job.right : job.left), is_right_(is_right), width_(job.width), panel_(panel) {}
+
+    /// Packs rows or real columns.
+    void pack(IndexRange indices, IndexRange summed, Real* to) const {
+        const std::int64_t rows = summed.count() * width_;
+        for (std::int64_t i = indices.begin; i < indices.end; i += panel_, to += rows * panel_) {
+            const auto present = static_cast<int>(std::min<std::int64_t>(panel_, indices.end - i));
+            pack_panel(i, present, summed, to);
+            if (present == panel_) continue;
+            const int repeated = is_right_ ? width_ : 1;
+            for (std::int64_t p = 0; p < rows; ++p)
+                for (int r = present; r < panel_; ++r) to[p * panel_ + r] = to[p * panel_ + r - repeated];
+        }
+    }
+
+  private:
+    using Place = typename ViewOf<ElementOf<Real>>::Place;
+
+    void pack_panel(std::int64_t index, int present, IndexRange summed, Real* to) const {
+        const int numbers = is_right_ ? width_ : 1;
+        const std::int64_t first = index / numbers;
+        const auto part = [&](IndexRange range) {
+            return PartOfPanel<Real>{{},    first,  present,
+                                     range, panel_, to + (range.begin - summed.begin) * width_ * panel_};
+        };
+        if (side_.view.whole_matrix() != nullptr) return pack_block(part(summed), Place::stored);
+        // The indices of the sum before the diagonal, at it, and after it.
+        const std::int64_t begin = std::clamp(first, summed.begin, summed.end);
+        const std::int64_t end = std::clamp(first + present / numbers, summed.begin, summed.end);
+        if (summed.begin < begin) pack_block(part({summed.begin, begin}), place_of(first, summed.begin));
+        pack_elements(side_, is_right_, width_, part({begin, end}));
+        if (end < summed.end) pack_block(part({end, summed.end}), place_of(first, end));
+    }
+
+    Place place_of(std::int64_t index, std::int64_t summed) const {
+        return side_.is_swapped ? side_.view.place_of(summed, index) : side_.view.place_of(index, summed);
+    }
+
+    void pack_block(PartOfPanel<Real> part, Place place) const {
+        if (place == Place::missing) {
+            for (std::int64_t p = 0; p < part.summed.count() * width_; ++p)
+                std::fill_n(part.to + p * panel_, part.present, Real{0});
+            return;
+        }
+        part.from = in_memory(side_, width_, place == Place::mirrored);
+        if (width_ == 1) return pack_real(part);
+        is_right_ ? pack_complex_right(part) : pack_complex_left(part);
+    }
+
+    const Side<Real>& side_;
+    bool is_right_;
+    int width_;
+    int panel_;
+};
+
+}  // namespace
+
+template <class Real>
 void pack_left(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to) {
-    pack(job, job.left, summed, first, count, panel, to, [](const auto& at, std::int64_t row, std::int64_t k) {
-        const ElementOf<Real> a = at(row, k);
-        return Pair<Real>{a.re, a.im};
-    });
+    Packing<Real>(job, false, panel).pack({first, first + count}, summed, to);
 }
 
 template <class Real>
 void pack_right(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
                 Real* to) {
-    pack(job, job.right, summed, first, count, panel, to, [](const auto& at, std::int64_t column, std::int64_t k) {
-        const ElementOf<Real> b = at(column / 2, k);
-        return column % 2 == 0 ? Pair<Real>{b.re, -b.im} : Pair<Real>{b.im, b.re};
-    });
+    Packing<Real>(job, true, panel).pack({first, first + count}, summed, to);
 }
 
 template void pack_left(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
@@ -175,10 +273,20 @@ template void pack_left(const Job<double>&, IndexRange, std::int64_t, std::int64
 template void pack_right(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
 template void pack_right(const Job<double>&, IndexRange, std::int64_t, std::int64_t, int, double*);
 
-StoredColumns stored_columns(const Job<float>& job, std::int64_t column, std::int64_t summed) {
-    const Strides<float> strides = strides_of(job.right);
-    if (job.width != 1 || strides.data == nullptr || strides.of_summed != 1) return {};
-    return {strides.data + column * strides.of_index + summed, strides.of_index};
+template <class Real>
+FactorInMemory<Real> stored_factor(const Side<Real>& side, int width) {
+    return in_memory(side, width, false);
 }
+template FactorInMemory<float> stored_factor(const Side<float>&, int);
+template FactorInMemory<double> stored_factor(const Side<double>&, int);
+
+template <class Real>
+FactorInMemory<Real> real_factor_in_memory(const Job<Real>& job, bool is_right) {
+    const Side<Real>& side = is_right ? job.right : job.left;
+    if (job.width != 1 || side.view.whole_matrix() == nullptr) return {};
+    return stored_factor(side, 1);
+}
+template FactorInMemory<float> real_factor_in_memory(const Job<float>&, bool);
+template FactorInMemory<double> real_factor_in_memory(const Job<double>&, bool);
 
 }  // namespace fp32shim::blas

@@ -21,12 +21,30 @@ void pack_left(const Job<Real>& job, IndexRange summed, std::int64_t first, std:
 template <class Real>
 void pack_right(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to);
 
-/// Columns of a right factor of float32 whose numbers stand side by side in memory.
-struct StoredColumns {
-    const float* first = nullptr;  ///< nullptr: the numbers do not stand so
-    std::int64_t of_column = 0;    ///< floats from one column to the next
+/// Copies `rows` rows of `depth` adjacent numbers: number p of row r goes to `to` + p * of_number + r.
+template <class Real>
+void copy_transposed(const Real* from, std::int64_t of_row, std::int64_t depth, int rows, std::int64_t of_number,
+                     Real* to);
+
+/// A factor as it stands in memory: its elements have equal distances.
+template <class Real>
+struct FactorInMemory {
+    const Real* data = nullptr;  ///< nullptr: it does not stand so
+    std::int64_t of_index = 0;   ///< numbers from one row of the left factor, or column of the right one, to the next
+    std::int64_t of_summed = 0;  ///< numbers from one index of the sum to the next
+    bool is_conjugated = false;
+
+    const Real* at(std::int64_t index, std::int64_t summed) const {
+        return data + index * of_index + summed * of_summed;
+    }
+    /// Changes the sign, if at all, without arithmetic: the processor may be set to flush small results to zero.
+    Real im(Real stored) const { return is_conjugated ? -stored : stored; }
 };
-/// Returns the columns from `column` on, each from the index `summed` on.
-StoredColumns stored_columns(const Job<float>& job, std::int64_t column, std::int64_t summed);
+/// Returns a factor as it is stored; of a factor with only one triangle, those elements that stand in it.
+template <class Real>
+FactorInMemory<Real> stored_factor(const Side<Real>& side, int width);
+/// Returns a factor of real numbers. Factors with only one triangle do not stand so.
+template <class Real>
+FactorInMemory<Real> real_factor_in_memory(const Job<Real>& job, bool is_right);
 
 }  // namespace fp32shim::blas

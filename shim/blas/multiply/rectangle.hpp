@@ -55,6 +55,7 @@ class Rectangle {
 
     /// `columns` are real columns, of which a complex column has two.
     void run(IndexRange rows, IndexRange columns) {
+        if (run_unpacked(rows, columns)) return;
         const std::int64_t step = loops_.summed_at_once / job_.width;
         if (loops_.begin != nullptr) loops_.begin();
         for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once<Real>) {
@@ -68,6 +69,25 @@ class Rectangle {
     }
 
   private:
+    /// Computes a result of few rows without packed copies, which would cost more than they save. Returns false if it
+    /// has more, or a factor does not stand in memory as the loops read it.
+    bool run_unpacked(IndexRange rows, IndexRange columns) const {
+        const LoopsInPlace<Real>& in_place = loops_.in_place;
+        if (rows.count() > in_place.rows || job_.summed != Summed::all || job_.written != Part::whole) return false;
+        const FactorInMemory<Real> left = real_factor_in_memory(job_, false);
+        const FactorInMemory<Real> right = real_factor_in_memory(job_, true);
+        if (left.of_index != 1 || right.data == nullptr) return false;
+        for (std::int64_t j = columns.begin; j < columns.end; j += in_place.columns)
+            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += summed_at_once)
+                in_place.add_to_result(
+                    {left.at(rows.begin, k), left.of_summed, right.at(j, k), right.of_index, right.of_summed},
+                    std::min(summed_at_once, job_.depth - k),
+                    {at(rows.begin, j), job_.ld, static_cast<int>(rows.count()),
+                     static_cast<int>(std::min<std::int64_t>(in_place.columns, columns.end - j)), job_.alpha.re,
+                     k == 0 ? job_.beta.re : Real{1}});
+        return true;
+    }
+
     static std::int64_t real_depth_at_once(const Job<Real>& job, const TileLoops<Real>& loops) {
         return round_up(std::min(job.depth * job.width, loops.summed_at_once), loops.summed_unit);
     }
@@ -96,9 +116,10 @@ class Rectangle {
             const auto present = static_cast<int>(std::min<std::int64_t>(loops_.columns, columns_.end - column));
             Real* const to = right_panels_ + (column - columns_.begin) * panel_depth();
             if constexpr (std::is_same_v<Real, float>) {
-                const StoredColumns stored = stored_columns(job_, column, block_.begin);
-                if (stored.first != nullptr && loops_.convert_stored_right != nullptr) {
-                    loops_.convert_stored_right(stored.first, stored.of_column, present, depth(), to);
+                const FactorInMemory<Real> stored = real_factor_in_memory(job_, true);
+                if (stored.of_summed == 1 && loops_.convert_stored_right != nullptr) {
+                    loops_.convert_stored_right(stored.at(column, block_.begin), stored.of_index, present, depth(),
+                                                to);
                     continue;
                 }
             }

@@ -2,6 +2,7 @@
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
+#include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/rectangle.hpp"
 #include "shim/blas/multiply/vectors.hpp"
 
@@ -119,22 +120,26 @@ class Solve {
     }
 
     /// Copies the triangle of some unknowns: row by row, the coefficients of earlier unknowns, negated, and the last
-    /// one, which is inverted if it is complex.
+    /// one, which is inverted if it is complex, and not read if it counts as 1.
     void pack_triangle(IndexRange unknowns) {
+        const int width = job_.width;
+        const FactorInMemory<Real> from = stored_factor(triangle(), width);
         const std::int64_t first = job_.summed == Summed::up_to ? unknowns.begin : job_.depth - 1 - unknowns.begin;
         const std::int64_t step = job_.summed == Summed::up_to ? 1 : -1;
-        for (std::int64_t i = 0; i < unknowns.count(); ++i)
-            for (std::int64_t j = 0; j <= i; ++j) {
-                const ElementOf<Real> t = triangle().at(first + i * step, first + j * step);
-                Real* const to = triangle_ + (i * solved_at_once + j) * job_.width;
-                if (job_.width == 1) {
-                    *to = i == j ? t.re : -t.re;
-                } else {
-                    const ComplexNumber<Real> last = i == j ? inverse(t) : ComplexNumber<Real>{-t.re, -t.im};
-                    to[0] = last.re;
-                    to[1] = last.im;
-                }
+        for (std::int64_t i = 0; i < unknowns.count(); ++i) {
+            const Real* coefficient = from.at(first + i * step, first);
+            Real* to = triangle_ + i * solved_at_once * width;
+            for (std::int64_t j = 0; j < i; ++j, coefficient += step * from.of_summed, to += width) {
+                to[0] = -coefficient[0];
+                if (width == 2) to[1] = -from.im(coefficient[1]);
             }
+            if (triangle().view.has_unit_diagonal()) continue;
+            to[0] = coefficient[0];
+            if (width == 1) continue;
+            const ComplexNumber<Real> last = inverse<Real>({coefficient[0], from.im(coefficient[1])});
+            to[0] = last.re;
+            to[1] = last.im;
+        }
     }
 
     void solve_one_by_one(IndexRange unknowns, ElementOf<Real> scale) {
@@ -143,50 +148,59 @@ class Solve {
             solve_panel(unknowns, {i, std::min(i + loops_.solved_columns, part_.end)}, scale);
     }
 
-    /// Calls `visit(element of X, its number in the panel)`. The panel has a row for each unknown, and for complex
-    /// ones a row of real and one of imaginary parts.
-    template <class Visit>
-    void for_each_element(IndexRange unknowns, IndexRange columns, const Visit& visit) {
-        const bool is_lower = job_.summed == Summed::up_to;
-        Real* const first = job_.result + (is_lower ? unknowns.begin : job_.depth - 1 - unknowns.begin) * of_unknown_;
-        const auto visit_at = [&](std::int64_t i, std::int64_t j) {
-            visit(first + (is_lower ? i : -i) * of_unknown_ + j * of_column_,
-                  panel_ + i * job_.width * loops_.solved_columns + (j - columns.begin));
-        };
-        // Adjacent elements of X one after the other: columns may be far apart.
-        if (is_right()) {
-            for (std::int64_t j = columns.begin; j < columns.end; ++j)
-                for (std::int64_t i = 0; i < unknowns.count(); ++i) visit_at(i, j);
-        } else {
-            for (std::int64_t i = 0; i < unknowns.count(); ++i)
-                for (std::int64_t j = columns.begin; j < columns.end; ++j) visit_at(i, j);
+    /// Copies some columns of X to the panel, or back. The panel has a row for each unknown as X stores them, and for
+    /// complex ones a row of real and one of imaginary parts.
+    template <bool to_panel>
+    void copy_panel(IndexRange unknowns, IndexRange columns) {
+        const std::int64_t rows = unknowns.count() * job_.width;
+        const std::int64_t of_row = loops_.solved_columns;
+        Real* const x = job_.result + stored(unknowns).begin * of_unknown_ + columns.begin * of_column_;
+        const auto count = static_cast<int>(columns.count());
+        if (of_unknown_ == job_.width) {  // then all numbers of a column of X are adjacent
+            if (to_panel) return copy_transposed(x, of_column_, rows, count, of_row, panel_);
+            return copy_transposed(panel_, of_row, count, static_cast<int>(rows), of_column_, x);
+        }
+        for (std::int64_t row = 0; row < rows; ++row) {
+            Real* const at = x + row / job_.width * of_unknown_ + row % job_.width;
+            for (int j = 0; j < count; ++j) {
+                Real& in_x = at[j * of_column_];
+                Real& in_panel = panel_[row * of_row + j];
+                to_panel ? in_panel = in_x : in_x = in_panel;
+            }
         }
     }
 
-    void solve_panel(IndexRange unknowns, IndexRange columns, ElementOf<Real> scale) {
-        const bool scales = scale.re != 1 || scale.im != 0;
-        const int width = loops_.solved_columns;
-        for_each_element(unknowns, columns, [&](const Real* x, Real* to) {
-            if (job_.width == 1) {
-                *to = scales ? scale.re * *x : *x;
-            } else {
-                const bool turns = scale.im != 0;
-                const Real re = scales ? scale.re * x[0] : x[0];
-                const Real im = scales ? scale.re * x[1] : x[1];
-                to[0] = turns ? fused_multiply_add_plain(-scale.im, x[1], re) : re;
-                to[width] = turns ? fused_multiply_add_plain(scale.im, x[0], im) : im;
+    void scale_panel(std::int64_t rows, ElementOf<Real> scale) {
+        if (scale.re == 1 && scale.im == 0) return;
+        const std::int64_t width = loops_.solved_columns;
+        for (std::int64_t row = 0; row < rows; row += job_.width)
+            for (Real* re = panel_ + row * width; re < panel_ + (row + 1) * width; ++re) {
+                Real& im = re[job_.width == 2 ? width : 0];
+                const Real old_re = *re;
+                const Real old_im = im;
+                *re = scale.re * old_re;
+                if (job_.width == 2) im = scale.re * old_im;
+                if (scale.im == 0) continue;
+                *re = fused_multiply_add_plain(-scale.im, old_im, *re);
+                im = fused_multiply_add_plain(scale.im, old_re, im);
             }
-        });
+    }
+
+    void solve_panel(IndexRange unknowns, IndexRange columns, ElementOf<Real> scale) {
+        const std::int64_t width = loops_.solved_columns;
+        const std::int64_t rows = unknowns.count() * job_.width;
+        copy_panel<true>(unknowns, columns);
         // Copies of the last column raise no floating-point exception that it does not raise.
-        for (std::int64_t i = 0; i < unknowns.count() * job_.width; ++i)
-            std::fill(panel_ + i * width + columns.count(), panel_ + (i + 1) * width,
-                      panel_[i * width + columns.count() - 1]);
-        (job_.width == 1 ? loops_.solve : loops_.solve_complex)(triangle_, static_cast<int>(unknowns.count()),
-                                                                triangle().view.has_unit_diagonal(), panel_);
-        for_each_element(unknowns, columns, [&](Real* x, const Real* from) {
-            x[0] = from[0];
-            if (job_.width == 2) x[1] = from[width];
-        });
+        for (std::int64_t row = 0; row < rows; ++row)
+            std::fill(panel_ + row * width + columns.count(), panel_ + (row + 1) * width,
+                      panel_[row * width + columns.count() - 1]);
+        scale_panel(rows, scale);
+        const bool is_lower = job_.summed == Summed::up_to;
+        const std::int64_t of_unknown = job_.width * width;
+        (job_.width == 1 ? loops_.solve : loops_.solve_complex)(
+            triangle_, static_cast<int>(unknowns.count()), triangle().view.has_unit_diagonal(),
+            is_lower ? panel_ : panel_ + (unknowns.count() - 1) * of_unknown, is_lower ? of_unknown : -of_unknown);
+        copy_panel<false>(unknowns, columns);
     }
 
     const Job<Real>& job_;

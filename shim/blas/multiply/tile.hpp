@@ -39,6 +39,27 @@ struct ComplexNumber {
     Real im;
 };
 
+/// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
+/// numbers.
+template <class Real>
+struct FactorsInPlace {
+    const Real* left;
+    std::int64_t left_of_summed;
+    const Real* right;
+    std::int64_t right_of_column;
+    std::int64_t right_of_summed;
+};
+
+/// A loop over a tile of at most `rows` × `columns`, for products that are not worth packing. Where the result has
+/// fewer rows or columns, reads none beyond them.
+template <class Real>
+struct LoopsInPlace {
+    int rows = 0;
+    int columns = 0;
+    void (*add_to_result)(const FactorsInPlace<Real>& factors, std::int64_t depth,
+                          const TileOfResult<Real>& result) = nullptr;
+};
+
 /// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
 /// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
 /// factor has the numbers of one summed index side by side.
@@ -67,41 +88,25 @@ struct TileLoops {
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
     void (*end)() = nullptr;    ///< and after its last one
 
-    /// Solves for `count` unknowns, one after the other, in `solved_columns` columns of `panel`. `triangle` has
-    /// solved_at_once coefficients for each unknown: those of earlier ones, negated, and that by which it is divided,
-    /// or its inverse if it is complex. nullptr: loops over BF16.
-    void (*solve)(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) = nullptr;
-    void (*solve_complex)(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) = nullptr;
+    /// Solves for `count` unknowns, one after the other, in `solved_columns` columns. The numbers of an unknown are
+    /// adjacent, those of the next one `of_unknown` numbers further; the real parts of a complex unknown stand before
+    /// its imaginary parts. `triangle` has solved_at_once coefficients for each unknown: those of earlier ones,
+    /// negated, and that by which it is divided, or its inverse if it is complex. nullptr: loops over BF16.
+    using Solve = void (*)(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns,
+                           std::int64_t of_unknown);
+    Solve solve = nullptr;
+    Solve solve_complex = nullptr;
     int solved_columns = 0;
 
+    LoopsInPlace<Real> in_place{};  ///< none over BF16
+
     bool converts() const { return convert_left != nullptr; }
-};
-
-/// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
-/// numbers.
-template <class Real>
-struct FactorsInPlace {
-    const Real* left;
-    std::int64_t left_of_summed;
-    const Real* right;
-    std::int64_t right_of_column;
-    std::int64_t right_of_summed;
-};
-
-/// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. Where the
-/// result has fewer rows or columns, reads none beyond them.
-template <class Real>
-struct LoopsInPlace {
-    int rows;
-    int columns;
-    void (*add_to_result)(const FactorsInPlace<Real>& factors, std::int64_t depth, const TileOfResult<Real>& result);
 };
 
 template <class Real>
 struct Loops {
     TileLoops<Real> large;
     TileLoops<Real> small;  ///< for results of few rows
-    LoopsInPlace<Real> in_place;
 };
 
 /// The loops of one instruction set. All of them give the same bits.

@@ -172,17 +172,18 @@ constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 /// Unknowns from `first` on: the terms of all earlier ones are subtracted from `rows` of them, then those that the
 /// rows have of each other.
 template <class Real, int rows>
-[[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* panel) {
-    constexpr int width = solved_columns<Real>;
+[[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
+                                              std::int64_t of_unknown) {
+    const auto at = [&](int row, int v) { return unknowns + row * of_unknown + v * lanes<Real>; };
     Vector<Real> x[rows][vectors_of_unknowns];
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors_of_unknowns; ++v) x[r][v] = load(panel + (first + r) * width + v * lanes<Real>);
+        for (int v = 0; v < vectors_of_unknowns; ++v) x[r][v] = load(at(first + r, v));
     for (int j = 0; j < first; ++j)
 #pragma GCC unroll 16
         for (int v = 0; v < vectors_of_unknowns; ++v) {
-            const Vector<Real> known = load(panel + j * width + v * lanes<Real>);
+            const Vector<Real> known = load(at(j, v));
 #pragma GCC unroll 16
             for (int r = 0; r < rows; ++r)
                 x[r][v] = fused(broadcast(triangle[(first + r) * solved_at_once + j]), known, x[r][v]);
@@ -195,69 +196,72 @@ template <class Real, int rows>
 #pragma GCC unroll 16
             for (int j = 0; j < r; ++j) x[r][v] = fused(broadcast(row[j]), x[j][v], x[r][v]);
             if (!has_unit_diagonal) x[r][v] = x[r][v] / broadcast(row[r]);
-            store(panel + (first + r) * width + v * lanes<Real>, x[r][v]);
+            store(at(first + r, v), x[r][v]);
         }
 }
 
 template <class Real>
-void solve(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) {
+void solve(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns, std::int64_t of_unknown) {
     int i = 0;
     for (; i + unknowns_at_once <= count; i += unknowns_at_once)
-        solve_rows<Real, unknowns_at_once>(triangle, i, has_unit_diagonal, panel);
-    for (; i < count; ++i) solve_rows<Real, 1>(triangle, i, has_unit_diagonal, panel);
+        solve_rows<Real, unknowns_at_once>(triangle, i, has_unit_diagonal, unknowns, of_unknown);
+    for (; i < count; ++i) solve_rows<Real, 1>(triangle, i, has_unit_diagonal, unknowns, of_unknown);
 }
 
 template <class Real>
-void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real* panel) {
-    constexpr int width = solved_columns<Real>;
+void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns, std::int64_t of_unknown) {
+    const auto re_at = [&](int row, int v) { return unknowns + row * of_unknown + v * lanes<Real>; };
+    const auto im_at = [&](int row, int v) { return re_at(row, v) + solved_columns<Real>; };
     for (int i = 0; i < count; ++i) {
         const Real* const row = triangle + 2 * i * solved_at_once;
-        for (int c = 0; c < width; c += lanes<Real>) {
-            Real* const at = panel + 2 * i * width + c;
-            Vector<Real> re = load(at);
-            Vector<Real> im = load(at + width);
-            for (int j = 0; j < i; ++j) {
-                const Vector<Real> known_re = load(panel + 2 * j * width + c);
-                const Vector<Real> known_im = load(panel + (2 * j + 1) * width + c);
-                re = fused(broadcast(row[2 * j]), known_re, re);
-                re = fused(broadcast(-row[2 * j + 1]), known_im, re);
-                im = fused(broadcast(row[2 * j]), known_im, im);
-                im = fused(broadcast(row[2 * j + 1]), known_re, im);
+        Vector<Real> re[vectors_of_unknowns];
+        Vector<Real> im[vectors_of_unknowns];
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors_of_unknowns; ++v) re[v] = load(re_at(i, v)), im[v] = load(im_at(i, v));
+        for (int j = 0; j < i; ++j)
+#pragma GCC unroll 16
+            for (int v = 0; v < vectors_of_unknowns; ++v) {
+                const Vector<Real> known_re = load(re_at(j, v));
+                const Vector<Real> known_im = load(im_at(j, v));
+                re[v] = fused(broadcast(row[2 * j]), known_re, re[v]);
+                re[v] = fused(broadcast(-row[2 * j + 1]), known_im, re[v]);
+                im[v] = fused(broadcast(row[2 * j]), known_im, im[v]);
+                im[v] = fused(broadcast(row[2 * j + 1]), known_re, im[v]);
             }
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors_of_unknowns; ++v) {
             if (!has_unit_diagonal) {
-                const Vector<Real> whole = broadcast(row[2 * i]) * re;
-                const Vector<Real> other = broadcast(row[2 * i]) * im;
-                const Vector<Real> old = re;
-                re = fused(broadcast(-row[2 * i + 1]), im, whole);
-                im = fused(broadcast(row[2 * i + 1]), old, other);
+                const Vector<Real> whole = broadcast(row[2 * i]) * re[v];
+                const Vector<Real> other = broadcast(row[2 * i]) * im[v];
+                const Vector<Real> old = re[v];
+                re[v] = fused(broadcast(-row[2 * i + 1]), im[v], whole);
+                im[v] = fused(broadcast(row[2 * i + 1]), old, other);
             }
-            store(at, re);
-            store(at + width, im);
+            store(re_at(i, v), re[v]);
+            store(im_at(i, v), im[v]);
         }
     }
 }
 
-template <class Real, int vectors, int columns>
-constexpr TileLoops<Real> tile_loops{.rows = vectors * lanes<Real>,
-                                     .columns = columns,
-                                     .summed_at_once = summed_at_once,
-                                     .sum = sum<Real, vectors, columns>,
-                                     .add_to_result = add_to_result<Real, vectors, columns>,
-                                     .add_column = add_column<Real>,
-                                     .solve = solve<Real>,
-                                     .solve_complex = solve_complex<Real>,
-                                     .solved_columns = solved_columns<Real>};
-
-template <class Real, int columns>
-constexpr LoopsInPlace<Real> loops_in_place{lanes<Real>, columns, add_in_place<Real, columns>};
+template <class Real, int vectors, int columns, int columns_in_place>
+constexpr TileLoops<Real> tile_loops{
+    .rows = vectors * lanes<Real>,
+    .columns = columns,
+    .summed_at_once = summed_at_once,
+    .sum = sum<Real, vectors, columns>,
+    .add_to_result = add_to_result<Real, vectors, columns>,
+    .add_column = add_column<Real>,
+    .solve = solve<Real>,
+    .solve_complex = solve_complex<Real>,
+    .solved_columns = solved_columns<Real>,
+    .in_place = {lanes<Real>, columns_in_place, add_in_place<Real, columns_in_place>}};
 
 /// The tiles of an instruction set: the vectors of a column, and the columns.
 template <int large_vectors, int large_columns, int small_vectors, int small_columns, int columns_in_place>
-constexpr LoopsOfInstructionSet loops_of_tiles{
-    {tile_loops<float, large_vectors, large_columns>, tile_loops<float, small_vectors, small_columns>,
-     loops_in_place<float, columns_in_place>},
-    {tile_loops<double, large_vectors, large_columns>, tile_loops<double, small_vectors, small_columns>,
-     loops_in_place<double, columns_in_place>}};
+constexpr LoopsOfInstructionSet loops_of_tiles{{tile_loops<float, large_vectors, large_columns, columns_in_place>,
+                                                tile_loops<float, small_vectors, small_columns, columns_in_place>},
+                                               {tile_loops<double, large_vectors, large_columns, columns_in_place>,
+                                                tile_loops<double, small_vectors, small_columns, columns_in_place>}};
 
 }  // namespace
 }  // namespace fp32shim::blas

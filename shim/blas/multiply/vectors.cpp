@@ -89,6 +89,8 @@ class VectorProduct {
     void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
         const bool is_scaled_only = alpha[0] == 0 && (width() == 1 || alpha[1] == 0);
         if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
+        if (a_.shape == LeftFactor<Real>::Shape::symmetric && !is_scaled_only)
+            return run_symmetric(result, alpha, beta);
         constexpr Real one[] = {1, 0};
         alignas(64) Real sums[numbers_of_sums];
         // Long rows are read from their beginning to their end, a few at once.
@@ -103,6 +105,40 @@ class VectorProduct {
                 if (!is_scaled_only) add(rows, {j, std::min(j + columns_at_once(), x_.count)}, sums);
                 loops_.add_to_result[width() - 1](sums, part, alpha, j == 0 ? beta : one);
                 if (is_scaled_only) break;
+            }
+        }
+    }
+
+    /// Does that for a symmetric or Hermitian A, of which each part beside the diagonal is read from memory once: for
+    /// its rows, and as its mirror image.
+    void run_symmetric(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
+        constexpr Real one[] = {1, 0};
+        constexpr std::int64_t few_rows = 64;  // a part stays in a cache
+        alignas(64) Real own_sums[summed_at_once];
+        alignas(64) Real sums[few_rows * 2];
+        const auto add_to_result = [&](IndexRange rows, const Real* of_rows, const Real* by) {
+            loops_.add_to_result[width() - 1](
+                of_rows, {result.data + rows.begin * result.increment * width(), result.increment, rows.count()},
+                alpha, by);
+        };
+        for (std::int64_t i = 0; i < result.count; i += columns_at_once()) {
+            const IndexRange own{i, std::min(i + columns_at_once(), result.count)};
+            const Real* const scale = i == 0 ? beta : one;
+            const auto begin_own_sums = [&] { std::fill_n(own_sums, own.count() * width(), Real{0}); };
+            begin_own_sums();
+            add(own, own, own_sums);
+            add_to_result(own, own_sums, scale);
+            for (std::int64_t j = own.end; j < result.count; j += columns_at_once()) {
+                begin_own_sums();
+                const std::int64_t end = std::min(j + columns_at_once(), result.count);
+                for (std::int64_t first = j; first < end; first += few_rows) {
+                    const IndexRange others{first, std::min(first + few_rows, end)};
+                    std::fill_n(sums, others.count() * width(), Real{0});
+                    add(others, own, sums);
+                    add_to_result(others, sums, scale);
+                    add(own, others, own_sums);
+                }
+                add_to_result(own, own_sums, one);
             }
         }
     }
