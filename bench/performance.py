@@ -8,6 +8,7 @@ processor time, so that other programs of the machine are not measured. All samp
   calls     what a call costs more: preloaded only, recorded, recorded with its place
   peers     the same under other libraries and tools, where they are installed
   products  times of products in each CPU mode, as ratio to the program's own BLAS
+  fixed     times of all routines and types in the fixed order, as ratio to OpenBLAS's best kernel, by instructions and threads
   start     processor time and memory of whole programs
 """
 
@@ -36,7 +37,7 @@ MODES = {
     "reproducible": {"CPU": "reproducible"},
     "accelerate": {"CPU": "accelerate", "PRECISION": "medium"},
 }
-SECTIONS = ("calls", "peers", "products", "start")
+SECTIONS = ("calls", "peers", "products", "fixed", "start")
 CUBES = (64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
     "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, some of them
@@ -44,6 +45,17 @@ SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
     "256x256x256:TN", "256x256x256:NT", "1024x1024x1024:TN", "1024x1024x1024:NT", "1024x1024x1024:TT",
     "8x8x8*1000", "64x64x64*256", "128x128x128*64",  # stacks
     "c64x64x64", "c256x256x256", "c1024x1024x1024"]  # complex64
+TYPES = ("", "d", "c", "z")  # of bench/products.c
+FIXED_ORDER = [f"{kind}{n}x{n}x{n}" for n in (128, 256, 512, 1024) for kind in TYPES] + [
+    "2x1024x1024", "d2x1024x1024", "1024x2x1024", "1024x2x1024:TN", "256x256x256:TT", "d256x256x256:TT",
+    *(f"{kind}{name}512x512" for name in ("symm", "syrk", "trmm", "trsm") for kind in TYPES),
+    *(f"{kind}gemv4096x4096{trans}" for trans in ("", ":T") for kind in TYPES),
+    *(f"{kind}{name}4096{other}" for name, other in (("ger", "x4096"), ("symv", ""), ("trmv", "")) for kind in TYPES),
+    *(f"{kind}{name}20000000" for name in ("dot", "asum", "nrm2") for kind in ("", "d"))]
+QUICK_FIXED_ORDER = ["32x32x32", "dtrsm32x32", "cgemv64x64:T", "ddot1000"]
+UNITS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512_BF16", "amx_bf16": "AMX"}
+# OpenBLAS's kernel for each value of FP32_MATMUL_INSTRUCTIONS.
+KERNELS = {"avx2": "Haswell", "avx512f": "SkylakeX"} if platform.machine() == "x86_64" else {"": ""}
 QUICK_SHAPES = ["16x16x16", "64x64x64", "96x32x64:TN", "8x8x8*10", "c32x32x32"]
 
 # Runs call_overhead below some functions of Python, so that a place has a stack to be read from.
@@ -71,6 +83,7 @@ class Setup:
         self.options, self.scratch = options, scratch
         self.library = options.build / "lib/libfp32shim.so"
         self.recordings = 0
+        self.cores = os.sched_getaffinity(0)
 
     def program(self, name):
         return str(self.options.build / "bin" / name)
@@ -221,6 +234,30 @@ def measure_products(setup):
     return {"shapes": options.shapes, "threads": options.threads, "samples": samples}
 
 
+def measure_fixed_order(setup):
+    """The samples: {"AVX2, 1 thread": [{routine: ratio}, one per round]}"""
+    options, cores = setup.options, os.sched_getaffinity(0)
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    kernels = {word: kernel for word, kernel in KERNELS.items() if not word or word in flags}
+    seconds = options.seconds or (0.01 if options.quick else 0.1)
+    samples = {}
+    for number in rounds(setup, "fixed"):
+        for routine in QUICK_FIXED_ORDER if options.quick else FIXED_ORDER:
+            for word, kernel in in_turn(list(kernels.items()), number):
+                for threads in range(1, min(2, len(setup.cores)) + 1):
+                    os.sched_setaffinity(0, cores if threads == 1 else setup.cores)
+                    command = [setup.program("bench_products"), "cpu" if threads == 1 else "wall", str(seconds), routine]
+                    common = {name: str(threads) for name in THREADS} | ({"OPENBLAS_CORETYPE": kernel} if kernel else {})
+                    least = {"INSTRUCTIONS": "avx2"} if word == "avx2" else {}
+                    times = {name: float(setup.output(command, common | variables).split()[1]) for name, variables in in_turn(
+                        [("alone", {}), ("fixed", setup.shim(CPU="reproducible", **least))], number)}
+                    column = f"{UNITS.get(word, platform.machine())}, {threads} thread{'s' * (threads > 1)}"
+                    of_rounds = samples.setdefault(column, [{} for _ in range(options.rounds)])
+                    of_rounds[number][routine] = times["fixed"] / times["alone"]
+    os.sched_setaffinity(0, cores)
+    return {"samples": samples}
+
+
 def processor_time(setup, words, variables):
     """User and system time of a process, in ms."""
     environment = setup.environment(variables)
@@ -258,8 +295,7 @@ def machine(setup):
     text = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", text, re.M)
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.M)
-    units = [name for flag, name in (("avx512f", "AVX-512"), ("avx512_bf16", "AVX512_BF16"), ("amx_bf16", "AMX")) if flags and
-             flag in flags[1].split()]
+    units = [name for flag, name in UNITS.items() if flag != "avx2" and flags and flag in flags[1].split()]
     blas = found_library(setup, "libopenblas.so.0")
     version = re.search(r"libopenblas.*?-r([\d.]+)\.so", str(blas.resolve())) if blas else None
     return {"processor": model[1] if model else platform.machine(), "units": units, "cores": os.cpu_count(),
@@ -270,14 +306,15 @@ def machine(setup):
 
 def measured(options):
     cores = os.sched_getaffinity(0)
-    if options.threads == 1:
-        os.sched_setaffinity(0, {max(cores)})
     shared_memory = pathlib.Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="fp32shim-bench-",
                                      dir=shared_memory if os.access(shared_memory, os.W_OK) else None) as folder:
         setup = Setup(options, pathlib.Path(folder))
+        if options.threads == 1:
+            os.sched_setaffinity(0, {max(cores)})
         results = {"date": datetime.date.today().isoformat(), "rounds": options.rounds, "machine": machine(setup)}
-        for section, measure in (("calls", measure_calls), ("products", measure_products), ("start", measure_start)):
+        for section, measure in (("calls", measure_calls), ("products", measure_products),
+                                 ("fixed", measure_fixed_order), ("start", measure_start)):
             if section in options.only:
                 results[section] = measure(setup)
     os.sched_setaffinity(0, cores)
@@ -293,7 +330,7 @@ def arguments():
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="default: all; peers goes with calls")
     parser.add_argument("--rounds", type=int, help="default 7, with --quick 3")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--shapes", nargs="+", metavar="SHAPE", help="[c]MxNxK[:TRANS][*COUNT], see bench/products.c")
+    parser.add_argument("--shapes", nargs="+", metavar="SHAPE", help="[c]MxNxK[:TRANS][*COUNT] and more, see bench/products.c")
     parser.add_argument("--seconds", type=float, help="of each product in each round")
     parser.add_argument("--threads", type=int, default=1, help="of the BLAS, for products; times are then wall-clock times")
     parser.add_argument("--peers", type=pathlib.Path, action="append", default=[], metavar="PREFIX",

@@ -161,6 +161,32 @@ def summary(results):
     return "\n".join(lines)
 
 
+def fixed_order(results):
+    samples = results["fixed"]["samples"]
+    routines = list(next(iter(samples.values()))[0])
+    rows = [[routine, *(spread([of_round[routine] for of_round in rounds]) for rounds in samples.values())] for routine in routines]
+    return table(["call", *samples], rows)
+
+
+def fixed_order_groups(results):
+    """Of each group of routines, the geometric mean of the medians, and the largest one."""
+    groups = {"gemm": r"[dcz]?\d", "symm, syrk, trmm, trsm": r"[dcz]?(symm|syrk|tr.m)", "gemv, ger": r"[dcz]?(gemv|ger)",
+              "symv, trmv": r"[dcz]?(symv|trmv)", "dot, asum, nrm2": r"d?(dot|asum|nrm2)"}
+    samples = results["fixed"]["samples"]
+    rows = []
+    for name, pattern in groups.items():
+        routines = [routine for routine in next(iter(samples.values()))[0] if re.match(pattern, routine)]
+        if not routines:
+            continue
+        cells = []
+        for rounds in samples.values():
+            medians = {routine: statistics.median(of_round[routine] for of_round in rounds) for routine in routines}
+            most = max(medians, key=medians.get)
+            cells.append(f"{number(geometric_mean(medians.values()))}; most: {number(medians[most])} at {most}")
+        rows.append([f"{name} ({len(routines)})", *cells])
+    return table(["routines", *samples], rows)
+
+
 def start(results):
     samples = results["start"]["samples"]
     rows = []
@@ -184,8 +210,8 @@ def gate(results):
 
 
 BLOCKS = {"machine": (machine, "machine"), "bounds": (bounds, "calls"), "calls": (calls, "calls"),
-          "products": (products, "products"), "summary": (summary, "products"), "start": (start, "start"),
-          "gate": (gate, "gate")}
+          "products": (products, "products"), "summary": (summary, "products"), "fixed": (fixed_order, "fixed"),
+          "groups": (fixed_order_groups, "fixed"), "start": (start, "start"), "gate": (gate, "gate")}
 
 
 def text(results):

@@ -30,13 +30,13 @@ def measured(tmp_path_factory):
     if not (shim.BUILD / "bin/bench_products").exists() or not (shim.BUILD / "bin/call_overhead").exists():
         pytest.skip("the benchmarks are not built: configure with -DFP32SHIM_BENCH=ON, with OpenBLAS")
     samples = tmp_path_factory.mktemp("bench") / "samples.json"
-    printed = performance("--quick", "--rounds", 2, "--only", "calls", "products", "start", "--json", samples)
+    printed = performance("--quick", "--rounds", 2, "--only", "calls", "products", "fixed", "start", "--json", samples)
     return samples, printed
 
 
 def test_every_section_has_a_sample_of_each_contender_in_each_round(measured):
     results = json.loads(measured[0].read_text())
-    for section in ("calls", "products", "start"):
+    for section in ("calls", "products", "fixed", "start"):
         assert results[section]["samples"], section
         assert all(len(rounds) == 2 for rounds in results[section]["samples"].values())
     assert {"not preloaded", "off", "summary", "calls"} <= results["calls"]["samples"].keys()

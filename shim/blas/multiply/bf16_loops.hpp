@@ -53,11 +53,8 @@ void convert_left(const float* panel, std::int64_t depth, float* to) {
     }
 }
 
-template <void (*sum)(const float*, const float*, std::int64_t, float*), int rows, int columns>
-void add_bf16_to_result(const float* left, const float* right, std::int64_t depth,
-                        const TileOfResult<float>& result) {
-    alignas(64) float tile[rows * columns];
-    sum(left, right, depth, tile);
+template <int rows>
+void add_bf16_sums(const float* tile, const TileOfResult<float>& result) {
     const Vector<float> alpha = broadcast(result.alpha);
     const Vector<float> beta = broadcast(result.beta);
     for (int j = 0; j < result.columns; ++j)
@@ -69,6 +66,14 @@ void add_bf16_to_result(const float* left, const float* right, std::int64_t dept
         }
 }
 
+template <void (*sum)(const float*, const float*, std::int64_t, float*), int rows, int columns>
+void add_bf16_to_result(const float* left, const float* right, std::int64_t depth,
+                        const TileOfResult<float>& result) {
+    alignas(64) float tile[rows * columns];
+    sum(left, right, depth, tile);
+    add_bf16_sums<rows>(tile, result);
+}
+
 template <int rows, int columns, int unit, void (*sum)(const float*, const float*, std::int64_t, float*),
           void (*convert_right)(const float*, std::int64_t, float*),
           void (*convert_stored_right)(const float*, std::int64_t, int, std::int64_t, float*), void (*begin)(),
@@ -78,6 +83,7 @@ constexpr TileLoops<float> bf16_loops{rows,
                                       bf16_summed_at_once,
                                       sum,
                                       add_bf16_to_result<sum, rows, columns>,
+                                      add_bf16_sums<rows>,
                                       add_column<float>,
                                       unit,
                                       convert_left<unit>,

@@ -173,22 +173,22 @@ class Rectangle {
         if (any.begin >= any.end) return;
         const std::int64_t skipped = (any.begin - block_.begin) * job_.width;
         const std::int64_t depth = (any.end - any.begin) * job_.width;
-        if (is_plain(rows, columns)) {
-            loops_.add_to_result(left + skipped * loops_.rows, right + skipped * loops_.columns, depth,
-                                 {at(rows.begin, columns.begin), job_.ld, static_cast<int>(rows.end - rows.begin),
-                                  static_cast<int>(columns.end - columns.begin), job_.alpha.re,
-                                  block_.begin == 0 ? job_.beta.re : 1.0F});
-            return;
-        }
+        const bool is_uniform = can_be_added_at_once(rows, columns);
+        const TileOfResult<Real> result{at(rows.begin, columns.begin),
+                                        job_.ld,
+                                        static_cast<int>(rows.end - rows.begin),
+                                        static_cast<int>(columns.end - columns.begin),
+                                        job_.alpha.re,
+                                        begins(rows.begin, first_column) ? job_.beta.re : Real{1}};
+        if (is_uniform && first.count() == block_.count() && last.count() == block_.count())
+            return loops_.add_to_result(left, right, depth, result);
         alignas(64) Real tile[max_tile_numbers<Real>];
         if (zero_adds_nothing_)
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
-        // Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down.
-        if (job_.summed != Summed::all)
-            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? Real{0} : tile[i];
-        write_columns(tile, rows, columns);
+        if (job_.summed != Summed::all) make_zeros_positive(tile, rows, columns);
+        is_uniform ? loops_.add_sums(tile, result) : write_columns(tile, rows, columns);
     }
 
     /// Sums up only the products that each element has. Needed where the other factor of a triangle has an infinity
@@ -206,10 +206,40 @@ class Rectangle {
             }
     }
 
-    /// Returns true if all elements of a tile are real, written, and have the same indices in their sums.
-    bool is_plain(IndexRange rows, IndexRange columns) const {
-        return job_.width == 1 && job_.summed == Summed::all && job_.writes(rows.begin, columns.end - 1) &&
-               job_.writes(rows.end - 1, columns.begin);
+    /// Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down. So a
+    /// sum without all terms of the block is never -0.
+    void make_zeros_positive(Real* tile, IndexRange rows, IndexRange columns) const {
+        if (!has_whole_block(rows.begin, element_of(columns.begin)) &&
+            !has_whole_block(rows.end - 1, element_of(columns.end - 1))) {
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? Real{0} : tile[i];
+            return;
+        }
+        for (std::int64_t j = columns.begin; j < columns.end; ++j)
+            for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+                Real& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
+                if (sum == 0 && !has_whole_block(i, element_of(j))) sum = 0;
+            }
+    }
+
+    bool has_whole_block(std::int64_t row, std::int64_t column) const {
+        return clipped(job_.summed_of(row, column)).count() == block_.count();
+    }
+    /// Returns true if the first term of an element is in this block.
+    bool begins(std::int64_t row, std::int64_t column) const {
+        return job_.summed_of(row, column).begin >= block_.begin;
+    }
+
+    /// Returns true if all elements of a tile are real and written, have terms in this block, and begin in it, or all
+    /// before it. Those in opposite corners tell.
+    bool can_be_added_at_once(IndexRange rows, IndexRange columns) const {
+        const auto has_terms = [&](std::int64_t row, std::int64_t column) {
+            return clipped(job_.summed_of(row, column)).count() > 0;
+        };
+        return job_.width == 1 && job_.writes(rows.begin, columns.end - 1) &&
+               job_.writes(rows.end - 1, columns.begin) &&
+               (job_.summed == Summed::all ||
+                (has_terms(rows.begin, columns.begin) && has_terms(rows.end - 1, columns.end - 1) &&
+                 begins(rows.begin, columns.begin) == begins(rows.end - 1, columns.end - 1)));
     }
 
     Real* at(std::int64_t row, std::int64_t real_column) const {

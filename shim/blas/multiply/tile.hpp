@@ -72,6 +72,8 @@ struct TileLoops {
     void (*sum)(const Real* left, const Real* right, std::int64_t depth, Real* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
     void (*add_to_result)(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result);
+    /// Does that with sums that are known, column by column.
+    void (*add_sums)(const Real* tile, const TileOfResult<Real>& result);
     /// Does that for `count` adjacent elements, whose sums are known: real ones, or complex ones if `im` is given.
     void (*add_column)(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                        ComplexNumber<Real> beta);

@@ -81,7 +81,7 @@ template <class Real, int vectors, int columns>
 enum class Old { none, as_it_is, scaled, turned };
 
 template <Old old, class Real>
-void add_real(const Real* sums, Real* to, int count, Real alpha, Real beta) {
+void add_real(const Real* __restrict sums, Real* __restrict to, int count, Real alpha, Real beta) {
     for (int i = 0; i < count; ++i) {
         const Real before = old == Old::none ? 0 : old == Old::as_it_is ? to[i] : beta * to[i];
         to[i] = fused(alpha, sums[i], before);
@@ -91,8 +91,8 @@ void add_real(const Real* sums, Real* to, int count, Real alpha, Real beta) {
 /// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN. Templates, since
 /// gcc multiplies beside a condition that does not hold, which raises the flag of an invalid operation.
 template <Old old, bool alpha_is_real, class Real>
-void add_complex(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
-                 ComplexNumber<Real> beta) {
+void add_complex(const Real* __restrict re, const Real* __restrict im, Real* __restrict to, int count,
+                 ComplexNumber<Real> alpha, ComplexNumber<Real> beta) {
     for (int i = 0; i < count; ++i, to += 2) {
         ComplexNumber<Real> sum{0, 0};
         if constexpr (old == Old::as_it_is) sum = {to[0], to[1]};
@@ -132,6 +132,13 @@ void add_column(const Real* re, const Real* im, Real* to, int count, ComplexNumb
 template <class Real, int vectors, int columns>
 void add_to_result(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result) {
     add(sums_of<Real, vectors, columns>(left, right, depth), result);
+}
+
+template <class Real, int vectors, int columns>
+void add_sums(const Real* tile, const TileOfResult<Real>& result) {
+    Sums<Real, vectors, columns> sums;
+    __builtin_memcpy(&sums, tile, sizeof sums);
+    add(sums, result);
 }
 
 template <class Real, bool is_whole, int columns>
@@ -250,6 +257,7 @@ constexpr TileLoops<Real> tile_loops{
     .summed_at_once = summed_at_once,
     .sum = sum<Real, vectors, columns>,
     .add_to_result = add_to_result<Real, vectors, columns>,
+    .add_sums = add_sums<Real, vectors, columns>,
     .add_column = add_column<Real>,
     .solve = solve<Real>,
     .solve_complex = solve_complex<Real>,

@@ -163,7 +163,11 @@ class VectorProduct {
                 std::fill_n(sums, numbers, Real{0});
                 add(rows, {j, std::min(j + columns_at_once(), result.count)}, sums);
                 // As in a matrix product, so that -0 does not depend on the zeros of a triangle.
-                for (std::int64_t n = 0; n < numbers; ++n) sums[n] = sums[n] == 0 ? 0 : sums[n];
+                const std::int64_t end = std::min(j + columns_at_once(), result.count);
+                for (std::int64_t n = 0; n < numbers; ++n) {
+                    const std::int64_t row = i + n / width();
+                    if (is_upper ? row > j : row < end - 1) sums[n] = sums[n] == 0 ? 0 : sums[n];
+                }
                 loops_.add_to_result[width() - 1](sums, {total, 1, rows.count()}, one, one);
             }
             loops_.add_to_result[width() - 1](

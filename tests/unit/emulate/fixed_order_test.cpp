@@ -182,7 +182,7 @@ TEST(FixedOrder, ATrianglesZerosMakeNoDifferenceBesideMinusZero) {
         ASSERT_TRUE(multiply_in_fixed_order(product, by));
         for (std::size_t i = 0; i < m; ++i) {
             ASSERT_EQ(b[i], 0) << i;
-            ASSERT_EQ(std::signbit(b[i]), i < first_block) << i;
+            ASSERT_EQ(std::signbit(b[i]), i < first_block || i == m - 1) << i;  // the last row has no zeros
         }
     }
 }
