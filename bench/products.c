@@ -121,8 +121,10 @@ static size_t numbers(const struct Call* p, const char* letters) {
 // multiply their own results over and over.
 static void fill(void* operand, size_t count, char type, int triangular, int size) {
     const size_t parts = strchr("cz", type) != NULL ? 2 : 1;
+    static unsigned random = 1;
     for (size_t i = 0; i < count * parts; ++i) {
-        double value = (double)rand() / (double)RAND_MAX - 0.5;
+        random = random * 1664525U + 1013904223U;
+        double value = (double)random / 4294967296.0 - 0.5;
         if (triangular) value = i % parts != 0 ? 0 : i / parts % (size_t)(size + 1) == 0 ? 1 : value * 1e-5;
         if (bytes_of(type) / parts == 4)
             ((float*)operand)[i] = (float)value;

@@ -61,8 +61,10 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
         const bool is_set = !environment.get(code.name).empty();
         if (!is_set) environment.set(code.name, value);
         if (!is_set && std::string_view(code.name) == threads_of_openblas &&
-            environment.get("FP32_MATMUL_THREADS").empty())
+            environment.get("FP32_MATMUL_THREADS").empty()) {
             environment.set("FP32_MATMUL_THREADS", default_threads(environment));
+            set += fmt::format(" FP32_MATMUL_THREADS={}", environment.get("FP32_MATMUL_THREADS"));
+        }
         (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
     }
     std::vector<std::string> lines{
@@ -71,8 +73,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     if (!set.empty())
         lines.push_back(
             "set, so that libraries choose the same code for these on most machines (MKL and PyTorch for equal "
-            "numbers of "
-            "threads):" +
+            "numbers of threads):" +
             set);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
     if (!has_code_of_haswell())

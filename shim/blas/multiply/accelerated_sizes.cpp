@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/loops.hpp"
 #include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/multiply/pack.hpp"
 #include "system/kept_state.hpp"

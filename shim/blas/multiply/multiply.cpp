@@ -5,15 +5,14 @@
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/loops.hpp"
 #include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/run_job.hpp"
 #include "shim/blas/multiply/solve.hpp"
-#include "shim/blas/multiply/tile.hpp"
 #include "shim/blas/multiply/vectors.hpp"
 #include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
-namespace {
 
 const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instruction_set) {
 #if defined(__x86_64__)
@@ -30,6 +29,8 @@ const LoopsOfInstructionSet& best_loops() {
 #endif
     return baseline_loops;
 }
+
+namespace {
 
 /// Computes a small product of real matrices without packing them. Returns false if it is not one.
 template <class Real>

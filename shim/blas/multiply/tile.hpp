@@ -105,30 +105,6 @@ struct TileLoops {
     bool converts() const { return convert_left != nullptr; }
 };
 
-template <class Real>
-struct Loops {
-    TileLoops<Real> large;
-    TileLoops<Real> small;  ///< for results of few rows
-};
-
-/// The loops of one instruction set. All of them give the same bits.
-struct LoopsOfInstructionSet {
-    Loops<float> float32;
-    Loops<double> float64;
-
-    template <class Real>
-    const Loops<Real>& of() const {
-        if constexpr (sizeof(Real) == sizeof(double))
-            return float64;
-        else
-            return float32;
-    }
-};
-
-extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
-extern const LoopsOfInstructionSet avx2_loops;      ///< with FMA
-extern const LoopsOfInstructionSet avx512_loops;
-
 /// Loops over BF16 numbers, which have no fixed order. Blocks are longer, so that C is written less often.
 inline constexpr std::int64_t bf16_summed_at_once = 512;
 extern const TileLoops<float> avx512_bf16_loops;

@@ -1,5 +1,5 @@
 // The innermost loops, over vectors of the instruction set that the including file is compiled for. Only the
-// tile_*.cpp files include this file, and they include nothing that other files inline: the linker could take their
+// loops_*.cpp files include this file, and they include nothing that other files inline: the linker could take their
 // copy, and the processor may lack its instructions.
 //
 // Every element of a tile is one chain of fused multiply-adds. Vectors run over rows, never over the sum, so all
@@ -263,13 +263,6 @@ constexpr TileLoops<Real> tile_loops{
     .solve_complex = solve_complex<Real>,
     .solved_columns = solved_columns<Real>,
     .in_place = {lanes<Real>, columns_in_place, add_in_place<Real, columns_in_place>}};
-
-/// The tiles of an instruction set: the vectors of a column, and the columns.
-template <int large_vectors, int large_columns, int small_vectors, int small_columns, int columns_in_place>
-constexpr LoopsOfInstructionSet loops_of_tiles{{tile_loops<float, large_vectors, large_columns, columns_in_place>,
-                                                tile_loops<float, small_vectors, small_columns, columns_in_place>},
-                                               {tile_loops<double, large_vectors, large_columns, columns_in_place>,
-                                                tile_loops<double, small_vectors, small_columns, columns_in_place>}};
 
 }  // namespace
 }  // namespace fp32shim::blas

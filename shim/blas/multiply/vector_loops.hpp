@@ -1,4 +1,4 @@
-// The loops of products with a matrix. Only vector_*.cpp files include this file, by vector_sum_loops.hpp, and they
+// The loops of products with a matrix. Only loops_*.cpp files include this file, by vector_sum_loops.hpp, and they
 // include nothing that other files inline; see tile_loops.hpp. Vectors run over rows, never along a sum.
 #pragma once
 

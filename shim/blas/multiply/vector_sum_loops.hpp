@@ -1,7 +1,9 @@
-// The loops of sums over vectors. Only vector_*.cpp files include this file, and they include nothing that other
+// The loops of sums over vectors. Only loops_*.cpp files include this file, and they include nothing that other
 // files inline; see tile_loops.hpp. Vectors run over the blocks of a sum, never along a block.
 #pragma once
 
+#include "shim/blas/multiply/loops.hpp"
+#include "shim/blas/multiply/tile_loops.hpp"
 #include "shim/blas/multiply/vector_loops.hpp"
 
 namespace fp32shim::blas {
@@ -225,8 +227,14 @@ constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_produc
                                                {magnitudes<Real, 1>, magnitudes<Real, 2>},
                                                {squares<Real, 1>, squares<Real, 2>}};
 
-inline constexpr LoopsOverVectors all_loops_over_vectors{loops_over_vectors<float>, loops_over_vectors<double>,
-                                                         dot_in_double};
+/// All loops of an instruction set. Of its tiles, the numbers are the vectors of a column, and the columns.
+template <int large_vectors, int large_columns, int small_vectors, int small_columns, int columns_in_place>
+constexpr LoopsOfInstructionSet all_loops{
+    {tile_loops<float, large_vectors, large_columns, columns_in_place>,
+     tile_loops<float, small_vectors, small_columns, columns_in_place>, loops_over_vectors<float>},
+    {tile_loops<double, large_vectors, large_columns, columns_in_place>,
+     tile_loops<double, small_vectors, small_columns, columns_in_place>, loops_over_vectors<double>},
+    dot_in_double};
 
 }  // namespace
 }  // namespace fp32shim::blas

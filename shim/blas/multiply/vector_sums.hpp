@@ -49,16 +49,4 @@ struct VectorLoops {
     double (*squares[2])(const Elements<const Real>& x, double scale);
 };
 
-/// The loops of one instruction set. All of them give the same bits.
-struct LoopsOverVectors {
-    VectorLoops<float> of_floats;
-    VectorLoops<double> of_doubles;
-    /// Returns `start` plus the sum of a b, in double precision.
-    double (*dot_in_double)(const Elements<const float>& a, const Elements<const float>& b, double start);
-};
-
-extern const LoopsOverVectors baseline_vector_loops;  ///< plain C++, or NEON
-extern const LoopsOverVectors avx2_vector_loops;      ///< with FMA
-extern const LoopsOverVectors avx512_vector_loops;
-
 }  // namespace fp32shim::blas

@@ -8,35 +8,11 @@
 #include <utility>
 
 #include "shim/audit/float_environment.hpp"
-#include "shim/blas/multiply/vector_sums.hpp"
+#include "shim/blas/multiply/loops.hpp"
 #include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 namespace {
-
-const LoopsOverVectors& vector_loops_of([[maybe_unused]] InstructionSet instruction_set) {
-#if defined(__x86_64__)
-    if (instruction_set == InstructionSet::avx512) return avx512_vector_loops;
-    if (instruction_set == InstructionSet::avx2) return avx2_vector_loops;
-#endif
-    return baseline_vector_loops;
-}
-
-const LoopsOverVectors& best_vector_loops() {
-#if defined(__x86_64__)
-    if (has_fma() && has_avx512()) return avx512_vector_loops;
-    if (has_fma() && has_avx2()) return avx2_vector_loops;
-#endif
-    return baseline_vector_loops;
-}
-
-template <class Real>
-const VectorLoops<Real>& loops_for(const LoopsOverVectors& loops) {
-    if constexpr (std::is_same_v<Real, float>)
-        return loops.of_floats;
-    else
-        return loops.of_doubles;
-}
 
 /// Returns a vector as the BLAS describes it: with a negative increment, its first element is the last in memory.
 template <class Real>
@@ -353,8 +329,8 @@ double root_of_squares(const VectorLoops<Real>& loops, const Elements<const Real
 }
 
 template <class Real>
-void sum_over_vectors(const Level3& product, const LoopsOverVectors& all) {
-    const VectorLoops<Real>& loops = loops_for<Real>(all);
+void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& all) {
+    const VectorLoops<Real>& loops = all.of<Real>().vectors;
     const int width = product.is_complex ? 2 : 1;
     const std::int64_t count = std::max(product.k, std::int64_t{0});
     const auto a = elements<const Real>(product.a, product.lda, count, width);
@@ -383,25 +359,25 @@ void sum_over_vectors(const Level3& product, const LoopsOverVectors& all) {
 }
 
 template <class Real>
-void multiply_vector(const Level3& product, const LoopsOverVectors& all) {
+void multiply_vector(const Level3& product, const LoopsOfInstructionSet& all) {
     constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
-    if (with_matrix.has(product.operation)) return multiply_matrix<Real>(product, loops_for<Real>(all));
+    if (with_matrix.has(product.operation)) return multiply_matrix<Real>(product, all.of<Real>().vectors);
     if (product.operation == Operation::ger || product.operation == Operation::gerc)
-        return multiply_outer<Real>(product, loops_for<Real>(all));
+        return multiply_outer<Real>(product, all.of<Real>().vectors);
     sum_over_vectors<Real>(product, all);
 }
 
-bool multiply_vector(const Level3& product, const LoopsOverVectors& loops) {
+bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& loops) {
     product.is_double ? multiply_vector<double>(product, loops) : multiply_vector<float>(product, loops);
     return true;
 }
 
 }  // namespace
 
-bool multiply_vector_in_fixed_order(const Level3& product) { return multiply_vector(product, best_vector_loops()); }
+bool multiply_vector_in_fixed_order(const Level3& product) { return multiply_vector(product, best_loops()); }
 
 bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
-    return multiply_vector(product, vector_loops_of(instruction_set));
+    return multiply_vector(product, loops_of(instruction_set));
 }
 
 }  // namespace fp32shim::blas

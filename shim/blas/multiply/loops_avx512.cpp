@@ -1,8 +1,9 @@
 // Compiled for AVX-512F (see CMakeLists.txt).
 #include "shim/blas/multiply/tile_loops.hpp"
+#include "shim/blas/multiply/vector_sum_loops.hpp"
 
 namespace fp32shim::blas {
 
-constinit const LoopsOfInstructionSet avx512_loops = loops_of_tiles<2, 12, 1, 8, 8>;
+constinit const LoopsOfInstructionSet avx512_loops = all_loops<2, 12, 1, 8, 8>;
 
 }  // namespace fp32shim::blas

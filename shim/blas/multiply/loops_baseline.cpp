@@ -1,7 +1,8 @@
 // Compiled for every processor of the architecture.
-#include "shim/blas/multiply/tile_loops.hpp"
-
 #include <bit>
+
+#include "shim/blas/multiply/tile_loops.hpp"
+#include "shim/blas/multiply/vector_sum_loops.hpp"
 
 namespace fp32shim::blas {
 
@@ -23,9 +24,9 @@ float fused_multiply_add_plain(float a, float b, float c) {
 }
 
 #if defined(__aarch64__)
-constinit const LoopsOfInstructionSet baseline_loops = loops_of_tiles<4, 6, 4, 4, 8>;
+constinit const LoopsOfInstructionSet baseline_loops = all_loops<4, 6, 4, 4, 8>;
 #else
-constinit const LoopsOfInstructionSet baseline_loops = loops_of_tiles<4, 4, 4, 4, 4>;
+constinit const LoopsOfInstructionSet baseline_loops = all_loops<4, 4, 4, 4, 4>;
 #endif
 
 }  // namespace fp32shim::blas

@@ -1,8 +1,0 @@
-// Compiled for AVX2 and FMA (see CMakeLists.txt).
-#include "shim/blas/multiply/tile_loops.hpp"
-
-namespace fp32shim::blas {
-
-constinit const LoopsOfInstructionSet avx2_loops = loops_of_tiles<2, 6, 1, 8, 8>;
-
-}  // namespace fp32shim::blas
