@@ -6,7 +6,7 @@
 #   tests/nightly.sh products races   only these
 #
 #   products   ten million random products, compared with the same calls without the shim; 10,000 of each routine in a fixed
-#              order, against float64
+#              order, against float64; 2,000 of each under every library, kernel, number of threads and instruction set
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
@@ -42,7 +42,9 @@ long_test() {
 products() {
     # 44 settings with some 230,000 calls each. The seed changes every night; a test that fails prints it.
     FP32SHIM_RANDOM_PRODUCTS=280000 FP32SHIM_RANDOM_SEED=$(date +%Y%m%d) long_test preload/test_random_products.py &&
-        FP32SHIM_RANDOM_PRODUCTS=10000 long_test preload/test_reproducible.py -k errors
+        FP32SHIM_RANDOM_PRODUCTS=10000 long_test preload/test_reproducible.py -k errors &&
+        FP32SHIM_RANDOM_PRODUCTS=2500 long_test preload/test_errors.py &&
+        FP32SHIM_RANDOM_PRODUCTS=2000 FP32SHIM_RANDOM_SEED=$(date +%Y%m%d) long_test preload/test_same_bits.py
 }
 
 races() { FP32SHIM_TEST_REPEATS=1000 long_test recording/test_races.py; }

@@ -7,6 +7,7 @@ order are not x86-64's. There is no aarch64 BLAS on this system, so the clients 
 import collections
 import fnmatch
 import json
+import os
 import pathlib
 import platform
 import re
@@ -146,6 +147,14 @@ def test_the_mode_reproducible_computes_the_bits_of_this_processor(program, argu
     there = run(program, *arguments, cpu="reproducible")
     assert there.stdout == here.stdout != run(program, *arguments, preload=False, log=False).stdout
     assert {decision["how"] for decision in there.decisions} == {"fixed_order"}
+
+
+def test_random_calls_of_every_routine_have_the_bits_of_this_processor():
+    """There, the library's own functions compute nothing."""
+    words = [1, os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "10")]
+    here = shim.run("same_bits", shim.blas_library("reference"), *words, blas="reference", log=False, cpu="reproducible")
+    there = run("same_bits", CLIENTS / "libsame_bits_stubs.so", *words, log=False, cpu="reproducible")
+    assert there.stdout == here.stdout and len(here.stdout.splitlines()) == 68 * int(words[1])
 
 
 @pytest.mark.parametrize("level", ["summary", "calls"])

@@ -1,14 +1,16 @@
 """The CPU mode `reproducible` under wheels: OpenBLAS in those of numpy and scipy, MKL in PyTorch's."""
 
 import itertools
+import os
 import platform
 import sys
 
 import pytest
 
 import processor
+import shim
 from shim import ROOT
-from wheels import start
+from wheels import PREFIX, start
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
 
@@ -46,3 +48,18 @@ def test_a_row_has_the_same_bits_in_a_batch_of_any_size_and_alone(words):
                   for settings in ({"cpu": "reproducible"}, {}))
     assert len(fixed) == 5 and all(line.endswith(": same") for line in fixed)
     assert any(line.endswith(": differs") for line in own)
+
+@pytest.mark.parametrize("words", [[], ["large"]], ids=["every routine", "large products"])
+def test_random_calls_under_mkl_have_the_bits_of_openblas(words):
+    """On any number of threads, by all instructions and by AVX2."""
+    words = [1, 1 if words else os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "20"), *words]
+    mode = {"cpu": "reproducible", "log": False}
+    openblas = shim.run("same_bits", shim.blas_library("openblas"), *words, blas="openblas", env=OPENBLAS[0], **mode).stdout
+    mkl = PREFIX / "lib/libmkl_rt.so.3"
+    layer = {"MKL_INTERFACE_LAYER": "LP64", "MKL_THREADING_LAYER": "GNU"}
+    lower = {"FP32_MATMUL_INSTRUCTIONS": "avx2", "MKL_CBWR": "COMPATIBLE"}
+    settings = [layer | instructions | {"MKL_NUM_THREADS": threads, "FP32_MATMUL_THREADS": threads}
+                for threads in "123" for instructions in ({}, lower)]
+    found = {start("same_bits", mkl, *words, env=env, **mode).stdout for env in settings}
+    assert found == {openblas} and len(openblas.splitlines()) >= 30
+    assert start("same_bits", mkl, *words, env=layer, preload=False).stdout not in found

@@ -1,0 +1,113 @@
+"""Random calls of every routine that the CPU mode `reproducible` computes: the same bits under every library, and NaN and
+infinities where libraries have them. FP32SHIM_RANDOM_PRODUCTS is the number of calls of each routine (15),
+FP32SHIM_RANDOM_SEED their seed (1). test_aarch64.py compares the architectures, wheels/test_reproducible.py MKL."""
+
+import collections
+import json
+import os
+import subprocess
+
+import pytest
+
+import processor
+from shim import BUILD, blas_library, need, run
+
+MODE = {"cpu": "reproducible"}
+COUNT = int(os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "15"))
+SEED = os.environ.get("FP32SHIM_RANDOM_SEED", "1")
+ROUTINES = 68
+MATRIX_PRODUCTS = 30
+
+
+def settings_of_libraries(threads="123", instructions=(None, "avx2")):
+    """(library, variables): every kernel and library with every number of threads and every instruction set of the shim."""
+    for word in instructions:
+        shim = {"FP32_MATMUL_INSTRUCTIONS": word} if word else {}
+        yield "reference", shim
+        for number in threads:
+            both = shim | {"FP32_MATMUL_THREADS": number}  # of the shim, where the library starts fewer
+            for kernel in processor.openblas_kernels():
+                yield "openblas", both | {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": number}
+            yield "blis", both | {"BLIS_NUM_THREADS": number}
+
+
+def calls(blas, env, *words, seed=SEED, count=COUNT, **settings):
+    """What the client says of each call: hashes of its results and of places, and how many numbers are not finite."""
+    words = blas_library(blas), seed, count, *words
+    result = run("same_bits", *words, blas=blas, env=env, log=False, timeout=24 * 3600, **settings)
+    return {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+
+
+def routine_of(call):
+    return call.split(":")[0]
+
+
+def with_other_bits(one, other):
+    assert one.keys() == other.keys()
+    return [call for call in one if one[call][0] != other[call][0]]
+
+
+def test_every_routine_computes_the_same_bits_under_every_library_kernel_number_of_threads_and_instruction_set():
+    first, *others = [calls(blas, env, **MODE) for blas, env in settings_of_libraries()]
+    assert len(first) == ROUTINES * COUNT and len({routine_of(call) for call in first}) == ROUTINES
+    for other in others:
+        assert with_other_bits(first, other) == []
+    own = [calls(blas, env, preload=False) for blas, env in settings_of_libraries("1", [None])]
+    different = {routine_of(call) for other in own[1:] for call in with_other_bits(own[0], other)}
+    assert len(different) == ROUTINES, "without the mode, libraries agree: this test shows nothing"
+
+
+def test_products_that_are_large_enough_for_three_threads_have_the_same_bits_with_one():
+    settings = [*settings_of_libraries("3", [None]), *settings_of_libraries("1")]
+    kept = [settings[0], settings[1], settings[-2], settings[-1]] if COUNT < 1000 else settings
+    first, *others = [calls(blas, env, "large", count=COUNT // 1000 + 1, **MODE) for blas, env in kept]
+    assert len({routine_of(call) for call in first}) == MATRIX_PRODUCTS
+    for other in others:
+        assert with_other_bits(first, other) == []
+
+
+def test_every_call_ran_in_the_fixed_order(tmp_path):
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    recording = tmp_path / "run.fp32rec"
+    made = calls("openblas", {"FP32_MATMUL_LOG": str(recording), "FP32_MATMUL_VECTORS": "1"}, **MODE)
+    words = [BUILD / "bin/fp32shim", "verify", "--reproducible", "--format", "json", recording]
+    outcome = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert (outcome["calls_shown"], outcome["violations"]) == (len(made), [])
+
+
+NRM2 = {"snrm2_", "dnrm2_", "scnrm2_", "dznrm2_"}
+ASUM = {"sasum_", "dasum_", "scasum_", "dzasum_"}
+TRMM = {"strmm_", "dtrmm_", "ctrmm_", "ztrmm_"}
+# Where libraries do not do as the reference BLAS, which the mode follows: in trmm they multiply the zeros of the other
+# triangle, which with infinity gives NaN. Haswell's strsm multiplies zeros, too. The small products of SkylakeX read A and
+# B where alpha is 0, and symv of Prescott multiplies memory that was never set by 0. BLIS keeps imaginary parts of a
+# diagonal that do not count, computes the inverse of an infinite complex number otherwise, and says that the norm of two
+# infinities is NaN.
+OTHER_PLACES = {
+    "reference": set(),
+    "Haswell": TRMM | {"strsm_"},
+    "Zen": TRMM | {"strsm_"},
+    "SkylakeX": TRMM | {"sgemm_", "dgemm_"},
+    "Prescott": TRMM | {"ssymv_", "dsymv_"},
+    "blis": TRMM | NRM2 | {"cherk_", "zherk_", "cher2k_", "zher2k_", "ctrsm_", "ztrsm_", "ctrsv_", "ztrsv_"},
+}
+
+
+@pytest.mark.parametrize("library", OTHER_PLACES)
+def test_nan_and_infinities_stand_where_the_library_has_them(library):
+    """Of complex results, only which elements are not finite: which part is NaN depends on when alpha is multiplied."""
+    blas = library if library in ("reference", "blis") else "openblas"
+    if blas == "openblas":
+        need(library in processor.openblas_kernels(), f"this processor does not run the kernels for {library}")
+    env = {"OPENBLAS_CORETYPE": library} if blas == "openblas" else {}
+    made = max(COUNT, 40)
+    fixed, own = (calls(blas, env, seed=1, count=made, **settings) for settings in (MODE, {"preload": False}))
+    other, soiled = collections.Counter(), collections.Counter()
+    for call, (_, places, elements, nonfinite) in fixed.items():
+        if library != "reference" and routine_of(call) in NRM2 | ASUM and ",+-" in call:
+            continue  # OpenBLAS says that such a vector has no elements, and BLIS that it has some also for asum
+        same = places == own[call][1] if call[0] in "sd" else elements == own[call][2]
+        other[routine_of(call)] += not same
+        soiled[routine_of(call)] += int(nonfinite) > 0
+    assert len(other) == ROUTINES and min(soiled.values()) > 0
+    assert {routine for routine, number in other.items() if number} <= OTHER_PLACES[library]
