@@ -176,24 +176,24 @@ enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
 template <class Real>
 constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 
-/// Unknowns from `first` on: the terms of all earlier ones are subtracted from `rows` of them, then those that the
-/// rows have of each other.
+/// Unknowns from `first` on: sums up the terms that `rows` of them have of all earlier ones, then those that they
+/// have of each other, and adds the sums to the right side.
 template <class Real, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
                                               std::int64_t of_unknown) {
     const auto at = [&](int row, int v) { return unknowns + row * of_unknown + v * lanes<Real>; };
-    Vector<Real> x[rows][vectors_of_unknowns];
+    Vector<Real> sum[rows][vectors_of_unknowns];
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors_of_unknowns; ++v) x[r][v] = load(at(first + r, v));
+        for (int v = 0; v < vectors_of_unknowns; ++v) sum[r][v] = broadcast(Real{0});
     for (int j = 0; j < first; ++j)
 #pragma GCC unroll 16
         for (int v = 0; v < vectors_of_unknowns; ++v) {
             const Vector<Real> known = load(at(j, v));
 #pragma GCC unroll 16
             for (int r = 0; r < rows; ++r)
-                x[r][v] = fused(broadcast(triangle[(first + r) * solved_at_once + j]), known, x[r][v]);
+                sum[r][v] = fused(broadcast(triangle[(first + r) * solved_at_once + j]), known, sum[r][v]);
         }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r)
@@ -201,9 +201,11 @@ template <class Real, int rows>
         for (int v = 0; v < vectors_of_unknowns; ++v) {
             const Real* const row = triangle + (first + r) * solved_at_once + first;
 #pragma GCC unroll 16
-            for (int j = 0; j < r; ++j) x[r][v] = fused(broadcast(row[j]), x[j][v], x[r][v]);
-            if (!has_unit_diagonal) x[r][v] = x[r][v] / broadcast(row[r]);
-            store(at(first + r, v), x[r][v]);
+            for (int j = 0; j < r; ++j) sum[r][v] = fused(broadcast(row[j]), load(at(first + j, v)), sum[r][v]);
+            Vector<Real> x = load(at(first + r, v));
+            if (first + r > 0) x = x + sum[r][v];  // without terms, -0 stays
+            if (!has_unit_diagonal) x = x / broadcast(row[r]);
+            store(at(first + r, v), x);
         }
 }
 
@@ -224,7 +226,7 @@ void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real
         Vector<Real> re[vectors_of_unknowns];
         Vector<Real> im[vectors_of_unknowns];
 #pragma GCC unroll 16
-        for (int v = 0; v < vectors_of_unknowns; ++v) re[v] = load(re_at(i, v)), im[v] = load(im_at(i, v));
+        for (int v = 0; v < vectors_of_unknowns; ++v) re[v] = im[v] = broadcast(Real{0});
         for (int j = 0; j < i; ++j)
 #pragma GCC unroll 16
             for (int v = 0; v < vectors_of_unknowns; ++v) {
@@ -237,6 +239,8 @@ void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real
             }
 #pragma GCC unroll 16
         for (int v = 0; v < vectors_of_unknowns; ++v) {
+            re[v] = i > 0 ? load(re_at(i, v)) + re[v] : load(re_at(i, v));
+            im[v] = i > 0 ? load(im_at(i, v)) + im[v] : load(im_at(i, v));
             if (!has_unit_diagonal) {
                 const Vector<Real> whole = broadcast(row[2 * i]) * re[v];
                 const Vector<Real> other = broadcast(row[2 * i]) * im[v];

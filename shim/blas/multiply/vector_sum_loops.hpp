@@ -10,9 +10,11 @@ namespace fp32shim::blas {
 namespace {
 
 // The terms of sums over vectors. `add` adds one element, which has `numbers` numbers, to `sums` sums. A V is one
-// number, or a vector with one number of each of several blocks.
+// number, or a vector with one number of each of several blocks, which have `block` numbers. Those of norms are
+// short: the error grows with them, and no matrix product has the same sums.
 
 struct Products {
+    static constexpr int block = summed_at_once;
     static constexpr int numbers = 1;
     static constexpr int sums = 1;
     template <class V>
@@ -23,6 +25,7 @@ struct Products {
 
 template <bool conjugates>
 struct ComplexProducts {
+    static constexpr int block = summed_at_once;
     static constexpr int numbers = 2;
     static constexpr int sums = 2;
     template <class V>
@@ -34,6 +37,7 @@ struct ComplexProducts {
 
 template <int of_element>
 struct Magnitudes {
+    static constexpr int block = 32;
     static constexpr int numbers = of_element;
     static constexpr int sums = 1;
     template <class V>
@@ -44,6 +48,7 @@ struct Magnitudes {
 
 template <int of_element>
 struct Squares {
+    static constexpr int block = 32;
     static constexpr int numbers = of_element;
     static constexpr int sums = 1;
     double scale;
@@ -61,7 +66,7 @@ struct Squares {
 template <class Sum, int blocks, class Terms, class Real>
 inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
                            std::int64_t first, Sum* total) {
-    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
+    constexpr std::int64_t elements = Terms::block / Terms::numbers;
     const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
     if constexpr (blocks > 1)
         if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
@@ -135,7 +140,7 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
             __builtin_prefetch(from + group * summed_at_once + p * group + i, 0, 3);
     };
     const auto run = [&]<class Rows>(const Rows& rows_a, const Rows& rows_b) {
-        for (std::int64_t p = 0; p < summed_at_once; p += wide) {
+        for (std::int64_t p = 0; p < Terms::block; p += wide) {
             prefetch(a, p);
             if (b != a) prefetch(b, p);
 #pragma GCC unroll 4
@@ -152,8 +157,8 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
             }
         }
     };
-    const EqualRows<Real> rows_of_a{a, summed_at_once};
-    const EqualRows<Real> rows_of_b{b, summed_at_once};
+    const EqualRows<Real> rows_of_a{a, Terms::block};
+    const EqualRows<Real> rows_of_b{b, Terms::block};
     if (vectors == 1 && count < lanes<Real>)
         run(FewRows<Real>(rows_of_a, count), FewRows<Real>(rows_of_b, count));
     else
@@ -171,7 +176,7 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
 template <class Sum, class Terms, class Real>
 [[gnu::always_inline]] inline void add_all_blocks(const Terms& terms, const Elements<const Real>& a,
                                                   const Elements<const Real>& b, Sum* total) {
-    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
+    constexpr std::int64_t elements = Terms::block / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
     constexpr bool has_vectors = (lanes<Real>) > 1;
@@ -203,10 +208,10 @@ inline double dot_in_double(const Elements<const float>& a, const Elements<const
 }
 
 template <class Real, int width>
-Real magnitudes(const Elements<const Real>& x) {
-    Real total = 0;
+double magnitudes(const Elements<const Real>& x) {
+    double total = 0;
     if (width == 2 && x.increment == 1) return magnitudes<Real, 1>({x.data, 1, 2 * x.count});
-    add_all_blocks<Real>(Magnitudes<width>{}, x, x, &total);
+    add_all_blocks<double>(Magnitudes<width>{}, x, x, &total);
     return total;
 }
 

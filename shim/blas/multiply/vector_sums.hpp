@@ -43,8 +43,8 @@ struct VectorLoops {
     using Dot = void (*)(const Elements<const Real>& a, const Elements<const Real>& b, Real* result);
     Dot dot[2];
     Dot dot_of_conjugate;
-    /// Returns the sum of the magnitudes of all numbers.
-    Real (*magnitudes[2])(const Elements<const Real>& x);
+    /// Returns the sum of the magnitudes of all numbers, in double precision.
+    double (*magnitudes[2])(const Elements<const Real>& x);
     /// Returns the sum of the squares of `scale` times each number.
     double (*squares[2])(const Elements<const Real>& x, double scale);
 };

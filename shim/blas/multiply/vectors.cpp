@@ -342,7 +342,7 @@ void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& all) {
         case Operation::dotc:
             return (width == 2 ? loops.dot_of_conjugate : loops.dot[0])(a, b, result);
         case Operation::asum:
-            *result = a.increment > 0 ? loops.magnitudes[width - 1](a) : 0;
+            *result = a.increment > 0 ? static_cast<Real>(loops.magnitudes[width - 1](a)) : 0;
             return;
         case Operation::nrm2:
             *result = static_cast<Real>(root_of_squares(loops, a, width));

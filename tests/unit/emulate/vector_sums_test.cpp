@@ -37,10 +37,10 @@ ComplexElement<Real> dot_by_definition(Vector<Real>& x, Vector<Real>& y, std::in
 
 /// Returns the sum of the numbers `of(0)`, `of(1)`, …, by `add(sum, number)`, in blocks.
 template <class Real, class Of, class Add>
-Real in_blocks(std::int64_t count, Real start, Of of, Add add) {
-    for (std::int64_t first = 0; first < count; first += terms_of_block) {
+Real in_blocks(std::int64_t block, std::int64_t count, Real start, Of of, Add add) {
+    for (std::int64_t first = 0; first < count; first += block) {
         Real sum = 0;
-        for (std::int64_t i = first; i < std::min(first + terms_of_block, count); ++i) sum = add(sum, of(i));
+        for (std::int64_t i = first; i < std::min(first + block, count); ++i) sum = add(sum, of(i));
         start += sum;
     }
     return start;
@@ -71,11 +71,14 @@ void expect_sums_of_the_definition(std::int64_t count, std::int64_t incx, std::i
     y.fill(random);
     const int width = is_complex ? 2 : 1;
     const auto number = [&](std::int64_t i) { return x.at(i / width)[i % width]; };
-    const Real magnitudes =
-        in_blocks(count * width, Real{0}, number, [](Real sum, Real value) { return sum + std::abs(value); });
-    const auto norm = static_cast<Real>(std::sqrt(in_blocks(count * width, 0.0, number, [](double sum, Real value) {
-        return std::fma(double{value}, double{value}, sum);
-    })));
+    constexpr std::int64_t block_of_norms = 32;
+    const auto magnitudes =
+        static_cast<Real>(in_blocks(block_of_norms, count * width, 0.0, number,
+                                    [](double sum, Real value) { return sum + std::abs(double{value}); }));
+    const auto norm =
+        static_cast<Real>(std::sqrt(in_blocks(block_of_norms, count * width, 0.0, number, [](double sum, Real value) {
+            return std::fma(double{value}, double{value}, sum);
+        })));
     for (const InstructionSet by : instruction_sets_here()) {
         for (const bool conjugates : {false, true}) {
             const ComplexElement<Real> dot = dot_by_definition(x, y, count, is_complex, conjugates);
@@ -143,7 +146,7 @@ TEST(SumsOverVectors, DotsInDoublePrecisionAreRoundedOnce) {
             y.fill(random);
             const auto from = [&](double start) {
                 return in_blocks(
-                    count, start, [&](std::int64_t i) { return double{*x.at(i)} * double{*y.at(i)}; },
+                    terms_of_block, count, start, [&](std::int64_t i) { return double{*x.at(i)} * double{*y.at(i)}; },
                     [](double sum, double value) { return sum + value; });
             };
             const float alpha = 0.3F;
