@@ -10,7 +10,8 @@ packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python
 # skipped. libgoogle-perftools-dev is needed for libtcmalloc_minimal.so.4, whose own package has had another name
 # since Debian 13.
 packages_to_test_with=(
-    clang libclang-rt-dev python3-jsonschema python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
+    clang libclang-rt-dev python3-jsonschema python3-numpy python3-scipy python3-sklearn python3-torch
+    libopenblas0-pthread libopenblas64-0-pthread
     libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
     strace patchelf jq musl-tools pkg-config btrfs-progs chromium chromium-driver python3-selenium
     bubblewrap openmpi-bin python3-mpi4py python3-prometheus-client python3-yaml systemd zsh busybox)

@@ -14,6 +14,7 @@
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds; a preview of a whole product of an H200
 #   bisect     the search of bisect on 1,000 random programs of each kind
 #   planted    240 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
+#   programs   R, Octave, scikit-learn and other programs of Debian that are installed, under `run --reproducible`
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems (needs root,
@@ -132,6 +133,8 @@ bisect() {
 
 planted() { long_test cli/programs/planted.py; }
 
+programs() { long_test preload/programs/outcomes.py; }
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer kernel_image_fuzzer &&
@@ -151,7 +154,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults pages gpu-check bisect planted where wheel packages deploy fleet notebooks fuzz clang lint)
+all=(products races faults pages gpu-check bisect planted programs where wheel packages deploy fleet notebooks fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

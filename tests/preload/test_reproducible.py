@@ -384,6 +384,39 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
     assert verify(recordings["all"]) == (2, "fp32shim verify: --at-least or --reproducible is needed; see: fp32shim verify --help\n")
 
 
+LEARNING = """
+import os, subprocess, sys
+import numpy as np, scipy.linalg as la
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+random = np.random.default_rng(8)
+x, y = random.standard_normal((300, 20)), random.standard_normal(300)
+PCA(5, svd_solver="full").fit_transform(x), Ridge().fit(x, y), KMeans(4, n_init=1, random_state=0).fit(x)
+x.T @ x, la.blas.dsymm(1, x.T @ x, x.T), la.solve_triangular(np.triu(x[:20]), y[:20])
+if sys.argv[1:] == ["alone"]:
+    plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    subprocess.run([sys.executable, "-c", "import numpy; a = numpy.eye(9); a @ a"], env=plain, check=True)
+"""
+
+
+@pytest.mark.parametrize("words, settings, verdict, text", [
+    ((), MODE, 0, "Shown: all "), ((), {}, 1, "Violated: "), (("alone",), MODE, 3, "Inconclusive: ")],
+    ids=["in the mode", "without the mode", "with a child that is not covered"])
+def test_verify_shows_of_a_program_of_numpy_scipy_and_scikit_learn_what_ran_in_the_fixed_order(words, settings, verdict, text,
+                                                                                               tmp_path):
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    need(has_module("sklearn"), "the system's Python has no scikit-learn")
+    log = {"FP32_MATMUL_LOG": str(tmp_path / "run.fp32rec")}
+    run(SYSTEM_PYTHON, "-c", LEARNING, *words, blas="openblas", env=log, log=False, **settings)
+    status, found = verify("--reproducible", tmp_path)
+    assert status == verdict and found.startswith(text), found
+    if verdict == 0:  # products of matrices, with vectors, and solves, by callers of all three
+        report = subprocess.run([BUILD / "bin/fp32shim", "report", "--top", "0", tmp_path], capture_output=True, text=True, check=True)
+        for function in ("cblas_dgemm", "dsyrk", "dsymm_", "dgemv", "ddot", "dtrs"):
+            assert function in report.stdout, report.stdout
+
+
 def test_run_says_what_it_set_and_what_is_not_covered():
     need((BUILD / "bin/fp32shim").exists(), "the command was not built")
     words = [BUILD / "bin/fp32shim", "run", "--reproducible", "--", "sh", "-c", "echo $FP32_MATMUL_CPU $OPENBLAS_CORETYPE"]

@@ -1,0 +1,7 @@
+show <- function(...) for (each in list(...)) cat(sprintf("%.17g", as.numeric(each)), fill = 100)
+suppressMessages({library(lme4); library(glmnet); library(mgcv); library(MASS)})
+show(fixef(lmer(Reaction ~ Days + (Days | Subject), sleepstudy)))
+set.seed(3)
+x <- matrix(rnorm(200 * 30), 200)
+y <- x[, 1] - 2 * x[, 2] + rnorm(200)
+show(as.matrix(coef(glmnet(x, y), s = 0.1)), coef(gam(mpg ~ s(hp) + wt, data = mtcars)), coef(lda(Species ~ ., iris)))
