@@ -26,7 +26,9 @@ constexpr policy::Word<Operation> operation_words[] = {
     {"hemv", Operation::hemv},   {"ger", Operation::ger},       {"gerc", Operation::gerc},
     {"trmv", Operation::trmv},   {"trsv", Operation::trsv},     {"dot", Operation::dot},
     {"dotc", Operation::dotc},   {"sdsdot", Operation::sdsdot}, {"nrm2", Operation::nrm2},
-    {"asum", Operation::asum},   {"dsdot", Operation::dsdot},
+    {"asum", Operation::asum},   {"dsdot", Operation::dsdot},   {"syr", Operation::syr},
+    {"her", Operation::her},     {"syr2", Operation::syr2},     {"her2", Operation::her2},
+    {"axpy", Operation::axpy},   {"rot", Operation::rot},
 };
 
 /// Makes the kind of a row's calls, without counts.

@@ -139,7 +139,7 @@ void read_single_product(const ArgumentReader& arguments, const Frame& frame, Pr
     } else {
         level3.beta = arguments.pointer(Role::beta);
     }
-    if (!has_matrix(level3.operation) && !arguments.has(Role::c)) level3.c = product.number.data();
+    if (computes_number(level3.operation) && !arguments.has(Role::c)) level3.c = product.number.data();
 }
 
 /// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
@@ -150,9 +150,15 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     if (has_vector(operation)) {
         const Matrix a = operand_a(level3);
         const bool swaps = operation == Operation::gemv && transposes(level3.trans_a);
-        call.m = !has_matrix(operation) ? 1 : is_ger(operation) ? level3.m : swaps ? a.columns : a.rows;
-        call.n = is_ger(operation) ? level3.n : 1;
-        call.k = !has_matrix(operation) ? level3.k : is_ger(operation) ? 1 : swaps ? a.rows : a.columns;
+        if (is_ger(operation) || is_symmetric_update(operation)) {
+            call.m = is_ger(operation) ? level3.m : level3.n;
+            call.n = level3.n;
+            call.k = 1;
+            return;
+        }
+        call.m = !has_matrix(operation) ? 1 : swaps ? a.columns : a.rows;
+        call.n = 1;
+        call.k = !has_matrix(operation) ? level3.k : swaps ? a.rows : a.columns;
         return;
     }
     const bool is_sided = has_side(operation);

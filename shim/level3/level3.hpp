@@ -26,8 +26,14 @@ enum class Operation : std::uint8_t {
     hemv,    ///< symv with A Hermitian
     ger,     ///< C := alpha A B^T + C; C is m×n, A and B are vectors
     gerc,    ///< ger with B^H instead of B^T
+    syr,     ///< C := alpha A A^T + C; forms only the `uplo` half of the n×n C
+    her,     ///< syr with A^H instead of A^T, and real alpha
+    syr2,    ///< C := alpha A B^T + alpha B A^T + C; forms only the `uplo` half of the n×n C
+    her2,    ///< C := alpha A B^H + conj(alpha) B A^H + C
     trmv,    ///< B := op(A) B; A is n×n and triangular, B a vector
     trsv,    ///< B := op(A)^-1 B
+    axpy,    ///< C := alpha A + C; A and C are vectors of k elements
+    rot,     ///< A := alpha A + beta B, and B := alpha B - beta A, with real alpha and beta
     dot,     ///< C := A^T B; A and B are vectors of k elements, C is one element
     dotc,    ///< dot with A^H instead of A^T
     sdsdot,  ///< C := alpha + A^T B of float32 vectors, summed in float64
@@ -67,8 +73,10 @@ constexpr bool is_hermitian_update(Operation operation) {
 }
 /// Returns true for products with a vector.
 constexpr bool has_vector(Operation operation) { return operation >= Operation::gemv; }
-/// Returns false for dot products and norms: products of vectors only, whose result is one number.
-constexpr bool has_matrix(Operation operation) { return operation < Operation::dot; }
+/// Returns false for operations on vectors only.
+constexpr bool has_matrix(Operation operation) { return operation < Operation::axpy; }
+/// Returns true for dot products and norms, whose result is one number.
+constexpr bool computes_number(Operation operation) { return operation >= Operation::dot; }
 constexpr bool is_norm(Operation operation) { return operation >= Operation::nrm2; }
 /// Returns true for products of a vector with a square A that is symmetric or triangular.
 constexpr bool has_square_and_vector(Operation operation) {
@@ -76,9 +84,18 @@ constexpr bool has_square_and_vector(Operation operation) {
     return all.has(operation);
 }
 constexpr bool is_ger(Operation operation) { return operation == Operation::ger || operation == Operation::gerc; }
+/// Returns true for updates of a symmetric or Hermitian C by products of vectors.
+constexpr bool is_symmetric_update(Operation operation) {
+    return operation >= Operation::syr && operation <= Operation::her2;
+}
+/// Returns true if the result is added to what C has.
+constexpr bool adds_to_c(Operation operation) {
+    return is_ger(operation) || is_symmetric_update(operation) || operation == Operation::axpy;
+}
 
 constexpr bool has_b(Operation operation) {
-    constexpr Operations none{Operation::syrk, Operation::herk, Operation::nrm2, Operation::asum};
+    constexpr Operations none{Operation::syrk, Operation::herk, Operation::syr, Operation::her,
+                              Operation::axpy, Operation::nrm2, Operation::asum};
     return !none.has(operation);
 }
 

@@ -47,6 +47,7 @@ Matrix vector_operand_a(const Level3& product) {
     if (operation == Operation::gemv) return stored(product, product.a, lda, product.m, product.n);
     if (has_square_and_vector(operation)) return stored(product, product.a, lda, product.n, product.n);
     if (is_ger(operation)) return vector(product, product.a, lda, product.m);
+    if (is_symmetric_update(operation)) return vector(product, product.a, lda, product.n);
     return vector(product, product.a, lda, is_norm(operation) && lda <= 0 ? 0 : product.k);
 }
 Matrix vector_operand_b(const Level3& product) {
@@ -55,8 +56,10 @@ Matrix vector_operand_b(const Level3& product) {
     return vector(product, product.b, product.ldb, has_m ? product.m : product.n);
 }
 Matrix vector_operand_c(const Level3& product) {
-    if (!has_matrix(product.operation)) return number(product);
+    if (computes_number(product.operation)) return number(product);
+    if (product.operation == Operation::axpy) return vector(product, product.c, product.ldc, product.k);
     if (is_ger(product.operation)) return stored(product, product.c, product.ldc, product.m, product.n);
+    if (is_symmetric_update(product.operation)) return stored(product, product.c, product.ldc, product.n, product.n);
     const bool has_m = product.operation == Operation::gemv && !transposes(product.trans_a);
     return vector(product, product.c, product.ldc, has_m ? product.m : product.n);
 }
@@ -111,7 +114,8 @@ Part part_of_a(const Level3& product) {
 }
 
 Part written_of(const Level3& product) {
-    const bool is_triangle = product.operation == Operation::gemmt || is_rank_update(product.operation);
+    const bool is_triangle = product.operation == Operation::gemmt || is_rank_update(product.operation) ||
+                             is_symmetric_update(product.operation);
     return is_triangle ? triangle_of(product) : Part::whole;
 }
 

@@ -9,14 +9,16 @@ namespace fp32shim::blas {
 /// Returns true if the result overwrites B.
 inline bool is_in_place(const Level3& single) {
     return (is_triangular(single.operation) && single.c == nullptr) || single.operation == Operation::trmv ||
-           single.operation == Operation::trsv;
+           single.operation == Operation::trsv || single.operation == Operation::rot;
 }
 
 inline Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
 
 /// Returns true if alpha (or beta, if `is_beta`) is a complex number.
 inline bool has_pair(const Level3& single, bool is_beta) {
-    const bool is_real = is_beta ? is_hermitian_update(single.operation) : single.operation == Operation::herk;
+    constexpr Operations real_alpha{Operation::herk, Operation::her, Operation::rot};
+    const bool is_real = is_beta ? is_hermitian_update(single.operation) || single.operation == Operation::rot
+                                 : real_alpha.has(single.operation);
     return single.is_complex && !is_real;
 }
 
@@ -37,7 +39,7 @@ inline bool has_finite_scalars(const Level3& single) {
 
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool uses_start(const Level3& single) {
-    if (is_in_place(single) || is_ger(single.operation)) return true;
+    if (is_in_place(single) || adds_to_c(single.operation)) return true;
     return single.beta != nullptr &&
            (!StoredNumber(single.beta, single.is_double).is_zero() ||
             (has_pair(single, true) && !StoredNumber(single.beta, single.is_double, 1).is_zero()));

@@ -226,7 +226,11 @@ inline constexpr Roles
     gemv            = {trans_a, m, n, alpha, a, lda, b, ldb, beta, c, ldc},
     symv            = {uplo, n, alpha, a, lda, b, ldb, beta, c, ldc},
     ger             = {m, n, alpha, a, lda, b, ldb, c, ldc},
+    syr             = {uplo, n, alpha, a, lda, c, ldc},
+    syr2            = {uplo, n, alpha, a, lda, b, ldb, c, ldc},
     trmv            = {uplo, trans_a, diag, n, a, lda, b, ldb},
+    axpy            = {k, alpha, a, lda, c, ldc},
+    rot             = {k, a, lda, b, ldb, alpha, beta},
     dot             = {k, a, lda, b, ldb},
     dot_sub         = {k, a, lda, b, ldb, c},
     dot_by_pointer  = {c, k, a, lda, b, ldb},  // Fortran, as Intel's compilers return a complex number

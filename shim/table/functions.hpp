@@ -46,7 +46,7 @@ struct Function {
 
     /// Returns true if calls return a number, in vector registers: a dot product or a norm.
     bool returns_number() const {
-        return multiplies() && !blas::has_matrix(product().operation) && positions().of(Role::c) < 0;
+        return multiplies() && blas::computes_number(product().operation) && positions().of(Role::c) < 0;
     }
     /// Returns true for functions of Fortran that return a complex number. Some compilers let the caller pass the
     /// address for it, as a first argument that is not in the table.

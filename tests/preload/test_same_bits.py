@@ -1,5 +1,5 @@
 """Random calls of every routine that the CPU mode `reproducible` computes: the same bits under every library, and NaN and
-infinities where libraries have them. FP32SHIM_RANDOM_PRODUCTS is the number of calls of each routine (15),
+infinities where libraries have them. FP32SHIM_RANDOM_PRODUCTS is the number of calls of each routine (40),
 FP32SHIM_RANDOM_SEED their seed (1). test_aarch64.py compares the architectures, wheels/test_reproducible.py MKL."""
 
 import collections
@@ -13,9 +13,9 @@ import processor
 from shim import BUILD, blas_library, need, run
 
 MODE = {"cpu": "reproducible"}
-COUNT = int(os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "15"))
+COUNT = int(os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "40"))
 SEED = os.environ.get("FP32SHIM_RANDOM_SEED", "1")
-ROUTINES = 68
+ROUTINES = 84
 MATRIX_PRODUCTS = 30
 
 

@@ -15,11 +15,16 @@ bool one_of(char value, std::string_view allowed) {
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
-/// Returns true if the options and sizes are valid for a product with a vector, and no increment is 0. Dot products
-/// and norms have no invalid arguments.
+/// Returns true if the options and sizes are valid for a product with a vector, and no increment of a result, or
+/// beside a matrix, is 0. Dot products and norms have no invalid arguments.
 bool vector_arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
+    if (operation == Operation::axpy) return product.ldc != 0;
+    if (operation == Operation::rot) return product.lda != 0 && product.ldb != 0;
     if (!has_matrix(operation)) return true;
+    if (is_symmetric_update(operation))
+        return one_of(product.uplo, "UL") && product.n >= 0 && product.lda != 0 &&
+               (!has_b(operation) || product.ldb != 0) && ld_is_valid(operand_c(product));
     const bool is_gemv = operation == Operation::gemv, is_update = is_ger(operation);
     const bool is_triangular = operation == Operation::trmv || operation == Operation::trsv;
     if (is_gemv || is_triangular)
@@ -73,7 +78,8 @@ bool multiplies(const Level3& product) {
     if (a.rows <= 0 || a.columns <= 0) return false;  // a vector may have a negative length
     if (has_b(product.operation) && (b.rows <= 0 || b.columns <= 0 || b.data == nullptr)) return false;
     if (has_vector(product.operation)) {
-        const bool is_scaled = product.alpha != nullptr && product.operation != Operation::sdsdot;
+        constexpr Operations not_scaled{Operation::sdsdot, Operation::rot};
+        const bool is_scaled = product.alpha != nullptr && !not_scaled.has(product.operation);
         return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));
     }
     // If one of these pointers is null, the call crashes in the library, as without the shim.

@@ -14,11 +14,8 @@ void add_floats(ResultStream& stream, const Matrix& result, std::int64_t offset,
     stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }
 
-void add_result(ResultStream& stream, const Level3& single) {
-    if (!multiplies(single)) return;
-    const Matrix result = result_of(single);
+void add_part(ResultStream& stream, const Matrix& result, Part part) {
     if (result.data == nullptr || result.inner() == 0) return;
-    const Part part = written_of(single);
     const bool is_contiguous = part == Part::whole && result.ld == result.inner();
     const std::int64_t group = ResultStream::columns_of_group(result.outer(), result.inner() * result.width);
     for (std::int64_t outer = 0; outer < result.outer();) {
@@ -33,6 +30,12 @@ void add_result(ResultStream& stream, const Level3& single) {
         }
         stream.end_group();
     }
+}
+
+void add_result(ResultStream& stream, const Level3& single) {
+    if (!multiplies(single)) return;
+    add_part(stream, result_of(single), written_of(single));
+    if (single.operation == Operation::rot) add_part(stream, operand_a(single), Part::whole);
 }
 
 /// Adds the elements that a routine reads of a matrix. `skips_diagonal`: without the diagonal.

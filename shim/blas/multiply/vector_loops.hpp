@@ -172,6 +172,15 @@ void add_multiple(const Real* x, std::int64_t count, const Real* factors, const 
         run(add_complex_multiple<Real, true, false>, add_complex_multiple<Real, false, false>);
 }
 
+template <class Real>
+void rotate(Real* __restrict x, Real* __restrict y, std::int64_t count, Real cosine, Real sine) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Real old = x[i];
+        x[i] = fused(cosine, old, sine * y[i]);
+        y[i] = fused(cosine, y[i], -(sine * old));
+    }
+}
+
 /// Rows at equal distances.
 template <class Real>
 struct EqualRows {

@@ -227,6 +227,7 @@ template <class Real>
 constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_product<Real, 2>},
                                                {add_multiple<Real, 1>, add_multiple<Real, 2>},
                                                {add_to_result<Real, 1>, add_to_result<Real, 2>},
+                                               rotate<Real>,
                                                {dot<Real, Products>, dot<Real, ComplexProducts<false>>},
                                                dot<Real, ComplexProducts<true>>,
                                                {magnitudes<Real, 1>, magnitudes<Real, 2>},

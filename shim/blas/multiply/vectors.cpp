@@ -10,6 +10,7 @@
 #include "shim/audit/float_environment.hpp"
 #include "shim/blas/multiply/loops.hpp"
 #include "shim/level3/matrix.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -284,34 +285,105 @@ void multiply_matrix(const Level3& product, const VectorLoops<Real>& loops) {
                   static_cast<const Real*>(product.beta));
 }
 
-/// Computes C := alpha A B^T + C column by column. Of a row-major C, the transposed product is computed.
-template <class Real>
-void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
-    const int width = product.is_complex ? 2 : 1;
-    const auto* const alpha = static_cast<const Real*>(product.alpha);
-    if (alpha[0] == 0 && (width == 1 || alpha[1] == 0)) return;
-    auto left = elements<const Real>(product.a, product.lda, product.m, width);
-    auto right = elements<const Real>(product.b, product.ldb, product.n, width);
-    if (product.row_major) std::swap(left, right);
-    const bool is_conjugated = product.operation == Operation::gerc;
+/// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector, some of them at a time if
+/// they are to be copied.
+template <class Real, class Use>
+void for_adjacent(const Elements<const Real>& x, int width, const Use& use) {
     Real copy[2048 / sizeof(Real)];
-    const std::int64_t step = left.increment == 1 ? left.count : static_cast<std::int64_t>(std::size(copy)) / width;
-    for (std::int64_t i = 0; i < left.count; i += step) {
-        const std::int64_t count = std::min(step, left.count - i);
-        const Real* x = left.data + i * left.increment * width;
-        if (left.increment != 1) {
-            for (std::int64_t n = 0; n < count; ++n)
-                std::copy_n(x + n * left.increment * width, width, copy + n * width);
-            x = copy;
-        }
+    const std::int64_t step = x.increment == 1 ? x.count : static_cast<std::int64_t>(std::size(copy)) / width;
+    for (std::int64_t first = 0; first < x.count; first += step) {
+        const std::int64_t count = std::min(step, x.count - first);
+        const Real* const from = x.data + first * x.increment * width;
+        for (std::int64_t i = 0; i < (x.increment == 1 ? 0 : count); ++i)
+            std::copy_n(from + i * x.increment * width, width, copy + i * width);
+        use(x.increment == 1 ? from : copy, first, count);
+    }
+}
+
+/// The factor of a product of vectors. One that is real has the imaginary part 0.
+template <class Real>
+struct Alpha {
+    Real parts[2];
+    Alpha(const Level3& product, bool conjugates) {
+        const auto* const given = static_cast<const Real*>(product.alpha);
+        parts[0] = given[0];
+        parts[1] = !has_pair(product, false) ? 0 : conjugates ? -given[1] : given[1];
+    }
+    bool is_zero() const { return parts[0] == 0 && parts[1] == 0; }
+};
+
+/// Computes C := alpha A B^T + C, or alpha A B^H + C, column by column, in the part of C that the operation forms. Of
+/// a row-major C, the transposed product is computed.
+template <class Real>
+void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<const Real> left,
+               Elements<const Real> right, const Alpha<Real>& alpha) {
+    const int width = product.is_complex ? 2 : 1;
+    constexpr Operations conjugating{Operation::gerc, Operation::her, Operation::her2};
+    const bool is_conjugated = conjugating.has(product.operation);
+    Part part = written_of(product);
+    if (product.row_major) {
+        std::swap(left, right);
+        if (part != Part::whole) part = part == Part::upper ? Part::lower : Part::upper;
+    }
+    for_adjacent(left, width, [&](const Real* x, std::int64_t first, std::int64_t count) {
         for (std::int64_t j = 0; j < right.count; ++j) {
+            const std::int64_t begin = part == Part::lower ? std::clamp(j, first, first + count) : first;
+            const std::int64_t end = part == Part::upper ? std::clamp(j + 1, first, first + count) : first + count;
+            if (begin >= end) continue;
             Real factors[4];
             set_factors(right.data + j * right.increment * width, width, is_conjugated && product.row_major,
                         is_conjugated && !product.row_major, factors, factors + 2);
-            loops.add_multiple[width - 1](x, count, factors, alpha,
-                                          static_cast<Real*>(product.c) + (i + j * product.ldc) * width);
+            Real* const column = static_cast<Real*>(product.c) + j * product.ldc * width;
+            loops.add_multiple[width - 1](x + (begin - first) * width, end - begin, factors, alpha.parts,
+                                          column + begin * width);
+            const bool has_real_diagonal =
+                product.operation == Operation::her || product.operation == Operation::her2;
+            if (has_real_diagonal && begin <= j && j < end) column[j * width + 1] = 0;
         }
-    }
+    });
+}
+
+template <class Real>
+void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
+    const Alpha<Real> alpha(product, false);
+    if (alpha.is_zero()) return;
+    const int width = product.is_complex ? 2 : 1;
+    const std::int64_t rows = is_ger(product.operation) ? product.m : product.n;
+    const auto a = elements<const Real>(product.a, product.lda, rows, width);
+    if (!has_b(product.operation)) return add_outer(product, loops, a, a, alpha);
+    const auto b = elements<const Real>(product.b, product.ldb, product.n, width);
+    add_outer(product, loops, a, b, alpha);
+    if (!is_ger(product.operation))
+        add_outer(product, loops, b, a, Alpha<Real>(product, product.operation == Operation::her2));
+}
+
+/// Computes C := alpha A + C.
+template <class Real>
+void add_multiple(const Level3& product, const VectorLoops<Real>& loops) {
+    const Alpha<Real> alpha(product, false);
+    if (alpha.is_zero() || product.k <= 0) return;
+    const int width = product.is_complex ? 2 : 1;
+    constexpr Real one[] = {1, 0};
+    const auto y = elements<Real>(product.c, product.ldc, product.k, width);
+    for_adjacent(elements<const Real>(product.a, product.lda, product.k, width), width,
+                 [&](const Real* x, std::int64_t first, std::int64_t count) {
+                     const Elements<Real> part{y.data + first * y.increment * width, y.increment, count};
+                     loops.add_to_result[width - 1](x, part, alpha.parts, one);
+                 });
+}
+
+/// Rotates the pairs of numbers of two vectors.
+template <class Real>
+void rotate(const Level3& product, const VectorLoops<Real>& loops) {
+    if (product.k <= 0) return;
+    const int width = product.is_complex ? 2 : 1;
+    const Real cosine = *static_cast<const Real*>(product.alpha);
+    const Real sine = *static_cast<const Real*>(product.beta);
+    const auto x = elements<Real>(product.a, product.lda, product.k, width);
+    const auto y = elements<Real>(product.b, product.ldb, product.k, width);
+    if (x.increment == 1 && y.increment == 1) return loops.rotate(x.data, y.data, product.k * width, cosine, sine);
+    for (std::int64_t i = 0; i < product.k; ++i)
+        loops.rotate(x.data + i * x.increment * width, y.data + i * y.increment * width, width, cosine, sine);
 }
 
 /// Numbers whose squares overflow, or are too small, are first multiplied by a power of two. Libraries raise no flags
@@ -362,8 +434,10 @@ template <class Real>
 void multiply_vector(const Level3& product, const LoopsOfInstructionSet& all) {
     constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
     if (with_matrix.has(product.operation)) return multiply_matrix<Real>(product, all.of<Real>().vectors);
-    if (product.operation == Operation::ger || product.operation == Operation::gerc)
+    if (is_ger(product.operation) || is_symmetric_update(product.operation))
         return multiply_outer<Real>(product, all.of<Real>().vectors);
+    if (product.operation == Operation::axpy) return add_multiple<Real>(product, all.of<Real>().vectors);
+    if (product.operation == Operation::rot) return rotate<Real>(product, all.of<Real>().vectors);
     sum_over_vectors<Real>(product, all);
 }
 

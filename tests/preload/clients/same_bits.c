@@ -32,8 +32,16 @@
     X(gerc, "cz", "cz", "mnaVmm.Vnn.Mmn.")         \
     X(symv, "sd", "sd", "unaMnn.Vnn.bVnn.")        \
     X(hemv, "cz", "cz", "unaMnn.Vnn.bVnn.")        \
+    X(syr, "sd", "sd", "unaVnn.Mnn.")              \
+    X(her, "cz", "cz", "unrVnn.Mnn.")              \
+    X(syr2, "sd", "sd", "unaVnn.Vnn.Mnn.")         \
+    X(her2, "cz", "cz", "unaVnn.Vnn.Mnn.")         \
     X(trmv, "sdcz", "sdcz", "utdnMnn.Vnn.")        \
     X(trsv, "sdcz", "sdcz", "utdnSnn.Vnn.")        \
+    X(axpy, "sdcz", "sdcz", "kaVkk.Vkk.")          \
+    X(rot, "sd", "sd", "kVkk.Vkk.rr")              \
+    X(srot, "c", "c", "kVkk.Vkk.rr") /* csrot */   \
+    X(drot, "z", "z", "kVkk.Vkk.rr") /* zdrot */   \
     X(dot, "sd", "sd", "=kVkk.Vkk.")               \
     X(dotu, "cz", "cz", "=kVkk.Vkk.")              \
     X(dotc, "cz", "cz", "=kVkk.Vkk.")              \

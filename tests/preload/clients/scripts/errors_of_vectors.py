@@ -12,11 +12,11 @@ import sys
 import numpy as np
 from scipy.linalg import blas
 
-random = np.random.default_rng(5)
 TYPES = {"s": np.float32, "d": np.float64, "c": np.complex64, "z": np.complex128}
 WIDER = {"s": np.float64, "d": np.longdouble, "c": np.complex128, "z": np.clongdouble}
 ALL = ("s", "d", "c", "z")
 ROUTINES = {"gemv": ALL, "ger": ALL[:2], "geru": ALL[2:], "gerc": ALL[2:], "symv": ALL[:2], "hemv": ALL[2:],
+            "syr": ALL[:2], "her": ALL[2:], "syr2": ALL[:2], "her2": ALL[2:], "axpy": ALL, "rot": ("s", "d", "cs", "zd"),
             "trmv": ALL, "dot": ALL[:2], "dotu": ALL[2:], "dotc": ALL[2:], "sdsdot": ("",), "dsdot": ("",),
             "nrm2": ("s", "d", "sc", "dz"), "asum": ("s", "d", "sc", "dz"), "trsv": ALL, "trsm": ALL}
 SUMS = {"dot", "dotu", "dotc", "sdsdot", "dsdot", "nrm2", "asum"}
@@ -59,7 +59,7 @@ def wide_sum(name, *vectors):
 
 def share(kind, name):
     f = getattr(blas, kind + name, None)
-    kind = kind[-1:] or "s"
+    kind = (kind[0] if name == "rot" else kind[-1:]) or "s"
     m, n = length(300), terms[0] if terms else length(2000 if name in SUMS else 300)
     lower, diag, side = random.integers(0, 2, 3).tolist()
     trans = int(random.integers(3))
@@ -85,6 +85,19 @@ def share(kind, name):
         operands = square, x, y
         call = lambda a, x, y: f(1.5, a, x, 0.5, y, lower=lower)
         exact = lambda a, x, y: 1.5 * (whole(a, lower, name == "hemv") @ x) + y / 2
+    elif name in ("syr", "her", "syr2", "her2"):
+        a = some(kind, n, n)
+        np.fill_diagonal(a, a.diagonal().real)
+        operands = (x, a) if name[-1] != "2" else (x, y, a)
+        half, turned = np.tril if lower else np.triu, np.conj if name[0] == "h" else np.asarray
+        call = lambda *words: half(f(1.5, *words[:-1], a=words[-1], lower=lower))
+        exact = lambda x, *words: half(1.5 * (np.outer(x, turned(words[-2] if words[1:] else x)) + (
+            np.outer(words[0], turned(x)) if words[1:] else 0)) + words[-1])
+    elif name == "axpy":
+        operands, call, exact = (x, y), lambda x, y: f(x, y, a=1.5), lambda x, y: 1.5 * x + y
+    elif name == "rot":
+        operands, call = (x, y), lambda x, y: np.concatenate((f(x, y, 0.75, 0.5)[0], f(x, y, 0.75, -0.5)[1]))
+        exact = lambda x, y: np.concatenate((0.75 * x + 0.5 * y, 0.75 * y + 0.5 * x))
     elif name == "trmv":
         operands = square, x
         call = lambda a, x: f(a, x, lower=lower, trans=trans, diag=diag)
@@ -97,10 +110,11 @@ def share(kind, name):
         operands, call = (x, y), f or (lambda x, y: wide_sum(name, x, y))
         exact = lambda x, y: (x.conj() if name == "dotc" else x) @ y + (0.25 if name == "sdsdot" else 0)
     bound = exact(*((wide if name == "asum" else lambda x: np.abs(wide(x)))(each) for each in operands))
-    return np.max(np.abs(wide(call(*operands)) - exact(*map(wide, operands))) / bound)
+    return np.max(np.abs(wide(call(*operands)) - exact(*map(wide, operands))) / np.maximum(bound, 1e-30))
 
 
 for name, kinds in ROUTINES.items():
     for kind in kinds if name in SUMS or not terms else ():
+        random = np.random.default_rng([6, *map(ord, kind + name)])  # whatever other routines there are
         shares = [float(share(kind, name)) for _ in range(calls)]
         print(kind + name, max(shares), float(np.sqrt(np.mean(np.square(shares)))))
