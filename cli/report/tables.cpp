@@ -224,7 +224,7 @@ std::string fixed_order_text(const MergedCalls& calls) {
     }
     if (!is_wanted || all == 0) return {};
     if (vectors > 0) text += fmt::format("; not {} with a vector", counted(vectors, "product"));
-    return fmt::format("In a fixed order: {} of {}{}{}\n", in_order, counted(all, "call"), text,
+    return fmt::format("In a fixed order: {} of {}{}{}\n", count_text(in_order), counted(all, "call"), text,
                        others > most ? "; and others" : "");
 }
 

@@ -52,8 +52,8 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, sums and "
-    "element-wise functions may differ between machines.";
+    " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, other "
+    "functions of BLAS, sums and element-wise functions may differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.

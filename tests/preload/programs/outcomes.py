@@ -40,7 +40,7 @@ PROGRAMS = {
                            with_times=False),
     "CVXOPT": Program(f"{PYTHON_PACKAGES}/cvxopt", "/usr/bin/python3 convex.py", with_times=False),
     "gretl": Program("gretlcli", "gretlcli -b -e gretl.inp | sed '1,/nulldata/d'", with_times=False),
-    "NWChem": Program("nwchem", r"nwchem h2o.nw | sed '/Space remaining/d; s/\(diis.*\) [^ ]*$/\1/'"),
+    "NWChem": Program("nwchem", r"nwchem h2o.nw | sed '/Space remaining/d; /maximum total bytes/d; s/\(diis.*\) [^ ]*$/\1/'"),
     "Psi4": Program("psi4", "psi4 psi4.dat out && cat out"),
     "MOPAC": Program("mopac", "mopac mopac.mop && cat mopac.out mopac.aux"),
     "xtb": Program("xtb", "xtb h2o.xyz --acc 0.01"),
