@@ -8,7 +8,7 @@ set(test_costs
   cublas.judges=20
   wheels.onednn=75 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
   recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
-  preload.same_bits=20 preload.errors=12
+  preload.random_calls=35
   cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
   preload.limits=60 preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
   packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 wheels.ranges=13
@@ -26,7 +26,7 @@ endfunction()
 # compares digits or errors of products, names kernels, or asks processor.py.
 set(processor_tests
   cublas.judges preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
-  preload.nonfinite preload.published_tables preload.random_products preload.reproducible preload.same_bits preload.errors
+  preload.nonfinite preload.published_tables preload.random_products preload.reproducible preload.random_calls
   cli.doctor cli.readme cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
 function(set_processor_label name)
   if(name IN_LIST processor_tests)
