@@ -85,13 +85,13 @@ std::string headline(const DiffOutcome& outcome) {
     if (is_moved)
         text += fmt::format("; {} of them at another position or on another thread",
                             count_text(outcome.paired.elsewhere));
+    if (summary.other_precision > 0)
+        text += fmt::format("; {} of them at another precision{}", count_text(summary.other_precision),
+                            precisions_text(summary));
     const std::size_t unpaired_a = outcome.paired.unpaired_a.size(), unpaired_b = outcome.paired.unpaired_b.size();
     if (unpaired_a + unpaired_b > 0)
         text += fmt::format("; {} of A and {} of B have no counterpart", counted(unpaired_a, "other product"),
                             count_text(unpaired_b));
-    if (summary.other_precision > 0)
-        text += fmt::format("; {} of them at another precision{}", count_text(summary.other_precision),
-                            precisions_text(summary));
     return text;
 }
 

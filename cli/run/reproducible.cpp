@@ -51,6 +51,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     environment.set("FP32_MATMUL_CPU", "reproducible");
     std::string set;
     std::string kept;
+    std::string threads;
     for (const LibraryCode& code : library_codes) {
 #if defined(__x86_64__)
         const char* const value = code.on_x86_64;
@@ -63,18 +64,20 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
         if (!is_set && std::string_view(code.name) == threads_of_openblas &&
             environment.get("FP32_MATMUL_THREADS").empty()) {
             environment.set("FP32_MATMUL_THREADS", default_threads(environment));
-            set += fmt::format(" FP32_MATMUL_THREADS={}", environment.get("FP32_MATMUL_THREADS"));
+            threads = environment.get("FP32_MATMUL_THREADS");
         }
         (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
     }
     std::vector<std::string> lines{
         "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
-        "inside LAPACK and element-wise functions"};
+        "inside LAPACK, other functions of BLAS, sums and element-wise functions"};
     if (!set.empty())
         lines.push_back(
             "set, so that libraries choose the same code for these on most machines (MKL and PyTorch for equal "
             "numbers of threads):" +
             set);
+    if (!threads.empty())
+        lines.push_back("set, so that the products of fp32shim use several threads: FP32_MATMUL_THREADS=" + threads);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");

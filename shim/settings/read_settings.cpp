@@ -48,6 +48,7 @@ void apply_on_error(policy::Policy& policy) {
             policy.rules.clear();
             return;
         case policy::OnError::continue_untouched:
+            policy.cpu_mode = policy::CpuMode::off;
             policy.default_precision = policy::Precision::native;
             policy.default_source = policy::Source::native;
             policy.rules.clear();

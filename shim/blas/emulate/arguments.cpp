@@ -15,12 +15,10 @@ bool one_of(char value, std::string_view allowed) {
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
-/// Returns true if the options and sizes are valid for a product with a vector, and no increment of a result, or
-/// beside a matrix, is 0. Dot products and norms have no invalid arguments.
+/// Returns true if the options and sizes are valid for a product with a vector, and no increment beside a matrix is
+/// 0. Operations on vectors only have no invalid arguments.
 bool vector_arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
-    if (operation == Operation::axpy) return product.ldc != 0;
-    if (operation == Operation::rot) return product.lda != 0 && product.ldb != 0;
     if (!has_matrix(operation)) return true;
     if (is_symmetric_update(operation))
         return one_of(product.uplo, "UL") && product.n >= 0 && product.lda != 0 &&

@@ -173,12 +173,23 @@ void add_multiple(const Real* x, std::int64_t count, const Real* factors, const 
 }
 
 template <class Real>
-void rotate(Real* __restrict x, Real* __restrict y, std::int64_t count, Real cosine, Real sine) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Real old = x[i];
-        x[i] = fused(cosine, old, sine * y[i]);
-        y[i] = fused(cosine, y[i], -(sine * old));
+void rotate_one(Real& x, Real& y, Real cosine, Real sine) {
+    const Real old = x;
+    x = fused(cosine, old, sine * y);
+    y = fused(cosine, y, -(sine * old));
+}
+
+template <class Real, int width>
+void rotate(const Elements<Real>& x, const Elements<Real>& y, Real cosine, Real sine) {
+    if (x.increment == 1 && y.increment == 1) {
+        Real* __restrict of_x = x.data;
+        Real* __restrict of_y = y.data;
+        for (std::int64_t i = 0; i < x.count * width; ++i) rotate_one(of_x[i], of_y[i], cosine, sine);
+        return;
     }
+    for (std::int64_t i = 0; i < x.count; ++i)
+        for (int part = 0; part < width; ++part)
+            rotate_one(x.data[i * x.increment * width + part], y.data[i * y.increment * width + part], cosine, sine);
 }
 
 /// Rows at equal distances.
@@ -329,10 +340,10 @@ void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t 
 
 /// A factor without an imaginary part counts as real: zero times infinity would be NaN. Which one is real is known
 /// when this is compiled, since gcc moves fused multiply-adds out of conditions, where they raise flags.
-template <OldElement old, bool alpha_is_real, class Real>
+template <OldElement old, bool alpha_is_real, bool is_adjacent, class Real>
 void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    Real* __restrict to = result.data;
-    for (std::int64_t i = 0; i < result.count; ++i, to += 2 * result.increment, sums += 2) {
+    for (std::int64_t i = 0; i < result.count; ++i, sums += 2) {
+        Real* __restrict to = result.data + 2 * i * (is_adjacent ? 1 : result.increment);
         Real re = 0;
         Real im = 0;
         if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
@@ -349,10 +360,14 @@ void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, c
 
 template <class Real, int width, OldElement old>
 void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    if constexpr (width == 2)
-        alpha[1] == 0 ? add_to_complex<old, true>(sums, result, alpha, beta)
-                      : add_to_complex<old, false>(sums, result, alpha, beta);
-    else if (result.increment == 1)
+    if constexpr (width == 2) {
+        if (result.increment == 1)
+            alpha[1] == 0 ? add_to_complex<old, true, true>(sums, result, alpha, beta)
+                          : add_to_complex<old, false, true>(sums, result, alpha, beta);
+        else
+            alpha[1] == 0 ? add_to_complex<old, true, false>(sums, result, alpha, beta)
+                          : add_to_complex<old, false, false>(sums, result, alpha, beta);
+    } else if (result.increment == 1)
         add_to_real<old>(sums, result.data, 1, result.count, *alpha, *beta);
     else
         add_to_real<old>(sums, result.data, result.increment, result.count, *alpha, *beta);

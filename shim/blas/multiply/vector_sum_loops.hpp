@@ -14,7 +14,6 @@ namespace {
 // short: the error grows with them, and no matrix product has the same sums.
 
 struct Products {
-    static constexpr int block = summed_at_once;
     static constexpr int numbers = 1;
     static constexpr int sums = 1;
     template <class V>
@@ -25,7 +24,6 @@ struct Products {
 
 template <bool conjugates>
 struct ComplexProducts {
-    static constexpr int block = summed_at_once;
     static constexpr int numbers = 2;
     static constexpr int sums = 2;
     template <class V>
@@ -35,38 +33,12 @@ struct ComplexProducts {
     }
 };
 
-template <int of_element>
-struct Magnitudes {
-    static constexpr int block = 32;
-    static constexpr int numbers = of_element;
-    static constexpr int sums = 1;
-    template <class V>
-    void add(const V* x, const V*, V* sum) const {
-        for (int i = 0; i < numbers; ++i) sum[0] = sum[0] + magnitude(x[i]);
-    }
-};
-
-template <int of_element>
-struct Squares {
-    static constexpr int block = 32;
-    static constexpr int numbers = of_element;
-    static constexpr int sums = 1;
-    double scale;
-    template <class V>
-    void add(const V* x, const V*, V* sum) const {
-        for (int i = 0; i < numbers; ++i) {
-            const V scaled = x[i] * scale;
-            sum[0] = fused(scaled, scaled, sum[0]);
-        }
-    }
-};
-
 /// Adds the sums of some blocks, the last of which may be shorter, to `total`. They are computed at the same time,
 /// since each addition to one sum waits for the one before.
 template <class Sum, int blocks, class Terms, class Real>
 inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
                            std::int64_t first, Sum* total) {
-    constexpr std::int64_t elements = Terms::block / Terms::numbers;
+    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
     if constexpr (blocks > 1)
         if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
@@ -140,9 +112,9 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
             __builtin_prefetch(from + group * summed_at_once + p * group + i, 0, 3);
     };
     const auto run = [&]<class Rows>(const Rows& rows_a, const Rows& rows_b) {
-        for (std::int64_t p = 0; p < Terms::block; p += wide) {
+        for (std::int64_t p = 0; p < summed_at_once; p += wide) {
             prefetch(a, p);
-            if (b != a) prefetch(b, p);
+            prefetch(b, p);
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v) {
                 Vector<Real> of_a[wide];
@@ -157,8 +129,8 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
             }
         }
     };
-    const EqualRows<Real> rows_of_a{a, Terms::block};
-    const EqualRows<Real> rows_of_b{b, Terms::block};
+    const EqualRows<Real> rows_of_a{a, summed_at_once};
+    const EqualRows<Real> rows_of_b{b, summed_at_once};
     if (vectors == 1 && count < lanes<Real>)
         run(FewRows<Real>(rows_of_a, count), FewRows<Real>(rows_of_b, count));
     else
@@ -172,11 +144,11 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
         for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[i][block];
 }
 
-/// Adds the sums of all blocks of two vectors to `total`, in order. For sums over one vector, `b` is `a`.
+/// Adds the sums of all blocks of two vectors to `total`, in order.
 template <class Sum, class Terms, class Real>
 [[gnu::always_inline]] inline void add_all_blocks(const Terms& terms, const Elements<const Real>& a,
                                                   const Elements<const Real>& b, Sum* total) {
-    constexpr std::int64_t elements = Terms::block / Terms::numbers;
+    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
     constexpr bool has_vectors = (lanes<Real>) > 1;
@@ -207,27 +179,48 @@ inline double dot_in_double(const Elements<const float>& a, const Elements<const
     return start;
 }
 
-template <class Real, int width>
-double magnitudes(const Elements<const Real>& x) {
+/// Adds numbers to 32 sums in turn, by `add(sum, number)`, and then the sums, from the first on.
+template <int width, class Real, class Add>
+double sum_in_turn(const Elements<const Real>& x, const Add& add) {
+    constexpr int count = 32;
+    double sums[count] = {};
+    Real copy[count];
+    const std::int64_t numbers = x.count * width;
+    const std::int64_t whole = x.increment == 1 ? numbers / count * count : 0;
+    const auto add_some = [&](const Real* some) {
+        for (int i = 0; i < count; ++i) sums[i] = add(sums[i], some[i]);
+    };
+    for (std::int64_t first = 0; first < whole; first += count) add_some(x.data + first);
+    for (std::int64_t first = whole; first < numbers; first += count) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t at = first + i;  // zeros change no sum
+            copy[i] = at < numbers ? x.data[at / width * x.increment * width + at % width] : 0;
+        }
+        add_some(copy);
+    }
     double total = 0;
-    if (width == 2 && x.increment == 1) return magnitudes<Real, 1>({x.data, 1, 2 * x.count});
-    add_all_blocks<double>(Magnitudes<width>{}, x, x, &total);
+    for (const double sum : sums) total = total + sum;
     return total;
 }
 
 template <class Real, int width>
+double magnitudes(const Elements<const Real>& x) {
+    return sum_in_turn<width>(x, [](double sum, Real number) { return sum + magnitude(double{number}); });
+}
+
+template <class Real, int width>
 double squares(const Elements<const Real>& x, double scale) {
-    double total = 0;
-    if (width == 2 && x.increment == 1) return squares<Real, 1>({x.data, 1, 2 * x.count}, scale);
-    add_all_blocks<double>(Squares<width>{scale}, x, x, &total);
-    return total;
+    return sum_in_turn<width>(x, [scale](double sum, Real number) {
+        const double scaled = number * scale;
+        return fused(scaled, scaled, sum);
+    });
 }
 
 template <class Real>
 constexpr VectorLoops<Real> loops_over_vectors{{add_product<Real, 1>, add_product<Real, 2>},
                                                {add_multiple<Real, 1>, add_multiple<Real, 2>},
                                                {add_to_result<Real, 1>, add_to_result<Real, 2>},
-                                               rotate<Real>,
+                                               {rotate<Real, 1>, rotate<Real, 2>},
                                                {dot<Real, Products>, dot<Real, ComplexProducts<false>>},
                                                dot<Real, ComplexProducts<true>>,
                                                {magnitudes<Real, 1>, magnitudes<Real, 2>},

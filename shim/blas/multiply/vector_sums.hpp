@@ -39,8 +39,8 @@ struct VectorLoops {
     void (*add_multiple[2])(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to);
     /// Sets each element to alpha sum + beta element. Does not read it if beta is 0.
     void (*add_to_result[2])(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta);
-    /// Sets x to cosine x + sine y, and y to cosine y - sine x, of `count` adjacent numbers.
-    void (*rotate)(Real* x, Real* y, std::int64_t count, Real cosine, Real sine);
+    /// Sets x to cosine x + sine y, and y to cosine y - sine x.
+    void (*rotate[2])(const Elements<Real>& x, const Elements<Real>& y, Real cosine, Real sine);
     /// Stores the sum of a b, or of conj(a) b. Both have equal counts.
     using Dot = void (*)(const Elements<const Real>& a, const Elements<const Real>& b, Real* result);
     Dot dot[2];

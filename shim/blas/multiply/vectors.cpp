@@ -10,6 +10,7 @@
 #include "shim/audit/float_environment.hpp"
 #include "shim/blas/multiply/loops.hpp"
 #include "shim/level3/matrix.hpp"
+#include "shim/level3/operand_view.hpp"
 #include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
@@ -68,6 +69,12 @@ class VectorProduct {
         if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
         if (a_.shape == LeftFactor<Real>::Shape::symmetric && !is_scaled_only)
             return run_symmetric(result, alpha, beta);
+        run_by_rows(result, alpha, beta, is_scaled_only);
+    }
+
+    /// Does that some rows at a time.
+    [[gnu::noinline]] void run_by_rows(const Elements<Real>& result, const Real* alpha, const Real* beta,
+                                       bool is_scaled_only) const {
         constexpr Real one[] = {1, 0};
         alignas(64) Real sums[numbers_of_sums];
         // Long rows are read from their beginning to their end, a few at once.
@@ -88,9 +95,9 @@ class VectorProduct {
 
     /// Does that for a symmetric or Hermitian A, of which each part beside the diagonal is read from memory once: for
     /// its rows, and as its mirror image.
-    void run_symmetric(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
+    [[gnu::noinline]] void run_symmetric(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
         constexpr Real one[] = {1, 0};
-        constexpr std::int64_t few_rows = 64;  // a part stays in a cache
+        constexpr std::int64_t few_rows = 32;  // a part stays in a cache
         alignas(64) Real own_sums[summed_at_once];
         alignas(64) Real sums[few_rows * 2];
         const auto add_to_result = [&](IndexRange rows, const Real* of_rows, const Real* by) {
@@ -187,20 +194,23 @@ class VectorProduct {
     std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
     std::int64_t columns_at_once() const { return summed_at_once / width(); }
 
-    /// Returns the factors by which the loops multiply columns of A: elements of x, where they are or at `memory`.
-    const Real* factors(IndexRange columns, bool conjugates, Real* memory) const {
-        const Real* from = x_.data + columns.begin * x_.increment * width();
-        if (width() == 1 && x_.increment == 1) return from;
-        const std::int64_t count = columns.count();
-        for (std::int64_t j = 0; j < count; ++j, from += x_.increment * width())
-            set_factors(from, width(), conjugates, false, memory + j * width(), memory + (count + j) * width());
-        return memory;
-    }
-
-    [[gnu::noinline]] void add_product(const PartOfMatrix<Real>& part, IndexRange columns, bool conjugates,
+    /// Adds the terms of some columns of A. The factors by which the loops multiply them are elements of x, where
+    /// they are, or copies of some at a time: a thread may have little stack.
+    [[gnu::noinline]] void add_product(PartOfMatrix<Real> part, IndexRange columns, bool conjugates,
                                        Real* sums) const {
-        Real memory[2 * summed_at_once];
-        loops_.add_product[width() - 1](part, factors(columns, conjugates, memory), sums);
+        const auto& add = loops_.add_product[width() - 1];
+        const Real* from = x_.data + columns.begin * x_.increment * width();
+        if (width() == 1 && x_.increment == 1) return add(part, from, sums);
+        constexpr std::int64_t at_once = 64;
+        Real factors[4 * at_once];
+        for (std::int64_t left = part.columns; left > 0; left -= at_once) {
+            part.columns = std::min(at_once, left);
+            for (std::int64_t j = 0; j < part.columns; ++j, from += x_.increment * width())
+                set_factors(from, width(), conjugates, false, factors + j * width(),
+                            factors + (part.columns + j) * width());
+            add(part, factors, sums);
+            part.data += part.columns * part.of_column * width();
+        }
     }
 
     void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, Real* sums) const {
@@ -214,7 +224,7 @@ class VectorProduct {
     }
 
     /// Adds a square at the diagonal from a copy. Of a triangle, only the elements that it has are read and added.
-    void add_small_square(IndexRange range, Real* sums) const {
+    [[gnu::noinline]] void add_small_square(IndexRange range, Real* sums) const {
         Real square[small_square * small_square * 2];
         const bool is_symmetric = a_.shape == LeftFactor<Real>::Shape::symmetric;
         const std::int64_t size = range.count();
@@ -300,26 +310,20 @@ void for_adjacent(const Elements<const Real>& x, int width, const Use& use) {
     }
 }
 
-/// The factor of a product of vectors. One that is real has the imaginary part 0.
 template <class Real>
-struct Alpha {
-    Real parts[2];
-    Alpha(const Level3& product, bool conjugates) {
-        const auto* const given = static_cast<const Real*>(product.alpha);
-        parts[0] = given[0];
-        parts[1] = !has_pair(product, false) ? 0 : conjugates ? -given[1] : given[1];
-    }
-    bool is_zero() const { return parts[0] == 0 && parts[1] == 0; }
-};
+ElementOf<Real> alpha_of(const Level3& product) {
+    return ElementOf<Real>::read(product.alpha, product.is_double, has_pair(product, false));
+}
 
 /// Computes C := alpha A B^T + C, or alpha A B^H + C, column by column, in the part of C that the operation forms. Of
 /// a row-major C, the transposed product is computed.
 template <class Real>
 void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<const Real> left,
-               Elements<const Real> right, const Alpha<Real>& alpha) {
+               Elements<const Real> right, ElementOf<Real> alpha) {
     const int width = product.is_complex ? 2 : 1;
-    constexpr Operations conjugating{Operation::gerc, Operation::her, Operation::her2};
-    const bool is_conjugated = conjugating.has(product.operation);
+    const Real parts[] = {alpha.re, alpha.im};
+    const bool is_hermitian = product.operation == Operation::her || product.operation == Operation::her2;
+    const bool is_conjugated = is_hermitian || product.operation == Operation::gerc;
     Part part = written_of(product);
     if (product.row_major) {
         std::swap(left, right);
@@ -334,19 +338,19 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<c
             set_factors(right.data + j * right.increment * width, width, is_conjugated && product.row_major,
                         is_conjugated && !product.row_major, factors, factors + 2);
             Real* const column = static_cast<Real*>(product.c) + j * product.ldc * width;
-            loops.add_multiple[width - 1](x + (begin - first) * width, end - begin, factors, alpha.parts,
+            const bool has_real_diagonal = is_hermitian && begin <= j && j < end;
+            if (has_real_diagonal) column[j * width + 1] = 0;
+            loops.add_multiple[width - 1](x + (begin - first) * width, end - begin, factors, parts,
                                           column + begin * width);
-            const bool has_real_diagonal =
-                product.operation == Operation::her || product.operation == Operation::her2;
-            if (has_real_diagonal && begin <= j && j < end) column[j * width + 1] = 0;
+            if (has_real_diagonal) column[j * width + 1] = 0;
         }
     });
 }
 
 template <class Real>
 void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
-    const Alpha<Real> alpha(product, false);
-    if (alpha.is_zero()) return;
+    const auto alpha = alpha_of<Real>(product);
+    if (is_zero(alpha)) return;
     const int width = product.is_complex ? 2 : 1;
     const std::int64_t rows = is_ger(product.operation) ? product.m : product.n;
     const auto a = elements<const Real>(product.a, product.lda, rows, width);
@@ -354,25 +358,25 @@ void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
     const auto b = elements<const Real>(product.b, product.ldb, product.n, width);
     add_outer(product, loops, a, b, alpha);
     if (!is_ger(product.operation))
-        add_outer(product, loops, b, a, Alpha<Real>(product, product.operation == Operation::her2));
+        add_outer(product, loops, b, a, product.operation == Operation::her2 ? conj(alpha) : alpha);
 }
 
 /// Computes C := alpha A + C.
 template <class Real>
 void add_multiple(const Level3& product, const VectorLoops<Real>& loops) {
-    const Alpha<Real> alpha(product, false);
-    if (alpha.is_zero() || product.k <= 0) return;
+    const auto alpha = alpha_of<Real>(product);
+    if (is_zero(alpha) || product.k <= 0) return;
+    const Real parts[] = {alpha.re, alpha.im};
     const int width = product.is_complex ? 2 : 1;
     constexpr Real one[] = {1, 0};
     const auto y = elements<Real>(product.c, product.ldc, product.k, width);
     for_adjacent(elements<const Real>(product.a, product.lda, product.k, width), width,
                  [&](const Real* x, std::int64_t first, std::int64_t count) {
                      const Elements<Real> part{y.data + first * y.increment * width, y.increment, count};
-                     loops.add_to_result[width - 1](x, part, alpha.parts, one);
+                     loops.add_to_result[width - 1](x, part, parts, one);
                  });
 }
 
-/// Rotates the pairs of numbers of two vectors.
 template <class Real>
 void rotate(const Level3& product, const VectorLoops<Real>& loops) {
     if (product.k <= 0) return;
@@ -381,9 +385,7 @@ void rotate(const Level3& product, const VectorLoops<Real>& loops) {
     const Real sine = *static_cast<const Real*>(product.beta);
     const auto x = elements<Real>(product.a, product.lda, product.k, width);
     const auto y = elements<Real>(product.b, product.ldb, product.k, width);
-    if (x.increment == 1 && y.increment == 1) return loops.rotate(x.data, y.data, product.k * width, cosine, sine);
-    for (std::int64_t i = 0; i < product.k; ++i)
-        loops.rotate(x.data + i * x.increment * width, y.data + i * y.increment * width, width, cosine, sine);
+    loops.rotate[width - 1](x, y, cosine, sine);
 }
 
 /// Numbers whose squares overflow, or are too small, are first multiplied by a power of two. Libraries raise no flags

@@ -9,8 +9,8 @@ namespace fp32shim::blas {
 /// Computes a product with a vector in a fixed order of operations (docs/reproducible.md), on the calling thread: the
 /// same bits on every processor and with every instruction set, but for the sign and payload of a NaN. A product with
 /// a matrix has the bits of the column-major matrix product whose left factor is the matrix, and whose right one is a
-/// column; `dot` those of a product of a row and a column. Of dot, dotc, sdsdot, dsdot, nrm2 and asum, `k` is the
-/// number of elements, and only `c` and what they read are given. As in the BLAS, a product without terms leaves its
+/// column; `dot` those of a product of a row and a column. Of operations on vectors only, `k` is the number
+/// of elements, and only what they read and write is given. As in the BLAS, a product without terms leaves its
 /// result as it is.
 /// Needs no memory, so it returns true. Precondition: the arguments are valid; has_vector(product.operation), and it
 /// is not trsv. Thread-safe, and may be called in signal handlers. Sets no errno.

@@ -34,6 +34,14 @@ void cgemm_(const char*, const char*, const blas_int*, const blas_int*, const bl
             const blas_int*, const float*, const blas_int*, const float*, float*, const blas_int*);
 void dgemm_(const char*, const char*, const blas_int*, const blas_int*, const blas_int*, const double*, const double*,
             const blas_int*, const double*, const blas_int*, const double*, double*, const blas_int*);
+void dsymv_(const char*, const blas_int*, const double*, const double*, const blas_int*, const double*,
+            const blas_int*, const double*, double*, const blas_int*);
+void zhemv_(const char*, const blas_int*, const double*, const double*, const blas_int*, const double*,
+            const blas_int*, const double*, double*, const blas_int*);
+void ztrmv_(const char*, const char*, const char*, const blas_int*, const double*, const blas_int*, double*,
+            const blas_int*);
+void ztrsv_(const char*, const char*, const char*, const blas_int*, const double*, const blas_int*, double*,
+            const blas_int*);
 
 #ifndef TLS_BYTES
 #define TLS_BYTES 8
@@ -87,10 +95,23 @@ static blas_int size = small, large_here = 90;
 
 // ---- stacks
 
+/// Those whose results need most stack where they are computed in a fixed order: copies and sums are there.
+static void multiply_vectors(void) {
+    enum { order = 200 };
+    static double square[2 * order * order], x[6 * order], y[6 * order];
+    static const double complex_one[] = {1, 0};
+    const blas_int n = order, two = 2, back = -3;
+    dsymv_("U", &n, complex_one, square, &n, x, &two, complex_one, y, &back);
+    zhemv_("L", &n, complex_one, square, &n, x, &back, complex_one, y, &two);
+    ztrmv_("U", "N", "U", &n, square, &n, x, &two);
+    ztrsv_("L", "C", "U", &n, square, &n, x, &back);
+}
+
 static void* multiply_in_thread(void* result) {
     set(&shared_results);
     errno = 77;
     multiply(&shared_results, size);
+    multiply_vectors();
     *(int*)result = errno + of_thread[TLS_BYTES - 1];
     return NULL;
 }

@@ -37,13 +37,23 @@ ComplexElement<Real> dot_by_definition(Vector<Real>& x, Vector<Real>& y, std::in
 
 /// Returns the sum of the numbers `of(0)`, `of(1)`, …, by `add(sum, number)`, in blocks.
 template <class Real, class Of, class Add>
-Real in_blocks(std::int64_t block, std::int64_t count, Real start, Of of, Add add) {
-    for (std::int64_t first = 0; first < count; first += block) {
+Real in_blocks(std::int64_t count, Real start, Of of, Add add) {
+    for (std::int64_t first = 0; first < count; first += terms_of_block) {
         Real sum = 0;
-        for (std::int64_t i = first; i < std::min(first + block, count); ++i) sum = add(sum, of(i));
+        for (std::int64_t i = first; i < std::min(first + terms_of_block, count); ++i) sum = add(sum, of(i));
         start += sum;
     }
     return start;
+}
+
+/// Returns the same by 32 sums, to which the numbers are added in turn.
+template <class Of, class Add>
+double in_turn(std::int64_t count, Of of, Add add) {
+    double sums[32] = {};
+    for (std::int64_t i = 0; i < count; ++i) sums[i % 32] = add(sums[i % 32], of(i));
+    double total = 0;
+    for (const double sum : sums) total += sum;
+    return total;
 }
 
 template <class Real>
@@ -71,14 +81,10 @@ void expect_sums_of_the_definition(std::int64_t count, std::int64_t incx, std::i
     y.fill(random);
     const int width = is_complex ? 2 : 1;
     const auto number = [&](std::int64_t i) { return x.at(i / width)[i % width]; };
-    constexpr std::int64_t block_of_norms = 32;
-    const auto magnitudes =
-        static_cast<Real>(in_blocks(block_of_norms, count * width, 0.0, number,
-                                    [](double sum, Real value) { return sum + std::abs(double{value}); }));
-    const auto norm =
-        static_cast<Real>(std::sqrt(in_blocks(block_of_norms, count * width, 0.0, number, [](double sum, Real value) {
-            return std::fma(double{value}, double{value}, sum);
-        })));
+    const auto magnitudes = static_cast<Real>(
+        in_turn(count * width, number, [](double sum, Real value) { return sum + std::abs(double{value}); }));
+    const auto norm = static_cast<Real>(std::sqrt(in_turn(
+        count * width, number, [](double sum, Real value) { return std::fma(double{value}, double{value}, sum); })));
     for (const InstructionSet by : instruction_sets_here()) {
         for (const bool conjugates : {false, true}) {
             const ComplexElement<Real> dot = dot_by_definition(x, y, count, is_complex, conjugates);
@@ -146,7 +152,7 @@ TEST(SumsOverVectors, DotsInDoublePrecisionAreRoundedOnce) {
             y.fill(random);
             const auto from = [&](double start) {
                 return in_blocks(
-                    terms_of_block, count, start, [&](std::int64_t i) { return double{*x.at(i)} * double{*y.at(i)}; },
+                    count, start, [&](std::int64_t i) { return double{*x.at(i)} * double{*y.at(i)}; },
                     [](double sum, double value) { return sum + value; });
             };
             const float alpha = 0.3F;
