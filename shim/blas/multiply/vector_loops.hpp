@@ -342,17 +342,17 @@ void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t 
 /// when this is compiled, since gcc moves fused multiply-adds out of conditions, where they raise flags.
 template <OldElement old, bool alpha_is_real, bool is_adjacent, class Real>
 void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    for (std::int64_t i = 0; i < result.count; ++i, sums += 2) {
-        Real* __restrict to = result.data + 2 * i * (is_adjacent ? 1 : result.increment);
+    Real* __restrict to = result.data;
+    const Real a_re = alpha[0], a_im = alpha[1], b_re = beta[0], b_im = beta[1];  // no result is stored there
+    for (std::int64_t i = 0; i < result.count; ++i, sums += 2, to += is_adjacent ? 2 : 2 * result.increment) {
         Real re = 0;
         Real im = 0;
         if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
-        if constexpr (old >= OldElement::scaled) re = beta[0] * to[0], im = beta[0] * to[1];
-        if constexpr (old == OldElement::scaled_by_complex)
-            re = fused(-beta[1], to[1], re), im = fused(beta[1], to[0], im);
-        re = fused(alpha[0], sums[0], re);
-        im = fused(alpha[0], sums[1], im);
-        if constexpr (!alpha_is_real) re = fused(-alpha[1], sums[1], re), im = fused(alpha[1], sums[0], im);
+        if constexpr (old >= OldElement::scaled) re = b_re * to[0], im = b_re * to[1];
+        if constexpr (old == OldElement::scaled_by_complex) re = fused(-b_im, to[1], re), im = fused(b_im, to[0], im);
+        re = fused(a_re, sums[0], re);
+        im = fused(a_re, sums[1], im);
+        if constexpr (!alpha_is_real) re = fused(-a_im, sums[1], re), im = fused(a_im, sums[0], im);
         to[0] = re;
         to[1] = im;
     }
