@@ -102,7 +102,7 @@ def test_nan_and_infinities_stand_where_the_library_has_them(library):
     """Of complex results, only which elements are not finite: which part is NaN depends on when alpha is multiplied."""
     blas = library if library in ("reference", "blis") else "openblas"
     if blas == "openblas":
-        need(library in processor.openblas_kernels(), f"this processor does not run the kernels for {library}")
+        need(library in processor.openblas_kernels(), f"this processor has no instructions for the kernel {library}")
     env = {"OPENBLAS_CORETYPE": library} if blas == "openblas" else {}
     made = max(COUNT, 40)
     fixed, own = (calls(blas, env, seed=1, count=made, **settings) for settings in (MODE, {"preload": False}))
