@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the library and its benchmarks, measures both and what peers cost, and prints tables, ratios first.
 #
-#   bench/run.sh                              everything, some ten minutes
+#   bench/run.sh                              everything, some 25 minutes
 #   bench/run.sh --quick                      a few products, seconds; the figures are rough
 #   bench/run.sh --write docs/performance.md  also writes the figures and plots of that page
 #   bench/run.sh --help                       all options

@@ -77,7 +77,10 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
             "numbers of threads):" +
             set);
     if (!threads.empty())
-        lines.push_back("set, so that the products of fp32shim use several threads: FP32_MATMUL_THREADS=" + threads);
+        lines.push_back(
+            "set, so that the products of fp32shim keep the number of threads that OpenBLAS would take: "
+            "FP32_MATMUL_THREADS=" +
+            threads);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");

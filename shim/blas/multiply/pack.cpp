@@ -54,20 +54,13 @@ void store(Real* to, Vector<Real> vector) {
     std::memcpy(to, &vector, sizeof vector);
 }
 
-/// The numbers of two vectors at even and at odd places.
-template <class Real>
-Vector<Real> even(Vector<Real> a, Vector<Real> b) {
+/// Returns every second number of two vectors, from the one at `first` on.
+template <int first, class Real>
+Vector<Real> every_second(Vector<Real> a, Vector<Real> b) {
     if constexpr (lanes<Real> == 4)
-        return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+        return __builtin_shufflevector(a, b, first, first + 2, first + 4, first + 6);
     else
-        return __builtin_shufflevector(a, b, 0, 2);
-}
-template <class Real>
-Vector<Real> odd(Vector<Real> a, Vector<Real> b) {
-    if constexpr (lanes<Real> == 4)
-        return __builtin_shufflevector(a, b, 1, 3, 5, 7);
-    else
-        return __builtin_shufflevector(a, b, 1, 3);
+        return __builtin_shufflevector(a, b, first, first + 2);
 }
 
 /// Copies a square of as many rows of adjacent numbers as a vector has, transposed.
@@ -76,8 +69,8 @@ void transpose_square(const Real* from, std::int64_t of_row, Real* to, std::int6
     const Vector<Real> a = load(from);
     const Vector<Real> b = load(from + of_row);
     if constexpr (lanes<Real> == 2) {
-        store(to, even<Real>(a, b));
-        store(to + of_column, odd<Real>(a, b));
+        store(to, every_second<0, Real>(a, b));
+        store(to + of_column, every_second<1, Real>(a, b));
     } else {
         const Vector<Real> c = load(from + 2 * of_row);
         const Vector<Real> d = load(from + 3 * of_row);
@@ -141,8 +134,8 @@ void pack_complex_left(const PartOfPanel<Real>& part) {
             for (; r + lanes<Real> <= part.present; r += lanes<Real>) {
                 const Vector<Real> low = load(from + 2 * r);
                 const Vector<Real> high = load(from + 2 * r + lanes<Real>);
-                const Vector<Real> im = odd<Real>(low, high);
-                store(to + r, even<Real>(low, high));
+                const Vector<Real> im = every_second<1, Real>(low, high);
+                store(to + r, every_second<0, Real>(low, high));
                 store<Real>(to + part.width + r, source.is_conjugated ? -im : im);
             }
             for (; r < part.present; ++r) {
