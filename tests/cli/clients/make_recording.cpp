@@ -225,7 +225,7 @@ void call(record::Recording& recording, const Description& description, std::uin
             const std::uint64_t own_key = key + static_cast<std::uint64_t>(number);
             recording.add_fingerprint(*writer, own_key, end, fingerprint_of(results[next]));
             if (const auto operand = description.operands[next])
-                recording.add_operands(*writer, own_key, end, {.a = *operand, .b = 1, .c = 0, .scalars = 1});
+                recording.add_operands(*writer, own_key, end, {.a = *operand, .b = 1, .c = 0, .scalars = 1}, 0);
         }
     }
     recording.detach(writer);
