@@ -103,12 +103,12 @@ RowComparison compare_rows(const ResultsOfSide& a, const ResultsOfSide& b) {
 
 std::string row_headline(const DiffOutcome& outcome) {
     const RowComparison& rows = *outcome.rows;
-    if (rows.compared() == 0) return "Nothing was compared: no kind of row occurs as often in A as in B";
+    if (rows.compared() == 0) return "Nothing was compared: no kind has as many rows in A as in B";
     const std::uint64_t other = rows.count(Outcome::other), same = rows.count(Outcome::same);
     const std::uint64_t left = rows.count(Outcome::not_compared);
     const std::string rest = left == 0 ? "" : fmt::format("; {} not compared", counted(left, "other kind"));
     if (other > 0)
-        return fmt::format("Other rows: in {} of {} that occur equally often in A and B{}", count_text(other),
+        return fmt::format("Other rows: in {} of {} with as many rows in A as in B{}", count_text(other),
                            counted(rows.compared(), "kind"), rest);
     const auto [all, calls_a, calls_b] = totals_of(rows, Outcome::same);
     return fmt::format("Same rows: all {} of {} have the same bits, in {} of A and {} of B{}", counted(all, "row"),
@@ -119,7 +119,7 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     const RowComparison& rows = *outcome.rows;
     std::vector<std::string> sentences;
     if (rows.count(Outcome::other) > 0)
-        sentences.push_back("Inputs: not compared by row, so rows may be others because their inputs are");
+        sentences.push_back("Inputs: not compared by row, so other rows may come from other inputs");
     if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
         sentences.push_back(
             fmt::format("Not compared: rows of {}, of which A and B have different numbers", counted(kinds, "kind")));
