@@ -174,7 +174,7 @@ int diff(DiffOptions& options) {
     if (lacks_a || lacks_b) return exit_code::inconclusive;
     warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);
     warn_not_lowered(options.b, b, &ResultPair::b, paired.pairs);
-    if (rows && rows->compared() == 0) {
+    if (rows && rows->compares_nothing()) {
         say("diff", row_headline(outcome));
         for (const std::string& remark : row_remarks(outcome)) say("diff", remark);
         return exit_code::inconclusive;
