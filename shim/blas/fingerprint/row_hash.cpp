@@ -31,6 +31,15 @@ using Words [[gnu::vector_size(4 * words)]] = std::uint32_t;
 template <std::size_t words>
 using Longs [[gnu::vector_size(4 * words)]] = std::uint64_t;
 
+struct alignas(64) Keys {
+    std::uint32_t of[16];
+};
+constexpr Keys first_keys = [] {
+    Keys keys{};
+    for (std::uint32_t i = 0; i < 16; ++i) keys.of[i] = (i + 1) * key_step;
+    return keys;
+}();
+
 /// Adds the products of the neighbours in a vector to the lanes of a sum.
 template <std::size_t words>
 void add_products(Longs<words>& sum, const Words<words>& factors);
@@ -65,7 +74,8 @@ template <std::size_t words>
 [[gnu::always_inline]] inline std::uint64_t sum_of_products(const float* floats, std::size_t length, std::size_t& i) {
     if (length - i < words) return 0;
     Words<words> keys;
-    for (std::uint32_t j = 0; j < words; ++j) keys[j] = (static_cast<std::uint32_t>(i) + j + 1) * key_step;
+    std::memcpy(&keys, first_keys.of, sizeof keys);
+    keys += static_cast<std::uint32_t>(i) * key_step;
     Longs<words> sum{};
     for (; length - i >= words; i += words) {
         Words<words> factors;
@@ -87,10 +97,16 @@ template <std::size_t words>
         std::size_t i = 0;
         std::uint64_t sum = sum_of_products<words>(floats, length, i);
         if constexpr (words > 4) sum += sum_of_products<4>(floats, length, i);
-        for (; i < length; i += 2) {
-            std::uint32_t pair[2] = {};
-            std::memcpy(pair, floats + i, (length - i > 1 ? 2 : 1) * sizeof(float));
-            sum += product_of(i, pair[0], pair[1]);
+        // At most three words are left. A loop would be made one of vectors.
+        std::uint32_t rest[2] = {};
+        if (length - i >= 2) {
+            std::memcpy(rest, floats + i, sizeof rest);
+            sum += product_of(i, rest[0], rest[1]);
+            i += 2;
+        }
+        if (i < length) {
+            std::memcpy(rest, floats + i, sizeof rest[0]);
+            sum += product_of(i, rest[0], 0);
         }
         result += finished(sum);
     }
