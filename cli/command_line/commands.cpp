@@ -65,7 +65,8 @@ constexpr Command table[] = {
   fp32shim run --log b.fp32rec --precision high --cpu emulate -- ./prog
   fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
   fp32shim diff --by scope before/ after/   calls, times and precisions only
-  fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec)",
+  fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec
+  fp32shim diff --by row a.fp32rec b.fp32rec   same rows in other batches?)",
      .define = define_diff},
     {.name = "check",
      .summary = "Report all errors in policy files",

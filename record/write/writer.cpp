@@ -421,12 +421,13 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                });
 }
 
-void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
-                             const OperandHashes& hashes) {
+void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
+                             std::uint32_t rows) {
     add_record(writer, key, time, writer.operands_, format::SegmentKind::operands, &format::Header::lost_operands,
                [&](format::OperandsRecord& entry) {
                    entry.number = writer.fingerprints_.wanted - 1;
                    entry.thread = writer.thread_;
+                   entry.rows = rows;
                    entry.hashes = hashes;
                });
 }

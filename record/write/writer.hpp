@@ -144,9 +144,10 @@ class Recording {
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
     /// Adds the fingerprint of a call's result. The arguments are those of add_audit().
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
-    /// Adds hashes of what a call read, after add_fingerprint() for this call. The arguments are those of
-    /// add_audit().
-    void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes);
+    /// Adds hashes of what a call read, and Fingerprint::rows, after add_fingerprint() for this call. The other
+    /// arguments are those of add_audit().
+    void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
+                      std::uint32_t rows);
     /// Counts a call whose result was searched for NaN and infinity.
     void count_search();
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
