@@ -46,7 +46,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)
         planned.notes.push_back(
-            fmt::format("any function may have this name: seen only in a library that also has {}",
+            fmt::format("`{}` counts only in libraries that export {} too", function.name,
                         functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
 }
