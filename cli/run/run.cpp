@@ -251,6 +251,18 @@ void leave_empty_recording(const std::string& path, const policy::Policy& policy
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
+/// Returns a question for a name that is not in PATH, if a file of that name is in this folder: it may lack its
+/// interpreter.
+std::string question_about_file(const std::string& name) {
+    constexpr std::pair<std::string_view, std::string_view> interpreters[] = {
+        {".py", "python3 "}, {".sh", "sh "}, {".R", "Rscript "}, {".jl", "julia "}, {"", "./"}};
+    std::error_code error;
+    if (name.find('/') != std::string::npos || !std::filesystem::is_regular_file(name, error)) return {};
+    const auto* const with =
+        std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
+    return fmt::format("; did you mean fp32shim run -- {}{}?", with->second, printable(name));
+}
+
 /// All decisions made before the program starts.
 struct Launch {
     const RunOptions& options;
@@ -301,6 +313,12 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
+    if (const std::string& asked = launch.options.precision;
+        summary.has_calls() && !summary.has_single_precision() && !asked.empty() && asked != "native")
+        print_run_message(fmt::format(
+            "--precision {} reached no product: it is for float32 and complex64, and no product of such matrices was "
+            "recorded",
+            asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
@@ -364,7 +382,8 @@ int run(const RunOptions& options) {
     const ProgramFile program =
         find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
     if (program.lookup != Lookup::found) {
-        print_run_message(fmt::format("{}: {}", program.path, program.cause));
+        print_run_message(fmt::format("{}: {}{}", program.path, program.cause,
+                                      program.lookup == Lookup::not_found ? question_about_file(program.path) : ""));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
     const Unseen unseen = why_unseen(program.path);
