@@ -39,7 +39,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct RunOptions {
-    std::string precision, floor, cpu, policy, log, level, where;
+    std::string precision, floor, cpu, policy, log, level, where, audit;
     bool pin = false;
     bool reproducible = false;
     bool quiet = false;
@@ -66,7 +66,8 @@ constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION"
                                          {"--policy", "FP32_MATMUL_POLICY", &RunOptions::policy},
                                          {"--log", "FP32_MATMUL_LOG", &RunOptions::log},
                                          {"--level", "FP32_MATMUL_LOG_LEVEL", &RunOptions::level},
-                                         {"--where", "FP32_MATMUL_WHERE", &RunOptions::where}};
+                                         {"--where", "FP32_MATMUL_WHERE", &RunOptions::where},
+                                         {"--audit", "FP32_MATMUL_AUDIT", &RunOptions::audit}};
 
 /// Returns the options that decide and locate products, as words of a command.
 std::vector<std::string> option_words(const RunOptions& options) {
@@ -182,7 +183,8 @@ std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
         policy::Diagnostic first = loaded.errors.front();
-        if (first.where == "FP32_MATMUL_LOG") first.where = name_of_log(options);
+        for (const auto& [name, variable, value] : value_options)
+            if (variable != nullptr && first.where == variable && !(options.*value).empty()) first.where = name;
         const std::size_t others = loaded.errors.size() - 1;
         return first.text() +
                (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
@@ -445,6 +447,9 @@ Action define_run(CLI::App& app) {
             policy::WhereSet where;
             return policy::parse_where(list, where);
         });
+    add_name(app, "--audit", options->audit, "LIST",
+             "Audit products: a fraction of calls such as 0.01, fingerprint, nonfinite, float64, with commas between "
+             "them (FP32_MATMUL_AUDIT)");
     auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_flag("--require-rules", options->requires_rules,
                  "End with status 1 if the program ends with 0 but a rule of the policy decided no call")
