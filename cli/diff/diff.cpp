@@ -85,12 +85,13 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
                                 counted(side.calls.calls_before_filter(), "call")));
         return true;
     }
-    const std::string why =
-        side.lost > 0
-            ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))
-            : fmt::format(
-                  "{} without fingerprints; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
-                  counted(side.calls.total().calls, "call"));
+    const std::string why = side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
+                                                        counted(side.lost, "fingerprint"))
+                                          : fmt::format(
+                                                "{} without fingerprints; fp32shim run --audit fingerprint --log "
+                                                "NAME.fp32rec -- PROGRAM records them, for "
+                                                "products on a CPU",
+                                                counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;
 }

@@ -162,6 +162,10 @@ class Recording {
     bool has_command() const { return changes_.has_command(*header()); }
     /// Returns the commands and changes of this process's file; nullptr: the process has no file. Thread-safe.
     RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if there was
+    /// none, or if it had no row of its own. `has_sizes`: m, n, k and batch are those of the call, not rounded up.
+    /// The texts lie in the mapped file, which stays mapped. Takes time that grows with the number of texts.
+    bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
     /// Returns the list of facts about the process's environment; nullptr: the process has no file. Thread-safe.
     RecordingEnvironment* environment() { return ensure_own_file() ? &environment_ : nullptr; }
     /// Returns the loaded objects of this process's file; nullptr: the process has no file. Thread-safe.
