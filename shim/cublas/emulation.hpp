@@ -39,8 +39,9 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
 
 /// What the shim asks of the emulation of one product.
 struct EmulationWish {
-    std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
-    std::int32_t* kept_bits = nullptr;  ///< address on the device that gets their number; nullptr: as the program has it
+    std::int32_t bits = 0;  ///< number of bits to keep; 0: as the program has it
+    std::int32_t* kept_bits =
+        nullptr;  ///< address on the device that gets their number; nullptr: as the program has it
 
     bool is_any() const { return bits != 0 || kept_bits != nullptr; }
 };
@@ -48,8 +49,8 @@ struct EmulationWish {
 /// A cublasLtEmulationDesc_t for one product, in place of the program's.
 class EmulationDesc {
   public:
-    /// Gives `desc`, a copy of the program's descriptor, the program's settings with those of a wish. Returns false if
-    /// the library refuses. `desc` must not be used after this object.
+    /// Gives `desc`, a copy of the program's descriptor, the program's settings with those of a wish. Returns false
+    /// if the library refuses. `desc` must not be used after this object.
     bool give(const Library& library, const EmulationWish& wish, ChangedDesc& desc) {
         const void* own = nullptr;
         if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
