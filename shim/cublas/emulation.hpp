@@ -39,9 +39,8 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
 
 /// What the shim asks of the emulation of one product.
 struct EmulationWish {
-    std::int32_t bits = 0;  ///< number of bits to keep; 0: as the program has it
-    std::int32_t* kept_bits =
-        nullptr;  ///< address on the device that gets their number; nullptr: as the program has it
+    std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
+    std::int32_t* kept_bits = nullptr;  ///< device memory that gets their number; nullptr: as the program has it
 
     bool is_any() const { return bits != 0 || kept_bits != nullptr; }
 };

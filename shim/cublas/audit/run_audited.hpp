@@ -54,7 +54,9 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr;
+    // A solve consists of several products, and would tell the number of one of them.
+    const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
+                             site.function->product().operation != blas::Operation::trsm;
     if (is_emulated) verdict.group = audit::find_group(audit::group_key(site, in_force, call));
     if ((singles == nullptr && !is_emulated) || plan.applied == policy::Applied::unchanged ||
         !audit::is_due(verdict, in_force.policy)) {

@@ -320,15 +320,10 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     changed.desc = desc.address();
     EmulationDesc emulation;
     std::optional<ChangedDesc> emulating;
-    if (wish.is_any()) {
-        emulating = desc;
-        if (emulation.give(library, wish, *emulating)) {
-            changed.desc = emulating->address();
-        } else {
-            if (wish.bits != 0) done.detail = mantissa_bits_not_set;
-            wish = {};
-        }
-    }
+    if (wish.is_any() && emulation.give(library, wish, emulating.emplace(desc)))
+        changed.desc = emulating->address();
+    else if (std::exchange(wish, {}).bits != 0)
+        done.detail = mantissa_bits_not_set;
     Algorithm64 fitting{};
     if (algorithm != nullptr) {
         fitting = algorithm_at(algorithm);
