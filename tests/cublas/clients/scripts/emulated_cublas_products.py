@@ -3,11 +3,11 @@ lies at the program's own address for the number of bits; at the end, the handle
 
     emulated_cublas_products.py STEP…
 
-STEP: `own` gives the handle an address of the program's. `fixed:BITS` and `offset:BITS` set the handle's bits. `Dgemm:RANGE`,
-`Zgemm:RANGE`, `Dsyrk:RANGE` multiply in the mode that allows emulation, with operands whose exponents differ by RANGE, and
-`native:RANGE` in DEFAULT mode. `Lt:RANGE`, `LtFound:RANGE` (by the algorithm of a search) multiply by cublasLt, `LtOwn:RANGE`
-with a descriptor of emulation with that address, and with 30 bits. `captured:RANGE` is a Dgemm in a graph, which runs twice.
-`threads:COUNT` has so many threads multiply by the handle.
+STEP: `own` gives the handle an address of the program's. `fixed:BITS` and `offset:BITS` set the handle's bits.
+`Dgemm:RANGE`, `Zgemm:RANGE`, `Dsyrk:RANGE` multiply in the mode that allows emulation, with operands whose exponents differ
+by RANGE, and `native:RANGE` in DEFAULT mode. `Lt:RANGE`, `LtFound:RANGE` (by the algorithm of a search) multiply by
+cublasLt, and `LtOwn:RANGE` with a descriptor of emulation with that address, and with 30 bits. `captured:RANGE` is a Dgemm
+in a graph, which runs twice. `threads:COUNT` has so many threads multiply by the handle.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ import numpy as np
 
 from cuda import Gpu
 
-SIZE, FLOAT64, UPPER, GLOBAL, DYNAMIC, FIXED, EMULATED_MODE, EMULATED_TYPE = 16, 1, 0, 0, 0, 1, 8, 79
+SIZE, FLOAT64, UPPER, GLOBAL, FIXED, EMULATED_MODE, EMULATED_TYPE = 16, 1, 0, 0, 1, 8, 79
 gpu = Gpu()
 own = gpu.put(np.array([[4711]], np.int32), 1)
 PREFIX = "FixedPointEmulationMantissaBit"
@@ -44,11 +44,12 @@ def lt_product(kind, one, zero, a, b, c):
     layout = gpu.lt_object("MatrixLayout", {}, FLOAT64, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
     result, found = ctypes.create_string_buffer(96), ctypes.c_int()
     if kind == "LtFound":
-        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, layout, layout, layout, layout, gpu.lt_object("MatmulPreference", {}), 1,
-               result, ctypes.byref(found))
+        preference = gpu.lt_object("MatmulPreference", {})
+        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, layout, layout, layout, layout, preference, 1, result,
+               ctypes.byref(found))
         assert found.value == 1
-    gpu.lt("Matmul", gpu.handle, desc, one, a, layout, b, layout, zero, c, layout, c, layout, result if kind == "LtFound" else None,
-           None, ctypes.c_size_t(0), gpu.stream)
+    gpu.lt("Matmul", gpu.handle, desc, one, a, layout, b, layout, zero, c, layout, c, layout,
+           result if kind == "LtFound" else None, None, ctypes.c_size_t(0), gpu.stream)
 
 
 def capture(multiply):
@@ -73,7 +74,8 @@ def product(kind, of_range):
         gpu.call("cublasDsyrk_v2", UPPER, 0, SIZE, SIZE, one, a, SIZE, zero, c, SIZE)
     else:
         def multiply():
-            gpu.call(f"cublas{'Z' if kind == 'Zgemm' else 'D'}gemm_v2", 0, 0, SIZE, SIZE, SIZE, one, a, SIZE, b, SIZE, zero, c, SIZE)
+            name = "cublasZgemm_v2" if kind == "Zgemm" else "cublasDgemm_v2"
+            gpu.call(name, 0, 0, SIZE, SIZE, SIZE, one, a, SIZE, b, SIZE, zero, c, SIZE)
 
         capture(multiply) if kind == "captured" else multiply()
     return hashlib.sha256(gpu.get(c, zeros, SIZE).tobytes()).hexdigest()[:8]
