@@ -342,14 +342,14 @@ Change plan_change_of_float64(const Asked& asked, const Environment& environment
     Change change{.format = as_called, .reason = decision.reason};
     const std::optional<Applied> wanted = policy::format_of(decision.precision);
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
-    if (wish == Format::fp64_emulated) change.mantissa_bits = mantissa_bits;
+    if (wanted == Applied::fp64_emulated) change.mantissa_bits = mantissa_bits;
     if (!is_of_float64(wish) || (wish == as_called && change.mantissa_bits == 0)) return change;
     // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
     const bool is_lowered = wish < as_called;
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
     if (asked.road == Road::none)
         change.reason = Reason::not_governable;
-    else if (is_lowered && forbids_lowering != Reason::as_requested)
+    else if ((is_lowered || change.mantissa_bits != 0) && forbids_lowering != Reason::as_requested)
         change.reason = forbids_lowering;
     else if (is_lowered && !has_emulation)
         change.reason = Reason::fp64_emulation_unavailable;

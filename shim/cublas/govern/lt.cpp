@@ -318,9 +318,9 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     if (!desc.copy(library, parts.desc, compute_type)) return std::nullopt;
     Parts changed = parts;
     changed.desc = desc.address();
-    EmulationDesc emulation;
+    std::optional<EmulationDesc> emulation;
     std::optional<ChangedDesc> emulating;
-    if (wish.is_any() && emulation.give(library, wish, emulating.emplace(desc)))
+    if (wish.is_any() && emulation.emplace().give(library, wish, emulating.emplace(desc)))
         changed.desc = emulating->address();
     else if (std::exchange(wish, {}).bits != 0)
         done.detail = mantissa_bits_not_set;
@@ -463,11 +463,11 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
         return {search.search_from_algorithm(parts.desc, own_compute_type), nullptr};
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
-    EmulationDesc emulation;
+    std::optional<EmulationDesc> emulation;
     const std::int32_t compute_type = plan.compute_type(own_compute_type);
     const EmulationWish wish{.bits = plan.change.mantissa_bits};
     if (plan.changes() && desc.copy(*site.cublas.library, parts.desc, compute_type) &&
-        (!wish.is_any() || emulation.give(*site.cublas.library, wish, desc)) &&
+        (!wish.is_any() || emulation.emplace().give(*site.cublas.library, wish, desc)) &&
         search.search_changed(parts.desc, own_compute_type, desc.address(), compute_type)) {
         // From now on, run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();

@@ -63,11 +63,11 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
 
 std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* own_desc, std::int32_t compute_type,
                               std::int32_t* kept_bits) {
+    if (kept_bits == nullptr) return call_as_called(site, frame);
     const Library& library = *site.cublas.library;
     ChangedDesc desc;
     EmulationDesc emulation;
-    if (kept_bits != nullptr && desc.copy(library, own_desc, compute_type) &&
-        emulation.give(library, {.kept_bits = kept_bits}, desc)) {
+    if (desc.copy(library, own_desc, compute_type) && emulation.give(library, {.kept_bits = kept_bits}, desc)) {
         OwnFrame arguments(*site.function, frame);
         arguments.put(argument_desc, desc.address());
         const std::int32_t status = call_as_called(site, arguments.frame());
