@@ -16,7 +16,7 @@ struct Emulation {
     bool is_on = false;
     int fixed_bits = 0;  // 0: as many as the operands take; if that is more than `most_bits`, they stay float64
     int most_bits = 79;  // assumed; NVIDIA's headers leave it to the library
-    int offset = 0;  // added to the number that the operands take
+    int offset = 0;      // added to the number that the operands take
 };
 
 enum class Activation { none, relu, gelu };
