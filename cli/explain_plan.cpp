@@ -183,6 +183,9 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     const cublas::Plan plan = plan_of(supposed);
     PlannedCall planned{.outcome = {plan.applied, plan.reason}, .words = words_of(plan)};
     if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
+    if (const int bits = plan.change.mantissa_bits; bits != 0)
+        planned.notes.push_back(
+            fmt::format("where cuBLAS emulates it, it is to keep {} bits, or what it rounds them up to", bits));
     for (const Unknown& unknown : unknowns) {
         bool matters = false;
         for (const FactValue& value : unknown.values.subspan(1)) {

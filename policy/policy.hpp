@@ -64,6 +64,8 @@ struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
+    std::uint8_t mantissa_bits =
+        0;  ///< with the precision `fp64_emulated`: bits that cuBLAS is to keep; 0: cuBLAS decides
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;

@@ -101,11 +101,16 @@ struct MergedRow : MergedDecision {
 /// Returns true for the name of a function that multiplies with a vector.
 bool is_vector_product(std::string_view function);
 
-/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose
-/// bits are not recorded, and for `fixed`, with which no floor can be compared.
+/// Bits of a float64's significand.
+inline constexpr int bits_of_float64 = 53;
+
+/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated` unless it
+/// kept at least `bits_of_float64` (`mantissa_bits`, 0: not known), and for `fixed`, with which no floor can be
+/// compared.
 /// Three products of TF32 meet fp32 in a kernel of a GPU, which is called by this name of a function: torch's
 /// attention for float32 multiplies so, and its errors are those of FP32. `verify` names such kernels.
-std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {});
+std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {},
+                                            int mantissa_bits = 0);
 /// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 

@@ -286,6 +286,9 @@ const TextColumn of_call_sites[] = {
      true},
     {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, format_or_unknown},
+    {{"bits", true},
+     [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
+     Shown::where_one_has_it},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 

@@ -14,15 +14,17 @@ namespace fp32shim::cli {
 namespace {
 
 /// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
-std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::string_view function,
+/// `bits`: see record::DecisionEvent::mantissa_bits.
+std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::string_view function, int bits,
                                                  const VerifyOptions& options) {
     if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
-    return floor_shown_by(format, function);
+    const bool has_fewer_bits = format == policy::Applied::fp64_emulated && bits > 0 && bits < bits_of_float64;
+    if (has_fewer_bits && floor_of(options) == policy::Floor::fp64) return policy::Floor::none;
+    return floor_shown_by(format, function, bits);
 }
-std::optional<policy::Floor> floor_met_by_format(const std::string& format, std::string_view function,
-                                                 const VerifyOptions& options) {
-    const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? floor_met_by_format(*applied, function, options) : std::nullopt;
+std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const VerifyOptions& options) {
+    const auto applied = policy::parse_word(policy::applied_words, row.ran_at());
+    return applied ? floor_met_by_format(*applied, row.function, row.mantissa_bits, options) : std::nullopt;
 }
 
 /// Returns true if --allow-kernel names this function, as a recording has it or as it is shown.
@@ -48,8 +50,8 @@ policy::Floor violated_below(const VerifyOptions& options, std::string_view func
 bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     if (row == nullptr || row->is_overflow) return false;
     const std::string function(row->decision.call.function);
-    const auto strictness =
-        floor_met_by_format(row->decision.actual.value_or(row->decision.applied), function, options);
+    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), function,
+                                                row->decision.mantissa_bits, options);
     return strictness && *strictness < violated_below(options, function) && !is_allowed(function, options);
 }
 
@@ -57,6 +59,16 @@ bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
 std::string launches_text(const MergedRow& row) {
     return fmt::format("{} of the kernel {} ({}{}{})", launches(row.counters.calls), row.function_text(),
                        row.route_text(), row.where.empty() ? "" : ", ", row.where);
+}
+
+/// Counts a row's calls if cuBLAS may have emulated them.
+void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
+    if (row.applied != "fp64_emulated") return;
+    const std::uint64_t count = row.counters.calls;
+    (row.ran_at() != row.applied ? emulated.native
+     : row.mantissa_bits == 0    ? emulated.unknown
+                                 : emulated.known) += count;
+    if (row.mantissa_bits >= bits_of_float64) emulated.of_float64 += count;
 }
 
 void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
@@ -73,7 +85,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
         verified.allowed_launches += count;
         return;
     }
-    const auto strictness = floor_met_by_format(row.ran_at(), row.function, options);
+    const auto strictness = floor_met_by_format(row, options);
     const std::string what = row.is_kernel() ? launches_text(row)
                                              : fmt::format("{} of {} {} ({})", counted(count, "call"), row.function,
                                                            row.size_text(), row.route_text());
@@ -93,7 +105,11 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
         verified.shown_calls += count;  // nothing was multiplied
     } else if (row.ran_at() == "fp64_emulated") {
         verified.doubts.push_back(
-            {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
+            {"", row.mantissa_bits == 0
+                     ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
+                     : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
+                                   "format can be compared with",
+                                   what, row.mantissa_bits)});
     } else if (row.ran_at() == "fixed") {
         verified.doubts.push_back(
             {"", fmt::format(
@@ -221,7 +237,15 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
+        if (!options.reproducible) count_emulated(*row, verified.emulated);
     }
+    if (const EmulatedCalls& emulated = verified.emulated; emulated.unknown > 0)
+        verified.doubts.push_back(
+            {"",
+             fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
+                         "with FP32_MATMUL_AUDIT=1 in every call",
+                         count_text(emulated.known + emulated.native),
+                         counted(emulated.known + emulated.native + emulated.unknown, "product"))});
     for (const MergedProcess& process : calls.processes())
         judge_process(process, is_continued(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});

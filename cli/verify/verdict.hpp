@@ -66,6 +66,14 @@ inline constexpr BypassList bypass_lists[] = {
     {"examined_children", "These ran without the shim, but their files contain nothing that is known to multiply"},
 };
 
+/// Numbers of the products of float64 that cuBLAS was allowed to emulate.
+struct EmulatedCalls {
+    std::uint64_t known = 0;       ///< emulated, with a known number of bits
+    std::uint64_t of_float64 = 0;  ///< those with at least the bits of float64
+    std::uint64_t native = 0;      ///< not emulated, as cuBLAS told
+    std::uint64_t unknown = 0;     ///< cuBLAS was not asked, or did not tell
+};
+
 /// All results on which the verdict depends.
 struct Verified {
     std::vector<const MergedRow*> violations;
@@ -78,6 +86,7 @@ struct Verified {
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
     std::uint64_t shown_calls = 0;
+    EmulatedCalls emulated;
 
     /// Returns the number of calls of violations that `is_of` selects.
     std::uint64_t violating_calls(bool (MergedRow::*is_of)() const) const {

@@ -178,29 +178,39 @@ std::string bypasses_text(BypassStanding standing, const Verified& verified, con
     return text;
 }
 
+/// Returns the end of the summary: how many emulated products kept the bits of float64; empty if none was emulated.
+std::string bits_text(const EmulatedCalls& emulated) {
+    const std::uint64_t count = emulated.known + emulated.unknown;
+    if (count == 0) return {};
+    return fmt::format("; at least {} bits in {} of {}", bits_of_float64, count_text(emulated.of_float64),
+                       emulated.unknown == 0 ? counted(count, "emulated product")
+                                             : counted(count, "product") + " that cuBLAS may have emulated");
+}
+
 }  // namespace
 
 std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     const Claim claim = claim_of(options.at_least);
     const std::uint64_t total = calls.total().calls - verified.allowed_launches;
+    const std::string bits = bits_text(verified.emulated);
     const std::string recordings = counted(calls.recording_count(), "recording");
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{} of {} in {} {}", count_text(below), counted(total, "call"), recordings,
-                           below == 1 ? claim.broken_one : claim.broken_many);
+        return fmt::format("{} of {} in {} {}{}", count_text(below), counted(total, "call"), recordings,
+                           below == 1 ? claim.broken_one : claim.broken_many, bits);
     }
     if (verified.verdict().exit_code == exit_code::ok)
-        return fmt::format("{} of {} on {} data in {} {}",
+        return fmt::format("{} of {} on {} data in {} {}{}",
                            total == 1 ? "the one call" : "all " + counted(total, "call"), libraries_text(calls),
                            calls.float64_calls() == 0       ? "float32"
                            : calls.float64_calls() == total ? "float64"
                                                             : "float32 and float64",
-                           recordings, claim.held);
+                           recordings, claim.held, bits);
     const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{} of {} of {} in {} {}; {}", count_text(verified.shown_calls), counted(total, "call"),
+    return fmt::format("{} of {} of {} in {} {}; {}{}", count_text(verified.shown_calls), counted(total, "call"),
                        libraries_text(calls), recordings, claim.held,
-                       is_rest ? "the rest is not known" : "there may have been others");
+                       is_rest ? "the rest is not known" : "there may have been others", bits);
 }
 
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {

@@ -137,6 +137,16 @@ void read_precision(const Entry& entry, Rule& rule, Report& report) {
         report.error(position_of(*entry.value), "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
+/// Reads how many bits cuBLAS is to keep. The most is what a recording can tell, since cuBLAS names no limit.
+void read_mantissa_bits(const Entry& entry, Rule& rule, Report& report) {
+    constexpr Range range = {1, 127};
+    const auto* bits = as<std::int64_t>(*entry.value);
+    if (bits != nullptr && static_cast<double>(*bits) >= range.lowest && static_cast<double>(*bits) <= range.highest)
+        rule.mantissa_bits = static_cast<std::uint8_t>(*bits);
+    else
+        report_not_allowed(entry, "a whole number from 1 to 127", report);
+}
+
 void read_conditions(const Entry& entry, Conditions& conditions, Report& report) {
     read_table(entry, condition_keys, conditions, report);
     if (conditions.text.empty()) return;
@@ -150,6 +160,7 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
 constexpr Key<Rule> rule_keys[] = {
     {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
+    {"mantissa_bits", read_mantissa_bits},
     {"assume_aligned", read_boolean_into<&Rule::assume_aligned>},
     {"lower_guarded", read_boolean_into<&Rule::lower_guarded>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
@@ -260,6 +271,9 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     draft.rule.line = draft.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
     check_precision_of_dtype(table, draft.rule, report);
+    if (draft.rule.mantissa_bits != 0 && draft.rule.precision != Precision::fp64_emulated)
+        report.error(position_of(*table.get("mantissa_bits")),
+                     "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     if (!table.contains("precision")) {

@@ -90,6 +90,7 @@ enum DescAttribute : std::int32_t {
     desc_fill_mode = 6,
     desc_epilogue = 7,
     desc_bias_batch_stride = 10,
+    desc_emulation = 38,  ///< a cublasLtEmulationDesc_t, or NULL; unknown before cuBLAS 13.1
 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -131,6 +132,18 @@ enum AlgoCapability : std::int32_t {
     capability_min_alignment_d_bytes = 19,
     capability_emulates = 22,  ///< the algorithm emulates its compute type; unknown before cuBLAS 12.9
 };
+
+/// Values of cublasLtEmulationDescAttributes_t, which tell how float64 is emulated. A handle of cuBLAS has the same
+/// settings. In fixed control, products keep the most bits; an offset other than 0 is then invalid.
+enum EmulationAttribute : std::int32_t {
+    emulation_control = 2,  ///< control_fixed, or 0: cuBLAS chooses the bits by the operands
+    emulation_most_bits = 3,
+    emulation_offset = 4,
+    emulation_count_pointer = 5,  ///< address on the device that gets the number of bits that a product kept
+};
+constexpr std::int32_t control_fixed = 1;
+/// What cuBLAS stores at that address for a product that it has not emulated.
+constexpr std::int32_t not_emulated = -1;
 
 /// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.
 enum ImplFlags : std::uint64_t {

@@ -337,22 +337,27 @@ Change plan_change(const Asked& asked, const Environment& environment, Reason fo
 }
 
 Change plan_change_of_float64(const Asked& asked, const Environment& environment, Reason forbids_lowering,
-                              const Decision& decision) {
+                              const Decision& decision, std::uint8_t mantissa_bits) {
     const Format as_called = asked_format_of_float64(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
     const std::optional<Applied> wanted = policy::format_of(decision.precision);
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
-    if (wish == as_called || !is_of_float64(wish)) return change;
+    if (wanted == Applied::fp64_emulated) change.mantissa_bits = mantissa_bits;
+    if (!is_of_float64(wish) || (wish == as_called && change.mantissa_bits == 0)) return change;
     // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
     const bool is_lowered = wish < as_called;
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
     if (asked.road == Road::none)
         change.reason = Reason::not_governable;
-    else if (is_lowered && forbids_lowering != Reason::as_requested)
+    else if ((is_lowered || change.mantissa_bits != 0) && forbids_lowering != Reason::as_requested)
         change.reason = forbids_lowering;
     else if (is_lowered && !has_emulation)
         change.reason = Reason::fp64_emulation_unavailable;
-    if (change.reason != decision.reason) return change;
+    if (change.reason != decision.reason) {
+        change.mantissa_bits = 0;
+        return change;
+    }
+    if (wish == as_called) return change;  // only the number of bits changes
 
     // The manual lets PEDANTIC compute all phases in float64. Of the environment variables it says only that they
     // enable emulation, so nothing else is assumed to override them.

@@ -92,6 +92,7 @@ struct Change {
     std::int32_t compute_type = 0;    ///< used if `how` is compute_type
     std::int32_t math_mode = -1;      ///< math_mode_for() the format during the call; -1: left unchanged
     bool replaces_algorithm = false;  ///< the default algorithm replaces the program's, which allows FP16
+    std::uint8_t mantissa_bits = 0;   ///< with fp64_emulated: bits that cuBLAS is to keep; 0: it decides
 
     bool operator==(const Change&) const = default;
 };
@@ -109,9 +110,9 @@ Change plan_change(const Asked& asked, const Environment& environment, policy::R
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 
 /// Plans how to run a product of float64. A decision other than fp64 and fp64_emulated leaves it as the program made
-/// it. Precondition: is_known_of_float64(asked).
+/// it. `mantissa_bits` are those of Change, if the product is emulated. Precondition: is_known_of_float64(asked).
 Change plan_change_of_float64(const Asked& asked, const Environment& environment, policy::Reason forbids_lowering,
-                              const policy::Decision& decision);
+                              const policy::Decision& decision, std::uint8_t mantissa_bits = 0);
 
 /// Returns a change that reaches the same format by the handle's math mode, for a function that takes no compute
 /// type.

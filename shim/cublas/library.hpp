@@ -39,6 +39,14 @@ struct Library {
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode;
     ForeignFunction<std::int32_t(Handle, Stream*)> get_stream;
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode;
+    /// Settings of a handle for the emulation of float64, in the order in which they are changed.
+    struct EmulationSetting {
+        ForeignFunction<std::int32_t(Handle, std::int32_t*)> get;
+        ForeignFunction<std::int32_t(Handle, std::int32_t)> set;
+    };
+    std::array<EmulationSetting, 3> emulation;  ///< offset, most bits, control: see EmulationAttribute
+    ForeignFunction<std::int32_t(Handle, std::int32_t**)> get_count_pointer;
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer;
     void* gemm_ex = nullptr;   ///< cublasGemmEx, with 32-bit integers
     std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
 
@@ -48,6 +56,9 @@ struct Library {
         desc_init;
     SetAttributeOf desc_set;
     GetAttributeOf desc_get;
+    ForeignFunction<std::int32_t(void* emulation, std::size_t size)> emulation_init;
+    SetAttributeOf emulation_set;
+    GetAttributeOf emulation_get;
     ForeignFunction<std::int32_t(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
                                  std::uint64_t columns, std::int64_t ld)>
         layout_init;

@@ -111,7 +111,9 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     const Reason forbids_lowering = reason_to_forbid_lowering(request, decision, policy);
     if (is_float64) {
         plan.asked = asked_format_of_float64(asked, environment);
-        plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision);
+        const std::uint8_t bits =
+            decision.rule < 0 ? 0 : policy.rules[static_cast<std::size_t>(decision.rule)].mantissa_bits;
+        plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision, bits);
     } else {
         // policy::decide has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;

@@ -37,6 +37,12 @@ struct Plan {
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format
 
+    bool changes() const { return change.how != record::How::forward || change.mantissa_bits != 0; }
+    /// Returns the compute type in which a call runs that has a compute type of its own.
+    std::int32_t compute_type(std::int32_t own) const {
+        return change.how == record::How::forward ? own : change.compute_type;
+    }
+
     bool operator==(const Plan&) const = default;
 };
 

@@ -51,6 +51,7 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const std::int32_t compute_type = is_forwarded ? product.asked.compute_type : plan.change.compute_type;
     const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
                            plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
+                           plan.change.mantissa_bits == 0 &&
                            product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
                            !depends_on_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;

@@ -53,6 +53,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.reason = done.reason;
     event.detail = done.detail;
     event.status = done.status;
+    event.mantissa_bits = done.mantissa_bits;
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
     location.find(site, in_force);
     if (in_force.reads_python_lines && in_force.recording != nullptr)
@@ -79,7 +80,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     const int actual = done.actual ? static_cast<int>(*done.actual) + 1 : 0;
     hash.add(pack(call.trans_a, call.trans_b, call.dtype, call.compute_capability, call.device_index, done.applied,
                   done.how, done.reason));
-    hash.add(pack(decision.requested, decision.source, actual) << 32 | static_cast<std::uint32_t>(decision.rule));
+    hash.add(pack(decision.requested, decision.source, actual, done.mantissa_bits) << 32 |
+             static_cast<std::uint32_t>(decision.rule));
     hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use()) hash.add(scope_key());

@@ -86,7 +86,7 @@ enum class Road : std::uint8_t {
 enum class Effect : std::uint8_t {
     handle_created,
     handle_destroyed,
-    handle_changed,  ///< changes a setting of the handle other than its math mode
+    handle_changed,  ///< changes or tells a setting of the handle other than its math mode
     math_mode_set,
     math_mode_read,
     algorithms_found,   ///< cublasLt: searches algorithms, for the product in the form that the shim will run

@@ -108,7 +108,7 @@ def difference(unshimmed, shimmed):
 LEGACY = {f"cublas{routine}" for routine in
           "Sgemm Cgemm Ssymm Csymm Chemm Ssyrk Csyrk Cherk Ssyr2k Csyr2k Cher2k Strmm Ctrmm Strsm Ctrsm".split()}
 # Functions of the table that do not multiply.
-STATE = re.compile(r"cublas(Lt)?(Create|Destroy|SetMathMode|GetMathMode|SetEmulationStrategy|MatmulAlgo.*)(_v2)?")
+STATE = re.compile(r"cublas(Lt)?(Create|Destroy|SetMathMode|GetMathMode|SetEmulationStrategy|[GS]etFixedPointEmulation.*|MatmulAlgo.*)(_v2)?")
 
 
 @pytest.mark.parametrize("way", WAYS)

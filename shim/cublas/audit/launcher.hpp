@@ -24,9 +24,10 @@ struct Launcher {
     Launch launch;
     bool is_ready = false;
     Stream stream = nullptr;
-    bool scalars_on_device = false;  ///< alpha and beta lie on the device
-    bool adds_epilogue = false;      ///< cublasLt: the stored result is not only the product
-    Parts parts{};                   ///< cublasLt only
+    bool scalars_on_device = false;     ///< alpha and beta lie on the device
+    bool adds_epilogue = false;         ///< cublasLt: the stored result is not only the product
+    Parts parts{};                      ///< cublasLt only
+    std::int32_t* kept_bits = nullptr;  ///< cublasLt: where the product is to tell the bits that emulation kept
 
     /// Returns true if the library can compute the product in this format.
     bool can_multiply_in(Format format) const;

@@ -7,6 +7,7 @@
 #include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/cublas/audit/audit.hpp"
+#include "shim/cublas/audit/kept_bits.hpp"
 #include "shim/cublas/site_plan.hpp"
 
 namespace fp32shim::cublas {
@@ -39,8 +40,8 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 }
 
 /// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if an audit is due.
-/// `singles` are the call's products, already described; if nullptr, they are never audited. `is_nothing`: the call
-/// multiplies nothing.
+/// `singles` are the call's products, already described; if nullptr, they are never compared. A product of float64
+/// that cuBLAS may emulate is asked how many bits it kept. `is_nothing`: the call multiplies nothing.
 template <class Run>
 AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
@@ -53,7 +54,11 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    if (singles == nullptr || plan.applied == policy::Applied::unchanged ||
+    // A solve consists of several products, and would tell the number of one of them.
+    const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
+                             site.function->product().operation != blas::Operation::trsm;
+    if (is_emulated) verdict.group = audit::find_group(audit::group_key(site, in_force, call));
+    if ((singles == nullptr && !is_emulated) || plan.applied == policy::Applied::unchanged ||
         !audit::is_due(verdict, in_force.policy)) {
         result.status = run(plan, result.done);
         return result;
@@ -61,6 +66,16 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     const HandleLockGuard guard(launcher.product.handle);
     const int errno_before = errno;
     launcher.set_up(launcher);
+    if (is_emulated) {
+        KeptBits kept(launcher);
+        launcher.kept_bits = kept.address();
+        errno = errno_before;
+        result.status = run(plan, result.done);
+        const int errno_after = errno;
+        kept.finish(result.status == status_success, result.done);
+        errno = errno_after;
+        return result;
+    }
     CallAudit call_audit(launcher, *singles, in_force.policy, verdict.tested);
     errno = errno_before;
     result.status = run(plan, result.done);

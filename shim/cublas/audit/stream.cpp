@@ -99,6 +99,10 @@ bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) 
     return copy({on_host(host, size), on_device(device, size), size, 1});
 }
 
+bool AuditStream::copy_bytes(const void* from_device, void* to_device, std::size_t size) const {
+    return copy({on_device(from_device, size), on_device(to_device, size), size, 1});
+}
+
 bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {
     return read_rows(device.data, pitch_of(device), const_cast<float*>(host.data), pitch_of(host),
                      row_bytes(host, host.inner()), static_cast<std::size_t>(host.outer()));

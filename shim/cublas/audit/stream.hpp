@@ -39,6 +39,7 @@ class AuditStream {
         return read_rows(device, size, host, size, size, 1);
     }
     bool write_bytes(const void* host, void* device, std::size_t size) const;
+    bool copy_bytes(const void* from_device, void* to_device, std::size_t size) const;
     /// Copies a matrix from the device to one of the same size on the host, or back.
     bool read(const blas::Matrix& device, const blas::Matrix& host) const;
     bool write(const blas::Matrix& host, const blas::Matrix& device) const;

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/run_audited.hpp"
+#include "shim/cublas/emulation.hpp"
 #include "shim/cublas/govern/lt_search.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -257,9 +259,11 @@ bool algorithm_fits(const Library& library, const Parts& parts, const Algorithm6
 }
 
 /// Makes `algorithm` one that runs the product with its changed descriptor and rounds to no lower format than
-/// `format`. Keeps the program's algorithm if it fits. Returns false if none fits. Remembers the library's answers.
+/// `format`. `desc` is that descriptor, but for the number of bits that emulation keeps, `bits`. Keeps the program's
+/// algorithm if it fits. Returns false if none fits. Remembers the library's answers.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
-                       const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
+                       const Frame& frame, std::int32_t compute_type, Format format, std::int32_t bits,
+                       Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
     const std::uint64_t alignment = alignment_of(matrices);
     const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
@@ -267,7 +271,8 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     const bool is_precise_enough = of_algorithm >= format || format == Format::bf16x9;
     FoundAlgorithm original;
     const bool is_known = recall_algorithm(algorithm, original);
-    if (is_precise_enough && is_known && original.compute_type == compute_type && original.min_alignment <= alignment)
+    if (is_precise_enough && is_known && bits == 0 && original.compute_type == compute_type &&
+        original.min_alignment <= alignment)
         return true;
 
     system::Hash key;
@@ -279,7 +284,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(lt.call.device_index));
-    key.add(static_cast<std::uint64_t>(format));
+    key.add(static_cast<std::uint64_t>(format)).add(static_cast<std::uint64_t>(bits));
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
     Replacement replacement;
     if (!is_whole || !recall_replacement(key.value(), replacement)) {
@@ -304,8 +309,8 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
 /// with the reason in `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets
 /// the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
-                                        std::int32_t compute_type, Format format, bool tells_actual, Done& done,
-                                        Reason& obstacle) {
+                                        std::int32_t compute_type, Format format, EmulationWish wish,
+                                        bool tells_actual, Done& done, Reason& obstacle) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
@@ -313,14 +318,21 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     if (!desc.copy(library, parts.desc, compute_type)) return std::nullopt;
     Parts changed = parts;
     changed.desc = desc.address();
+    std::optional<EmulationDesc> emulation;
+    std::optional<ChangedDesc> emulating;
+    if (wish.is_any() && emulation.emplace().give(library, wish, emulating.emplace(desc)))
+        changed.desc = emulating->address();
+    else if (std::exchange(wish, {}).bits != 0)
+        done.detail = mantissa_bits_not_set;
     Algorithm64 fitting{};
     if (algorithm != nullptr) {
         fitting = algorithm_at(algorithm);
-        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, fitting)) return std::nullopt;
+        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, wish.bits, fitting))
+            return std::nullopt;
         algorithm = fitting.data();
     }
     OwnFrame arguments(*site.function, frame);
-    arguments.put(argument_desc, desc.address());
+    arguments.put(argument_desc, changed.desc);
     arguments.put(argument_algorithm, algorithm);
     const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
@@ -331,27 +343,33 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
 
 /// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
 /// `done`. Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
+/// `kept_bits`: see EmulationWish.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
-                 const Plan& plan, Done& done) {
+                 const Plan& plan, Done& done, std::int32_t* kept_bits = nullptr) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
     const bool tells_actual = logs && lt.product.counted != Counted::as_called &&
                               plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
     Reason obstacle = Reason::as_requested;
-    if (plan.change.how != record::How::forward) {
-        if (const auto status = run_fitting(site, frame, parts, lt, plan.change.compute_type, plan.change.format,
-                                            tells_actual, done, obstacle))
-            return *status;
+    if (plan.changes()) {
+        EmulationWish wish{plan.change.mantissa_bits, kept_bits};
+        const auto run_changed = [&] {
+            return run_fitting(site, frame, parts, lt, plan.compute_type(own_compute_type), plan.change.format, wish,
+                               tells_actual, done, obstacle);
+        };
+        if (const auto status = run_changed()) return *status;
+        if (std::exchange(wish.kept_bits, nullptr) != nullptr)
+            if (const auto status = run_changed()) return *status;
         done = done_unchanged(site, plan, obstacle);
     }
     Reason unused{};
     const auto run_with_another_algorithm = [&] {
-        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, tells_actual, done, unused);
+        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, {}, tells_actual, done, unused);
     };
     if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
         if (const auto status = run_with_another_algorithm()) return *status;
     }
-    const std::int32_t status = call_as_called(site, frame);
+    const std::int32_t status = run_lt_as_called(site, frame, parts.desc, own_compute_type, kept_bits);
     if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
     if (!is_refusal(status) || status == status_alloc_failed) {
         if (tells_actual && status == status_success)
@@ -380,12 +398,13 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
     CallTime time;
-    const AuditedRun done = run_audited(
-        site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
-        [&](const Plan& plan, Done& done_so_far) {
-            return run_timed(site, frame, in_force, done_so_far, time,
-                             [&] { return run(site, frame, parts, lt, in_force.logs(), plan, done_so_far); });
-        });
+    const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
+                                        [&](const Plan& plan, Done& done_so_far) {
+                                            return run_timed(site, frame, in_force, done_so_far, time, [&] {
+                                                return run(site, frame, parts, lt, in_force.logs(), plan, done_so_far,
+                                                           launcher.kept_bits);
+                                            });
+                                        });
     if (in_force.logs()) record_audited(site, in_force, lt.call, done, time);
     return {done.status, nullptr};
 }
@@ -409,7 +428,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (!multiplies(lt.call)) plan = plan_without_product(plan);
-    if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
+    if (!plan.changes() && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
     CallTime time;
     const std::int32_t status =
@@ -444,9 +463,12 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
         return {search.search_from_algorithm(parts.desc, own_compute_type), nullptr};
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
-    if (plan.change.how == record::How::compute_type &&
-        desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
-        search.search_changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
+    std::optional<EmulationDesc> emulation;
+    const std::int32_t compute_type = plan.compute_type(own_compute_type);
+    const EmulationWish wish{.bits = plan.change.mantissa_bits};
+    if (plan.changes() && desc.copy(*site.cublas.library, parts.desc, compute_type) &&
+        (!wish.is_any() || emulation.emplace().give(*site.cublas.library, wish, desc)) &&
+        search.search_changed(parts.desc, own_compute_type, desc.address(), compute_type)) {
         // From now on, run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};

@@ -1,15 +1,26 @@
 #include "shim/cublas/govern/run.hpp"
 
+#include "shim/cublas/emulation.hpp"
 #include "shim/cublas/environment.hpp"
+#include "shim/cublas/own_frame.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
-                        const Change& change) {
-    const auto call = [&] {
+                        const Change& change, Done& done) {
+    const auto call_in_this_mode = [&] {
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
+    };
+    const auto call = [&] {
+        if (change.mantissa_bits == 0 || handle == nullptr) return call_in_this_mode();
+        bool is_set = false;
+        const std::int32_t status =
+            call_with_mantissa_bits(handle->handle.load(std::memory_order_relaxed), *site.cublas.library,
+                                    change.mantissa_bits, is_set, call_in_this_mode);
+        if (!is_set) done.detail = mantissa_bits_not_set;
+        return status;
     };
     if (change.math_mode < 0 || handle == nullptr) return call();  // the mode of an unknown handle is not changed
     return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call,
@@ -20,12 +31,12 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
 
 std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
     const Change& change = plan.change;
-    std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change);
-    if (change.how == record::How::forward || !is_refusal(status)) return status;
+    std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
+    if (!plan.changes() || !is_refusal(status)) return status;
     const auto try_mode = [&](const Change& other) {
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
-        status = run_change(site, frame, product.handle, program_mode, other);
+        status = run_change(site, frame, product.handle, program_mode, other, done);
         return !is_refusal(status);
     };
     // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
@@ -48,6 +59,21 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
         done_unchanged(site, plan, is_invalid ? policy::Reason::invalid_arguments : policy::Reason::library_refused);
     if (status == status_alloc_failed) done.detail = no_memory_as_called;
     return status;
+}
+
+std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* own_desc, std::int32_t compute_type,
+                              std::int32_t* kept_bits) {
+    if (kept_bits == nullptr) return call_as_called(site, frame);
+    const Library& library = *site.cublas.library;
+    ChangedDesc desc;
+    EmulationDesc emulation;
+    if (desc.copy(library, own_desc, compute_type) && emulation.give(library, {.kept_bits = kept_bits}, desc)) {
+        OwnFrame arguments(*site.function, frame);
+        arguments.put(argument_desc, desc.address());
+        const std::int32_t status = call_as_called(site, arguments.frame());
+        if (!is_refusal(status)) return status;
+    }
+    return call_as_called(site, frame);
 }
 
 }  // namespace fp32shim::cublas

@@ -34,6 +34,11 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
 /// Precondition: the handle's lock is held.
 std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
 
+/// Runs a product of cublasLt as the program made it. Its descriptor is `own_desc`, with this compute type.
+/// `kept_bits`: see EmulationWish.
+std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* own_desc, std::int32_t compute_type,
+                              std::int32_t* kept_bits);
+
 /// Calls `run()`, which runs a call as planned and returns the library's status. Measures the time if calls are
 /// logged.
 template <class Run>

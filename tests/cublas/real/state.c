@@ -30,6 +30,14 @@ void call_state_functions(void) {
     CALL_IF_THERE(cublasGetEmulationStrategy, NULL, &strategy);
     printf("  %d\n", (int)strategy);
 
+    int bits = -1;
+    int* count = NULL;
+    CALL_IF_THERE(cublasSetFixedPointEmulationMaxMantissaBitCount, NULL, 40);
+    CALL_IF_THERE(cublasGetFixedPointEmulationMaxMantissaBitCount, NULL, &bits);
+    CALL_IF_THERE(cublasSetFixedPointEmulationMantissaBitCountPointer, NULL, &bits);
+    CALL_IF_THERE(cublasGetFixedPointEmulationMantissaBitCountPointer, NULL, &count);
+    printf("  %d %d\n", bits, count != NULL);
+
     cublasPointerMode_t pointer_mode = (cublasPointerMode_t)-1;
     CALL(cublasSetPointerMode_v2, NULL, CUBLAS_POINTER_MODE_DEVICE);
     CALL(cublasGetPointerMode_v2, NULL, &pointer_mode);

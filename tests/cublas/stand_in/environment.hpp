@@ -13,7 +13,7 @@ struct Environment {
     bool tf32_override_on = false;   // set by NVIDIA_TF32_OVERRIDE=1
     bool emulate_single = false;     // set by CUBLAS_EMULATE_SINGLE_PRECISION=1
     bool emulate_double = false;     // set by CUBLAS_EMULATE_DOUBLE_PRECISION=1
-    int fixed_point_bits = 55;       // CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT; from 53 on, no number changes
+    int fixed_point_bits = 0;        // CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT; 0: not set
     bool emulate_eagerly = false;    // set by CUBLAS_EMULATION_STRATEGY=eager
     bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: true if permitted formats are really used
     bool fast_lacks_memory = false;  // STAND_IN_FAST=no_memory: gemm below FP32 is refused with ALLOC_FAILED

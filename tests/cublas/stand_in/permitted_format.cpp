@@ -163,6 +163,16 @@ bool emulates_float64(const Request& request) {
     return by_environment || (by_mode && yes(Row::f64_emulation_by_mode));
 }
 
+std::optional<Emulation> emulation_of(const MantissaSettings& settings) {
+    Emulation emulation{.is_on = true, .offset = settings.offset};
+    if (settings.most_bits > 0) emulation.most_bits = settings.most_bits;
+    const bool is_fixed = settings.control == CUDA_EMULATION_MANTISSA_CONTROL_FIXED;
+    if (is_fixed && settings.offset != 0) return std::nullopt;
+    if (is_fixed) emulation.fixed_bits = whole_bits(settings.most_bits > 0 ? settings.most_bits : 53);
+    if (!is_fixed && environment().fixed_point_bits > 0) emulation.fixed_bits = environment().fixed_point_bits;
+    return emulation;
+}
+
 std::optional<Format> permitted_format(const Request& request) {
     const std::optional<Format> promised = promised_format(request);
     return promised == Format::fp32 && leaks(request) ? tf32_or_fp32(request) : promised;

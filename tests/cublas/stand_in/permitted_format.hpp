@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "products/gemm.hpp"
 #include "products/rounding.hpp"
 #include "products/types.hpp"
 #include "semantics.hpp"
@@ -24,7 +25,15 @@ struct Request {
 // Returns the permitted format; nullopt: cuBLAS refuses the call, such as BF16x9 on a device without it.
 std::optional<Format> permitted_format(const Request& request);
 
-// Returns true if a float64 product is emulated by products of fixed-point numbers.
+// Returns true if a float64 product may be emulated by products of fixed-point numbers.
 bool emulates_float64(const Request& request);
+
+// Returns how such a product is emulated under the settings of a handle or descriptor; nullopt: they are invalid.
+struct MantissaSettings {
+    int control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
+    int most_bits = 0;
+    int offset = 0;
+};
+std::optional<Emulation> emulation_of(const MantissaSettings& settings);
 
 }  // namespace stand_in

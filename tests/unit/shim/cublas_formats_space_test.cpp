@@ -227,7 +227,7 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
         calls.push_back({.has_fp64_emulation = has_emulation});
     }
     std::erase_if(calls, [](const Asked& asked) { return !is_known_of_float64(asked); });
-    int changes = 0;
+    int changes = 0, counted = 0;
     for (const Asked& asked : calls)
         for (const bool emulates : {false, true})
             for (const Reason forbids : {Reason::as_requested, Reason::guarded})
@@ -238,8 +238,23 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
                     EXPECT_STREQ(judge_float64(asked, environment, precision, {forbids}, change), "")
                         << words_of(asked, environment, precision, Floor::none, {}) << " emulates " << emulates;
                     changes += change.how == How::forward ? 0 : 1;
+                    // A number of bits changes nothing but the number, and only products that are emulated.
+                    constexpr std::uint8_t bits = 40;
+                    Change of_bits =
+                        plan_change_of_float64(asked, environment, forbids, {.precision = precision}, bits);
+                    const bool has_bits = precision == Precision::fp64_emulated &&
+                                          of_bits.format == Format::fp64_emulated && asked.road != Road::none &&
+                                          forbids == Reason::as_requested;
+                    EXPECT_EQ(of_bits.mantissa_bits, has_bits ? bits : 0)
+                        << words_of(asked, environment, precision, Floor::none, {});
+                    counted += of_bits.mantissa_bits == bits ? 1 : 0;
+                    of_bits.mantissa_bits = 0;
+                    if (asked.road != Road::none && forbids == Reason::as_requested) {
+                        EXPECT_EQ(of_bits, change);
+                    }
                 }
     EXPECT_GT(changes, 500);
+    EXPECT_GT(counted, 100);
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ class Gpu:
         self.cublas_lt = ctypes.CDLL("libcublasLt.so.13")
         self.scalars_on_device = scalars_on_device
         self.kept = []
-        device, context = ctypes.c_int(), ctypes.c_void_p()
+        device, self.context = ctypes.c_int(), ctypes.c_void_p()
         self.drive("cuInit", 0)
         self.drive("cuDeviceGet", ctypes.byref(device), 0)
-        self.drive("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.drive("cuCtxSetCurrent", context)
+        self.drive("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+        self.drive("cuCtxSetCurrent", self.context)
         self.handle, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
         self.drive("cuStreamCreate", ctypes.byref(self.stream), NON_BLOCKING)
         self.ask("cublasCreate_v2", ctypes.byref(self.handle))

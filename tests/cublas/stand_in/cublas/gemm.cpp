@@ -32,6 +32,10 @@ BatchedMatrix batched(const Operand& operand, Batch batch) {
     return {{operand.data, operand.type, operand.leading_dimension}, operand.stride, batch == Batch::pointers};
 }
 
+std::optional<Emulation> mantissa_settings_of(cublasHandle_t handle) {
+    return emulation_of({handle->mantissa_control.load(), handle->most_bits.load(), handle->bit_offset.load()});
+}
+
 Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const Request& request) {
     Gemm gemm;
     gemm.trans_a = call.trans_a;
@@ -47,7 +51,8 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const R
     gemm.c = gemm.d = batched(call.c, call.batch);
     gemm.rounding = {format, tf32_ties(handle->head.compute_capability)};
     if (is_float32(call.a.type) && format != Format::fp32 && format != Format::bf16x9) gemm.alignment = 16;
-    if (is_float64(call.a.type) && emulates_float64(request)) gemm.fixed_point_bits = environment().fixed_point_bits;
+    if (is_float64(call.a.type) && emulates_float64(request))
+        gemm.emulation = mantissa_settings_of(handle).value_or(Emulation{});
     return gemm;
 }
 
@@ -99,6 +104,8 @@ cublasStatus_t run(Caller caller, const GemmCall& call, Request request) {
         (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32) ||
         (environment().fast_lacks_memory && is_float64(call.a.type) && emulates_float64(request)))
         return CUBLAS_STATUS_ALLOC_FAILED;
+    if (is_float64(call.a.type) && emulates_float64(request) && !mantissa_settings_of(caller.handle))
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (!environment().compute || call.m == 0 || call.n == 0 || call.batch_count == 0) return CUBLAS_STATUS_SUCCESS;
     if (call.k == 0 && caller.xt && answer(Row::empty_sum_of_xt) == "untouched") return CUBLAS_STATUS_SUCCESS;
     if (call.k == 0 && request.complex && request.compute_type && call.batch == Batch::pointers &&
@@ -109,8 +116,7 @@ cublasStatus_t run(Caller caller, const GemmCall& call, Request request) {
         return through_lt(handle, call, *format);
     int* const kept_bits = is_float64(call.a.type) ? handle->kept_bits.load() : nullptr;
     return launch(caller, [gemm = gemm_of(handle, call, *format, request), kept_bits](const View& view) {
-        run(view, gemm);
-        const int kept = gemm.fixed_point_bits > 0 ? gemm.fixed_point_bits : -1;
+        const int kept = run(view, gemm);
         if (kept_bits != nullptr) std::memcpy(view(kept_bits, sizeof kept), &kept, sizeof kept);
     });
 }

@@ -14,6 +14,9 @@ struct cublasContext {
     std::atomic<cublasAtomicsMode_t> atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     std::atomic<cublasEmulationStrategy_t> strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     std::atomic<int> sm_count_target = 0;
+    std::atomic<cudaEmulationMantissaControl> mantissa_control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
+    std::atomic<int> most_bits = 0;
+    std::atomic<int> bit_offset = 0;
     std::atomic<int*> kept_bits = nullptr;  // where gemm of float64 writes the bits that emulation kept, or -1
 };
 

@@ -93,12 +93,14 @@ cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call) {
     const Scalar beta = scalar_of(caller.handle, call.beta, scale_type);
     const bool is_emulated =
         is_float64 && yes(Row::f64_emulation_beyond_gemm) && emulates_float64(request_of(caller.handle));
+    const Emulation emulation = emulation_of({}).value_or(Emulation{});
     const auto operation = [=]<class T>(const View& view, T) {
         const T factor = alpha.value<T>(view);
         Dense<T> product(call.n, call.n);
         if (factor != T{0} && call.k > 0) {
             auto a = read<T>(view, matrix(call.a), call.n, call.k, call.trans, rounding);
-            if (is_emulated) round_lines(a, true, environment().fixed_point_bits);
+            if (is_emulated)
+                round_lines(a, true, emulation.fixed_bits > 0 ? emulation.fixed_bits : emulation.most_bits);
             product = scaled(multiply(a, adjoint(a, call.hermitian)), factor);
         }
         update(view, matrix(call.c), product, beta.value<T>(view), part_of(call.fill), call.hermitian);

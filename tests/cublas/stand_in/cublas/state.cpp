@@ -77,6 +77,9 @@ cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     fresh->atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     fresh->strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     fresh->sm_count_target = 0;
+    fresh->mantissa_control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
+    fresh->most_bits = 0;
+    fresh->bit_offset = 0;
     fresh->kept_bits = nullptr;
     *handle = fresh;
     return CUBLAS_STATUS_SUCCESS;
@@ -160,6 +163,38 @@ cublasStatus_t CUBLASWINAPI cublasSetSmCountTarget(cublasHandle_t handle, int co
 
 cublasStatus_t CUBLASWINAPI cublasSetFixedPointEmulationMantissaBitCountPointer(cublasHandle_t handle, int* count) {
     return set(handle, &cublasContext::kept_bits, count, true);
+}
+
+cublasStatus_t CUBLASWINAPI cublasGetFixedPointEmulationMantissaBitCountPointer(cublasHandle_t handle, int** count) {
+    return get(handle, &cublasContext::kept_bits, count);
+}
+
+cublasStatus_t CUBLASWINAPI cublasGetFixedPointEmulationMantissaControl(cublasHandle_t handle,
+                                                                        cudaEmulationMantissaControl* control) {
+    return get(handle, &cublasContext::mantissa_control, control);
+}
+
+cublasStatus_t CUBLASWINAPI cublasSetFixedPointEmulationMantissaControl(cublasHandle_t handle,
+                                                                        cudaEmulationMantissaControl control) {
+    const bool valid =
+        control == CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC || control == CUDA_EMULATION_MANTISSA_CONTROL_FIXED;
+    return set(handle, &cublasContext::mantissa_control, control, valid);
+}
+
+cublasStatus_t CUBLASWINAPI cublasGetFixedPointEmulationMaxMantissaBitCount(cublasHandle_t handle, int* bits) {
+    return get(handle, &cublasContext::most_bits, bits);
+}
+
+cublasStatus_t CUBLASWINAPI cublasSetFixedPointEmulationMaxMantissaBitCount(cublasHandle_t handle, int bits) {
+    return set(handle, &cublasContext::most_bits, bits, bits >= 0);
+}
+
+cublasStatus_t CUBLASWINAPI cublasGetFixedPointEmulationMantissaBitOffset(cublasHandle_t handle, int* offset) {
+    return get(handle, &cublasContext::bit_offset, offset);
+}
+
+cublasStatus_t CUBLASWINAPI cublasSetFixedPointEmulationMantissaBitOffset(cublasHandle_t handle, int offset) {
+    return set(handle, &cublasContext::bit_offset, offset, true);
 }
 
 cublasStatus_t CUBLASWINAPI cublasGetEmulationStrategy(cublasHandle_t handle, cublasEmulationStrategy_t* strategy) {

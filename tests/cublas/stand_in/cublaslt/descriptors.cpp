@@ -7,6 +7,7 @@
 #include "products/types.hpp"
 
 using stand_in::Attribute;
+using stand_in::EmulationDescriptor;
 using stand_in::GroupedLayout;
 using stand_in::LayoutDescriptor;
 using stand_in::MatmulDescriptor;
@@ -48,6 +49,15 @@ constexpr Attribute matmul_attributes[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, MatmulDescriptor, scale_d_out),
     STAND_IN_ATTRIBUTE(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE, MatmulDescriptor, scale_d_out_mode),
     STAND_IN_ATTRIBUTE(CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR, MatmulDescriptor, emulation_descriptor),
+};
+
+constexpr Attribute emulation_attributes[] = {
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_STRATEGY, EmulationDescriptor, strategy),
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT, EmulationDescriptor, special_values),
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL, EmulationDescriptor, mantissa_control),
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT, EmulationDescriptor, most_bits),
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET, EmulationDescriptor, bit_offset),
+    STAND_IN_ATTRIBUTE(CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER, EmulationDescriptor, kept_bits),
 };
 
 constexpr Attribute preference_attributes[] = {
@@ -170,6 +180,41 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t 
     const auto* const opened = open<MatmulDescriptor>(descriptor);
     if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     return stand_in::get_attribute(matmul_attributes, opened, opened->size, attribute, buffer, size, written);
+}
+
+// ---- emulation
+
+cublasStatus_t CUBLASWINAPI cublasLtEmulationDescInit_internal(cublasLtEmulationDesc_t descriptor, std::size_t size) {
+    if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (size < sizeof(cublasLtEmulationDescOpaque_t)) return CUBLAS_STATUS_ALLOC_FAILED;
+    *reinterpret_cast<EmulationDescriptor*>(descriptor) = {};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t CUBLASWINAPI cublasLtEmulationDescCreate(cublasLtEmulationDesc_t* descriptor) {
+    if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    *descriptor = new cublasLtEmulationDescOpaque_t{};
+    return cublasLtEmulationDescInit_internal(*descriptor, sizeof **descriptor);
+}
+
+cublasStatus_t CUBLASWINAPI cublasLtEmulationDescDestroy(cublasLtEmulationDesc_t descriptor) {
+    return destroy(descriptor);
+}
+
+cublasStatus_t CUBLASWINAPI cublasLtEmulationDescSetAttribute(cublasLtEmulationDesc_t descriptor,
+                                                              cublasLtEmulationDescAttributes_t attribute,
+                                                              const void* buffer, std::size_t size) {
+    auto* const opened = open<EmulationDescriptor>(descriptor);
+    if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    return stand_in::set_attribute(emulation_attributes, opened, sizeof *opened, attribute, buffer, size);
+}
+
+cublasStatus_t CUBLASWINAPI cublasLtEmulationDescGetAttribute(cublasLtEmulationDesc_t descriptor,
+                                                              cublasLtEmulationDescAttributes_t attribute,
+                                                              void* buffer, std::size_t size, std::size_t* written) {
+    const auto* const opened = open<EmulationDescriptor>(descriptor);
+    if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    return stand_in::get_attribute(emulation_attributes, opened, sizeof *opened, attribute, buffer, size, written);
 }
 
 // ---- matrix layout

@@ -101,6 +101,20 @@ struct PreferenceDescriptor {
 };
 static_assert(sizeof(PreferenceDescriptor) <= 64);
 
+// Settings of emulation, to which a matmul descriptor points.
+struct EmulationDescriptor {
+    std::uint32_t mark = valid;
+    std::int32_t strategy = 0;
+    std::int32_t special_values = CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT;
+    std::int32_t mantissa_control = 0;
+    std::int32_t most_bits = 0;
+    std::int32_t bit_offset = 0;
+    std::int32_t* kept_bits = nullptr;
+
+    static constexpr std::uint32_t valid = 0x454d4c53;
+};
+static_assert(sizeof(EmulationDescriptor) <= sizeof(cublasLtEmulationDescOpaque_t));
+
 // Fills the part of the structure that fits into `size` bytes, which are at least `smallest`.
 void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale);
 void initialize(LayoutDescriptor* descriptor, cudaDataType type, std::uint64_t rows, std::uint64_t columns,

@@ -239,6 +239,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
 
     const MatmulDescriptor operation = full_copy(*call.descriptor);
     const bool device_scalars = operation.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
+    std::int32_t* kept_bits = nullptr;
     Gemm gemm;
     gemm.trans_a = static_cast<cublasOperation_t>(operation.trans_a);
     gemm.trans_b = static_cast<cublasOperation_t>(operation.trans_b);
@@ -261,8 +262,15 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
     if ((call.types.a == CUDA_R_64F || call.types.a == CUDA_C_64F) &&
-        emulates_float64({.compute_type = call.types.compute, .lt = true}))
-        gemm.fixed_point_bits = environment().fixed_point_bits;
+        emulates_float64({.compute_type = call.types.compute, .lt = true})) {
+        const auto* const own = static_cast<const EmulationDescriptor*>(operation.emulation_descriptor);
+        const std::optional<Emulation> emulation =
+            own == nullptr ? emulation_of({})
+                           : emulation_of({own->mantissa_control, own->most_bits, own->bit_offset});
+        if (!emulation) return CUBLAS_STATUS_INVALID_VALUE;
+        gemm.emulation = *emulation;
+        if (own != nullptr) kept_bits = own->kept_bits;
+    }
     status = add_epilogue(operation, call.types, &gemm);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     launch_named_kernel(reinterpret_cast<CUstream>(stream));
@@ -277,5 +285,9 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
         return status_of(stand_in_launch(handle->head.device, reinterpret_cast<CUstream>(stream), kernel_of(kernel)));
     }
     return status_of(stand_in_launch(handle->head.device, reinterpret_cast<CUstream>(stream),
-                                     kernel_of([gemm](const View& view) { run(view, gemm); })));
+                                     kernel_of([gemm, kept_bits](const View& view) {
+                                         const int kept = run(view, gemm);
+                                         if (kept_bits != nullptr)
+                                             std::memcpy(view(kept_bits, sizeof kept), &kept, sizeof kept);
+                                     })));
 }

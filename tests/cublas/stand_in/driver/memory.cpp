@@ -25,7 +25,24 @@ CUresult fill(CUdeviceptr address, T value, std::size_t count) {
     });
 }
 
+CUresult copy_on_device(const CUDA_MEMCPY2D& copy, CUstream stream) {
+    const CUdeviceptr from = copy.srcDevice, to = copy.dstDevice;
+    const std::size_t width = copy.WidthInBytes;
+    if (copy.Height != 1) return CUDA_ERROR_NOT_SUPPORTED;
+    if (driver().memory.view(from, width) == nullptr || driver().memory.view(to, width) == nullptr)
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver().scheduler.launch_uncaptured(stream, [=] {
+        std::byte* const target = driver().memory.view(to, width);
+        const std::byte* const source = driver().memory.view(from, width);
+        if (target == nullptr || source == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        std::memcpy(target, source, width);
+        return CUDA_SUCCESS;
+    });
+}
+
 CUresult copy_rows(const CUDA_MEMCPY2D* copy, CUstream stream) {
+    if (copy != nullptr && copy->srcMemoryType != CU_MEMORYTYPE_HOST && copy->dstMemoryType != CU_MEMORYTYPE_HOST)
+        return copy_on_device(*copy, stream);
     const bool to_host = copy != nullptr && copy->dstMemoryType == CU_MEMORYTYPE_HOST;
     if (copy == nullptr || (copy->srcMemoryType == CU_MEMORYTYPE_HOST) == to_host) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t width = copy->WidthInBytes;

@@ -1,6 +1,7 @@
 #include "products/gemm.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -38,11 +39,45 @@ double activate(double value, Activation activation) {
     return value;
 }
 
+// Returns the bits that a line's numbers take, so that none loses any: those of float64, and the range of exponents.
 template <class T>
-void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
+int bits_of_lines(const Dense<T>& dense, bool by_rows) {
+    int range = 0;
+    const std::int64_t lines = by_rows ? dense.rows : dense.columns;
+    const std::int64_t length = by_rows ? dense.columns : dense.rows;
+    for (std::int64_t line = 0; line < lines; ++line) {
+        int lowest = INT_MAX, highest = INT_MIN;
+        for (std::int64_t i = 0; i < length; ++i) {
+            const T value = by_rows ? dense(line, i) : dense(i, line);
+            for (const double part : {std::real(value), std::imag(value)}) {
+                if (part == 0 || !std::isfinite(part)) continue;
+                lowest = std::min(lowest, std::ilogb(part));
+                highest = std::max(highest, std::ilogb(part));
+            }
+        }
+        if (lowest <= highest) range = std::max(range, highest - lowest);
+    }
+    return 53 + range;
+}
+
+// Makes fixed-point numbers of the operands. Returns how many bits they keep; -1: they stay as they are.
+template <class T>
+int emulate(const Emulation& emulation, Dense<T>& a, Dense<T>& b) {
+    if (!emulation.is_on) return -1;
+    int bits = emulation.fixed_bits;
+    if (bits == 0) bits = whole_bits(std::max(bits_of_lines(a, true), bits_of_lines(b, false)) + emulation.offset);
+    if (emulation.fixed_bits == 0 && bits > whole_bits(emulation.most_bits)) return -1;
+    round_lines(a, true, bits);
+    round_lines(b, false, bits);
+    return bits;
+}
+
+template <class T>
+int run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     const T alpha = gemm.alpha.value<T>(view);
     const T beta = gemm.beta.value<T>(view);
     Dense<T> result(gemm.m, gemm.n);
+    int kept = -1;
     // Reads the pointers of a batch in any case, since a misaligned pointer must fault here.
     const Matrix a_matrix = at(view, gemm.a, index, gemm.alignment);
     const Matrix b_matrix = at(view, gemm.b, index, gemm.alignment);
@@ -51,10 +86,7 @@ void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     if (alpha != T{0} && gemm.k > 0) {
         Dense<T> a = read<T>(view, a_matrix, gemm.m, gemm.k, gemm.trans_a, gemm.rounding);
         Dense<T> b = read<T>(view, b_matrix, gemm.k, gemm.n, gemm.trans_b, gemm.rounding);
-        if (gemm.fixed_point_bits > 0) {
-            round_lines(a, true, gemm.fixed_point_bits);
-            round_lines(b, false, gemm.fixed_point_bits);
-        }
+        kept = emulate(gemm.emulation, a, b);
         T factor = alpha;
         if (gemm.scale_a != nullptr) factor *= load<double>(view(gemm.scale_a, sizeof(float)), CUDA_R_32F);
         if (gemm.scale_b != nullptr) factor *= load<double>(view(gemm.scale_b, sizeof(float)), CUDA_R_32F);
@@ -73,14 +105,17 @@ void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     if constexpr (std::is_same_v<T, double>)
         for (double& value : result.values) value = activate(value, gemm.activation);
     update<T>(view, d_matrix, result, T{0}, Part::full, false);
+    return kept;
 }
 
 }  // namespace
 
-void run(const View& view, const Gemm& gemm) {
+int run(const View& view, const Gemm& gemm) {
     const bool complex = is_complex(gemm.d.matrix.type);
+    int kept = -1;
     for (std::int64_t index = 0; index < gemm.batch_count; ++index)
-        complex ? run_one<Complex>(view, gemm, index) : run_one<double>(view, gemm, index);
+        kept = complex ? run_one<Complex>(view, gemm, index) : run_one<double>(view, gemm, index);
+    return kept;
 }
 
 }  // namespace stand_in

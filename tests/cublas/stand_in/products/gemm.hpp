@@ -11,6 +11,14 @@ struct BatchedMatrix {
     bool pointer_array = false;  // matrix.data is a device array of device pointers
 };
 
+// How a product of float64 becomes one of fixed-point numbers: in rows of op(A) and columns of op(B).
+struct Emulation {
+    bool is_on = false;
+    int fixed_bits = 0;  // 0: as many as the operands take; if that is more than `most_bits`, they stay float64
+    int most_bits = 79;  // assumed; NVIDIA's headers leave it to the library
+    int offset = 0;      // added to the number that the operands take
+};
+
 enum class Activation { none, relu, gelu };
 
 struct Gemm {
@@ -19,7 +27,7 @@ struct Gemm {
     Scalar alpha, beta;
     BatchedMatrix a, b, c, d;
     Rounding rounding;
-    int fixed_point_bits = 0;   // float64: rows of op(A) and columns of op(B) become fixed-point numbers; 0: not
+    Emulation emulation;
     std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
 
     // The epilogue of cublasLt:
@@ -31,6 +39,11 @@ struct Gemm {
     const void* scale_b = nullptr;
 };
 
-void run(const View& view, const Gemm& gemm);
+// Returns the smallest number of bits that fixed-point numbers of whole bytes have, beside the sign, and that is no
+// less.
+constexpr int whole_bits(int bits) { return (bits + 8) / 8 * 8 - 1; }
+
+// Returns how many bits the last product of the batch kept; -1: it was not emulated.
+int run(const View& view, const Gemm& gemm);
 
 }  // namespace stand_in

@@ -1,0 +1,63 @@
+#include "shim/cublas/audit/kept_bits.hpp"
+
+#include <cstring>
+
+#include "shim/cublas/emulation.hpp"
+
+namespace fp32shim::cublas {
+
+/// What the shim stores before the product. cuBLAS writes no such number.
+constexpr std::int32_t not_written = -2;
+
+KeptBits::KeptBits(const Launcher& launcher) : launcher_(launcher), driver_(find_driver()) {
+    if (prepare() || address_ == 0) return;
+    driver_.release(address_, launcher.stream);
+    address_ = 0;
+}
+
+bool KeptBits::set_address(std::int32_t* address) const {
+    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
+    return is_lt() || launcher_.site.cublas.library->set_count_pointer(handle, address) == status_success;
+}
+
+bool KeptBits::prepare() {
+    const Library& library = *launcher_.site.cublas.library;
+    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
+    if (!driver_.is_complete() || current_device() != launcher_.product.device) return false;
+    if (is_lt())
+        own_ = own_count_pointer(library, launcher_.parts.desc);
+    else if (!launcher_.is_ready || library.get_count_pointer == nullptr || library.set_count_pointer == nullptr ||
+             library.get_count_pointer(handle, &own_) != status_success)
+        return false;
+    const AuditStream stream(driver_, launcher_.stream);
+    if (!stream.is_not_capturing() || !stream.wait_until_idle()) return false;
+    const HostMemory host(stream, sizeof not_written);
+    if (host.bytes().empty() || driver_.allocate(&address_, sizeof not_written, launcher_.stream) != driver_success) {
+        address_ = 0;
+        return false;
+    }
+    std::memcpy(host.bytes().data(), &not_written, sizeof not_written);
+    return stream.write_bytes(host.bytes().data(), address(), sizeof not_written) && stream.wait_for_audit() &&
+           set_address(address());
+}
+
+void KeptBits::finish(bool has_run, Done& done) {
+    if (address_ == 0) return;
+    set_address(own_);
+    const AuditStream stream(driver_, launcher_.stream);
+    const HostMemory host(stream, sizeof not_written);
+    std::int32_t kept = not_written;
+    const bool is_read = !host.bytes().empty() && stream.read_bytes(address(), host.bytes().data(), sizeof kept) &&
+                         stream.wait_for_audit();
+    if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
+    // If the wait was too long, the product may still run, and then writes in nearly every case.
+    if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
+    driver_.release(address_, launcher_.stream);
+    if (!has_run || done.applied != policy::Applied::fp64_emulated) return;
+    if (kept == not_emulated) done.actual = policy::Applied::fp64;
+    if (kept <= 0 || kept > UINT8_MAX) return;
+    done.actual = policy::Applied::fp64_emulated;
+    done.mantissa_bits = static_cast<std::uint8_t>(kept);
+}
+
+}  // namespace fp32shim::cublas

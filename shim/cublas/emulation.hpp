@@ -1,0 +1,90 @@
+// How cuBLAS emulates a product of float64: how many bits it is to keep, and where it tells how many it kept.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "shim/cublas/lt_arguments.hpp"
+
+namespace fp32shim::cublas {
+
+/// The detail of a call whose rule has mantissa_bits, if the library did not take them.
+inline constexpr std::string_view mantissa_bits_not_set = "cuBLAS did not take the rule's mantissa_bits";
+
+/// Makes a call while the handle keeps a fixed number of bits, and then sets the program's settings back. If the
+/// library does not take the number, makes the call under the program's settings, and sets `is_set` to false.
+/// Precondition: the handle's lock is held.
+template <class Call>
+std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std::int32_t bits, bool& is_set,
+                                     const Call& call) {
+    const std::int32_t wanted[] = {0, bits, control_fixed};
+    std::int32_t own[std::size(wanted)];
+    std::size_t changed = 0;
+    for (; changed < std::size(wanted); ++changed) {
+        const auto& [get, set] = library.emulation[changed];
+        if (get == nullptr || set == nullptr || get.keeping_errno(handle, &own[changed]) != status_success ||
+            set.keeping_errno(handle, wanted[changed]) != status_success)
+            break;
+    }
+    is_set = changed == std::size(wanted);
+    const auto restore = [&] {
+        while (changed-- > 0) library.emulation[changed].set.keeping_errno(handle, own[changed]);
+    };
+    if (!is_set) restore();
+    const std::int32_t status = call();
+    if (is_set) restore();
+    return status;
+}
+
+/// What the shim asks of the emulation of one product.
+struct EmulationWish {
+    std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
+    std::int32_t* kept_bits = nullptr;  ///< device memory that gets their number; nullptr: as the program has it
+
+    bool is_any() const { return bits != 0 || kept_bits != nullptr; }
+};
+
+/// A cublasLtEmulationDesc_t for one product, in place of the program's.
+class EmulationDesc {
+  public:
+    /// Gives `desc`, a copy of the program's descriptor, the program's settings with those of a wish. Returns false
+    /// if the library refuses. `desc` must not be used after this object.
+    bool give(const Library& library, const EmulationWish& wish, ChangedDesc& desc) {
+        const void* own = nullptr;
+        if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
+            library.emulation_get == nullptr || !read(library.desc_get, desc.address(), desc_emulation, own) ||
+            library.emulation_init.keeping_errno(words_.data(), sizeof words_) != status_success)
+            return false;
+        const auto set = [&](std::int32_t attribute, const auto& value) {
+            return library.emulation_set.keeping_errno(words_.data(), attribute, &value, sizeof value) ==
+                   status_success;
+        };
+        const auto copy = [&](std::int32_t attribute, auto value) {
+            return own == nullptr || !read(library.emulation_get, own, attribute, value) || set(attribute, value);
+        };
+        for (std::int32_t attribute = 0; attribute < emulation_count_pointer; ++attribute)
+            if (!copy(attribute, std::int32_t{})) return false;
+        if (!copy(emulation_count_pointer, static_cast<std::int32_t*>(nullptr))) return false;
+        if (wish.bits != 0 && !(set(emulation_offset, std::int32_t{0}) && set(emulation_most_bits, wish.bits) &&
+                                set(emulation_control, std::int32_t{control_fixed})))
+            return false;
+        if (wish.kept_bits != nullptr && !set(emulation_count_pointer, wish.kept_bits)) return false;
+        return desc.set(library, desc_emulation, static_cast<const void*>(words_.data()));
+    }
+
+  private:
+    alignas(16) std::array<std::uint64_t, 32> words_{};  // no version needs more
+};
+
+/// Returns the program's address for the number of bits in a descriptor of a product; nullptr: there is none.
+inline std::int32_t* own_count_pointer(const Library& library, const void* desc) {
+    const void* own = nullptr;
+    std::int32_t* address = nullptr;
+    if (library.emulation_get == nullptr || !read(library.desc_get, desc, desc_emulation, own) || own == nullptr ||
+        !read(library.emulation_get, own, emulation_count_pointer, address))
+        return nullptr;
+    return address;
+}
+
+}  // namespace fp32shim::cublas
