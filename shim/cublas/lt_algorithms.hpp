@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "policy/algorithm.hpp"
+
 namespace fp32shim::cublas {
 
 /// A cublasLtMatmulAlgo_t. It is opaque and has the same size in every version.
@@ -43,5 +45,34 @@ struct Replacement {
 };
 void remember_replacement(std::uint64_t key, const Replacement& replacement);
 bool recall_replacement(std::uint64_t key, Replacement& replacement);
+
+struct Library;
+
+/// An algorithm's configuration, and the word for it in recordings.
+struct KnownAlgorithm {
+    policy::Algorithm configuration;
+    policy::AlgorithmWord word;
+};
+/// Returns what the library tells of an algorithm. The library is asked once, as long as there is room to remember
+/// its answer. Thread-safe, lock-free.
+KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm);
+
+/// Limits of the algorithms that may run a product.
+struct SearchLimits {
+    std::uint32_t reduction_schemes = all_reduction_schemes;  ///< those that are allowed; 0: only sums in one part
+    bool no_split_k = false;
+    bool avoids_known_wrong = false;
+
+    bool any() const { return reduction_schemes != all_reduction_schemes || no_split_k || avoids_known_wrong; }
+    bool operator==(const SearchLimits&) const = default;
+
+    static constexpr std::uint32_t all_reduction_schemes = 7;
+};
+/// Returns the limits that a decision sets in this library. Versions without an algorithm that is known to be wrong
+/// have none to avoid.
+SearchLimits search_limits(const policy::AlgorithmLimits& decided, const Library& library);
+
+/// Returns true if the algorithm is within the limits. Without limits, the library is not asked.
+bool is_within(const SearchLimits& limits, const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas
