@@ -184,6 +184,17 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     const cublas::Plan plan = plan_of(supposed);
     PlannedCall planned{.outcome = {plan.applied, plan.reason}, .words = words_of(plan)};
     if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
+    if (const std::string limits = limits_text(decision.algorithms); !limits.empty()) {
+        const std::string source =
+            decision.algorithm_rule < 0
+                ? "[cuda]"
+                : fmt::format("rule \"{}\" and [cuda]",
+                              policy.rules[static_cast<std::size_t>(decision.algorithm_rule)].name);
+        planned.notes.push_back(
+            fmt::format("limits of its algorithm by {}: {}; if cublasLt has none, the product runs "
+                        "without them (no_algorithm)",
+                        source, limits));
+    }
     for (const Unknown& unknown : unknowns) {
         bool matters = false;
         for (const FactValue& value : unknown.values.subspan(1)) {

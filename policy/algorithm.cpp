@@ -1,5 +1,6 @@
 #include "policy/algorithm.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -33,7 +34,7 @@ std::string reduction_text(std::uint32_t scheme) {
 }
 
 AlgorithmWord word_of(const Algorithm& algorithm) {
-    AlgorithmWord word;
+    AlgorithmWord word{};
     char* at = word.text.data();
     char* const end = at + word.text.size();
     for (const AlgorithmPart& part : algorithm_parts) {

@@ -31,8 +31,8 @@ struct AlgorithmPart {
     std::string_view key;    ///< name in JSON
     std::string_view words;  ///< name in sentences
     std::uint32_t Algorithm::*value;
-    std::int32_t attribute;    ///< its cublasLtMatmulAlgoConfigAttributes_t
-    std::uint8_t bytes;        ///< size of the attribute
+    std::int32_t attribute;      ///< its cublasLtMatmulAlgoConfigAttributes_t
+    std::uint8_t bytes;          ///< size of the attribute
     bool has_no_number = false;  ///< its initial value means that nothing is set: null in JSON
 };
 inline constexpr AlgorithmPart algorithm_parts[] = {
@@ -53,7 +53,7 @@ std::string reduction_text(std::uint32_t scheme);
 /// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part that has another than its initial value. Copied as
 /// words of 64 bits by those who keep it.
 struct AlgorithmWord {
-    std::array<char, 63> text{};
+    std::array<char, 63> text;  ///< only the first `size` bytes are set
     std::uint8_t size = 0;
 
     std::string_view view() const { return {text.data(), size}; }
@@ -67,7 +67,7 @@ std::string algorithm_difference(std::string_view a, std::string_view b);
 
 /// Limits of the algorithms that may run a product of cublasLt.
 struct AlgorithmLimits {
-    bool no_split_k = false;              ///< each sum is computed in one part
+    bool no_split_k = false;               ///< each sum is computed in one part
     bool reduces_in_compute_type = false;  ///< parts of sums are added in the compute type, not in a narrower one
     bool avoids_known_wrong = false;       ///< none of known_wrong.def
 

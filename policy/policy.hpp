@@ -64,8 +64,8 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
-    bool has_precision = true;   ///< false: the rule decides nothing about the precision
-    AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms
+    bool has_precision = true;          ///< false: the rule decides nothing about the precision
+    AlgorithmLimits algorithms;         ///< limits of cublasLt's algorithms
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.

@@ -22,6 +22,7 @@ struct Done {
     std::string_view detail{};  ///< static text that explains `reason`
     std::optional<policy::Applied> actual{};
     std::optional<int> status{};
+    policy::AlgorithmWord algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
 };
 
 /// Returns a text for Done::detail if several libraries may be the site's provider; otherwise an empty text.

@@ -1,0 +1,51 @@
+#include "cli/recordings/algorithms.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+
+const policy::KnownWrong* known_wrong_of(const MergedRow& row, const MergedCalls& calls) {
+    const auto algorithm = policy::parse_algorithm(row.algorithm);
+    if (!algorithm) return nullptr;
+    for (const MergedProcess& process : calls.processes())
+        if (const auto* known = policy::known_wrong(
+                *algorithm, policy::parse_library_version(process.environment.identity_of(row.provider))))
+            return known;
+    return nullptr;
+}
+
+std::vector<std::string> known_wrong_lines(const MergedCalls& calls) {
+    std::vector<std::string> lines;
+    for (const MergedRow& row : calls.rows()) {
+        const policy::KnownWrong* const known = known_wrong_of(row, calls);
+        if (known == nullptr) continue;
+        lines.push_back(
+            fmt::format("{} of {} {}{}{} by algorithm {}, whose results may {} with split-K from {} on ({})",
+                        counted(row.counters.calls, "call"), std::string_view(row.function), row.size_text(),
+                        row.where.empty() ? "" : " at ", std::string_view(row.where), std::string_view(row.algorithm),
+                        known->what, known->least_split_k, known->source));
+    }
+    return lines;
+}
+
+Json algorithms_json(const MergedCalls& calls) {
+    Json json = Json::object();
+    for (const MergedRow& row : calls.rows()) {
+        const auto algorithm = policy::parse_algorithm(row.algorithm);
+        if (!algorithm) continue;
+        Json& parts = json[std::string(row.algorithm)];
+        for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
+            const std::uint32_t value = (*algorithm).*part.value;
+            parts[std::string(part.key)] = part.has_no_number && value == 0 ? Json() : Json(value);
+        }
+        parts["reduction"] = policy::reduction_text(algorithm->reduction);
+        if (const policy::KnownWrong* const known = known_wrong_of(row, calls)) parts["known_wrong"] = known->source;
+        if (!parts.contains("known_wrong")) parts["known_wrong"] = nullptr;
+    }
+    return json;
+}
+
+}  // namespace fp32shim::cli
