@@ -1,17 +1,10 @@
 #include "policy/algorithm.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <limits>
+#include <iterator>
 
 namespace fp32shim::policy {
 namespace {
-
-constexpr std::int32_t newest = std::numeric_limits<std::int32_t>::max();
-constexpr KnownWrong all_known_wrong[] = {
-#define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
-#include "policy/known_wrong.def"
-};
 
 /// Reads a number at the beginning of `text`, and removes it there. Returns false if there is none.
 template <class Number>
@@ -87,25 +80,10 @@ std::string limits_text(const AlgorithmLimits& limits) {
     return text;
 }
 
-std::span<const KnownWrong> known_wrong_algorithms() { return all_known_wrong; }
-
 const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version) {
-    for (const KnownWrong& row : all_known_wrong)
+    for (const KnownWrong& row : known_wrong_algorithms)
         if (row.concerns(version) && row.id == algorithm.id && row.least_split_k <= algorithm.split_k) return &row;
     return nullptr;
-}
-
-std::int32_t parse_library_version(std::string_view text) {
-    text.remove_prefix(std::min(text.rfind(' ') + 1, text.size()));
-    std::int32_t version = 0;
-    for (int part = 0; part < 3; ++part) {
-        std::int32_t number = 0;
-        if (part > 0 && !text.starts_with('.')) return 0;
-        text.remove_prefix(part > 0 ? 1 : 0);
-        if (!take_number(text, number) || number < 0 || number > 99) return 0;
-        version = 100 * version + number;
-    }
-    return version;
 }
 
 }  // namespace fp32shim::policy

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,8 +45,7 @@ inline constexpr AlgorithmPart algorithm_parts[] = {
     {'c', "cluster_shape", "cluster shape", &Algorithm::cluster_shape, 8, 2, true},
 };
 
-/// Words of cublasLtReductionScheme_t, by their bits.
-inline constexpr std::uint32_t reduction_in_compute_type = 2;
+/// Returns the word for a cublasLtReductionScheme_t.
 std::string reduction_text(std::uint32_t scheme);
 
 /// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part that has another than its initial value. Copied as
@@ -72,6 +70,8 @@ struct AlgorithmLimits {
     bool avoids_known_wrong = false;       ///< none of known_wrong.def
 
     bool any() const { return no_split_k || reduces_in_compute_type || avoids_known_wrong; }
+    /// Returns the reduction schemes that are allowed, as a mask for a search; 0: only sums in one part.
+    std::uint32_t reduction_schemes() const { return no_split_k ? 0 : reduces_in_compute_type ? 2 : 7; }
     AlgorithmLimits& operator|=(const AlgorithmLimits& other) {
         no_split_k |= other.no_split_k;
         reduces_in_compute_type |= other.reduces_in_compute_type;
@@ -93,11 +93,13 @@ struct KnownWrong {
 
     bool concerns(std::int32_t version) const { return from <= version && version <= to; }
 };
-std::span<const KnownWrong> known_wrong_algorithms();
+inline constexpr std::int32_t newest = INT32_MAX;
+inline constexpr KnownWrong known_wrong_algorithms[] = {
+#define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
+#include "policy/known_wrong.def"
+};
 /// Returns the row that names this algorithm of this version of cublasLt; nullptr: none does. `version` 0: unknown,
 /// which no row concerns.
 const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version);
-/// Returns the version of the text `12.6.3` as a number; 0: it is none. Words before the version are left out.
-std::int32_t parse_library_version(std::string_view text);
 
 }  // namespace fp32shim::policy

@@ -151,8 +151,7 @@ int diff(DiffOptions& options) {
     const bool is_damaged = print_problems("diff", problems);
     const ResultSummary summary = summary_of(a, b, paired.pairs, options.bound);
     const Changes changes = changes_of(a, b, grouping, parse_row_order(options.sort));
-    const ComparedAlgorithms algorithms = compare_algorithms(a, b);
-    const DiffOutcome outcome{a, b, paired, summary, changes, algorithms, options.bound};
+    const DiffOutcome outcome{a, b, paired, summary, changes, options.bound};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
     if (const std::string problem = output.finish(); !problem.empty()) {

@@ -176,7 +176,7 @@ std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream
 
 /// Returns the products that ran by other algorithms of cublasLt, if there are any.
 std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    const std::vector<OtherAlgorithm>& others = outcome.algorithms.others;
+    const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
     const std::size_t shown = top == 0 ? others.size() : std::min(top, others.size());
     Table table(
@@ -348,9 +348,9 @@ Json changes_json(const Changes& changes, std::size_t most) {
     return json;
 }
 
-Json algorithms_json(const ComparedAlgorithms& algorithms, std::size_t most) {
+Json algorithms_json(const std::vector<OtherAlgorithm>& others, std::size_t most) {
     Json json = Json::array();
-    for (const auto& [a, b] : std::span(algorithms.others).first(std::min(most, algorithms.others.size())))
+    for (const auto& [a, b] : std::span(others).first(std::min(most, others.size())))
         json.push_back({{"function", text_or_null(a->function)},
                         {"where", text_or_null(a->where)},
                         {"scope", text_or_null(a->scope)},
@@ -463,8 +463,8 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"largest", product_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},
             {"groups", groups_json(outcome, most_groups)},
-            {"kinds_with_algorithms", outcome.algorithms.kinds},
-            {"other_algorithms", algorithms_json(outcome.algorithms, most_groups)},
+            {"kinds_with_algorithms", outcome.changes.kinds_with_algorithms},
+            {"other_algorithms", algorithms_json(outcome.changes.other_algorithms, most_groups)},
             {"by", outcome.changes.keys},
             {"groups_at_other_precision", outcome.changes.otherwise},
             {"changes", changes_json(outcome.changes, most_groups)}};

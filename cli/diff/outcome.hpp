@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/diff/algorithms.hpp"
 #include "cli/diff/changes.hpp"
 #include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
@@ -21,7 +20,6 @@ struct DiffOutcome {
     const PairedResults& paired;
     const ResultSummary& summary;
     const Changes& changes;
-    const ComparedAlgorithms& algorithms;
     double bound = 0;
 
     /// Returns true if both runs have fingerprints.

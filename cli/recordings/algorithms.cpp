@@ -2,17 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
+namespace {
+
+/// Returns 120603 for `cublasLt 12.6.3`; 0: the text does not end in a version.
+std::int32_t version_in(const std::string& identity) {
+    int major = 0, minor = 0, patch = 0;
+    const std::string version = identity.substr(identity.rfind(' ') + 1);
+    return std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch) == 3 ? 10000 * major + 100 * minor + patch
+                                                                                 : 0;
+}
+
+}  // namespace
 
 const policy::KnownWrong* known_wrong_of(const MergedRow& row, const MergedCalls& calls) {
     const auto algorithm = policy::parse_algorithm(row.algorithm);
     if (!algorithm) return nullptr;
     for (const MergedProcess& process : calls.processes())
-        if (const auto* known = policy::known_wrong(
-                *algorithm, policy::parse_library_version(process.environment.identity_of(row.provider))))
+        if (const auto* known =
+                policy::known_wrong(*algorithm, version_in(process.environment.identity_of(row.provider))))
             return known;
     return nullptr;
 }

@@ -1,5 +1,6 @@
 #include "shim/cublas/lt_algorithms.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <type_traits>
 
@@ -85,21 +86,17 @@ KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algori
     return known;
 }
 
-SearchLimits search_limits(const policy::AlgorithmLimits& decided, const Library& library) {
-    SearchLimits limits;
-    if (decided.reduces_in_compute_type) limits.reduction_schemes = policy::reduction_in_compute_type;
-    if (decided.no_split_k) limits.reduction_schemes = 0;
-    limits.no_split_k = decided.no_split_k;
-    if (decided.avoids_known_wrong)
-        for (const policy::KnownWrong& row : policy::known_wrong_algorithms())
-            limits.avoids_known_wrong |= row.concerns(library.version);
+policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits) {
+    const auto concerns_it = [&](const policy::KnownWrong& row) { return row.concerns(library.version); };
+    limits.avoids_known_wrong =
+        limits.avoids_known_wrong && std::ranges::any_of(policy::known_wrong_algorithms, concerns_it);
     return limits;
 }
 
-bool is_within(const SearchLimits& limits, const Library& library, const Algorithm64& algorithm) {
+bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
     if (!limits.any()) return true;
     const policy::Algorithm configuration = known_algorithm(library, algorithm).configuration;
-    return (configuration.reduction & ~limits.reduction_schemes) == 0 &&
+    return (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
            !(limits.avoids_known_wrong && policy::known_wrong(configuration, library.version) != nullptr);
 }

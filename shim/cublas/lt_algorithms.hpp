@@ -57,22 +57,10 @@ struct KnownAlgorithm {
 /// its answer. Thread-safe, lock-free.
 KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm);
 
-/// Limits of the algorithms that may run a product.
-struct SearchLimits {
-    std::uint32_t reduction_schemes = all_reduction_schemes;  ///< those that are allowed; 0: only sums in one part
-    bool no_split_k = false;
-    bool avoids_known_wrong = false;
-
-    bool any() const { return reduction_schemes != all_reduction_schemes || no_split_k || avoids_known_wrong; }
-    bool operator==(const SearchLimits&) const = default;
-
-    static constexpr std::uint32_t all_reduction_schemes = 7;
-};
-/// Returns the limits that a decision sets in this library. Versions without an algorithm that is known to be wrong
-/// have none to avoid.
-SearchLimits search_limits(const policy::AlgorithmLimits& decided, const Library& library);
+/// Returns the limits that matter in this library: not all versions have an algorithm that is known to be wrong.
+policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits);
 
 /// Returns true if the algorithm is within the limits. Without limits, the library is not asked.
-bool is_within(const SearchLimits& limits, const Library& library, const Algorithm64& algorithm);
+bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

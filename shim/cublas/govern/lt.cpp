@@ -21,6 +21,7 @@
 namespace fp32shim::cublas {
 namespace {
 
+using policy::AlgorithmLimits;
 using policy::Applied;
 using policy::Reason;
 
@@ -160,7 +161,7 @@ struct Telling {
 struct Form {
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
-    SearchLimits limits;
+    AlgorithmLimits limits;
 };
 
 /// Runs the product with the compute type of `form` in a copied descriptor. Replaces the program's algorithm if it
@@ -205,8 +206,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
                        logs && lt.product.counted != Counted::as_called && plan.applied != Applied::unchanged &&
                            plan.applied != Applied::bf16x9,
                        logs};
-    const SearchLimits limits =
-        is_governed && multiplies(lt.call) ? search_limits(plan.decision.algorithms, library) : SearchLimits{};
+    const AlgorithmLimits limits =
+        is_governed && multiplies(lt.call) ? limits_in(library, plan.decision.algorithms) : AlgorithmLimits{};
     // The formats are those of products of float32 and float64. Any algorithm is as good for other types.
     const Format own_format = lt.product.counted == Counted::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
@@ -334,8 +335,8 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
                                 desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type);
     const Search::Form own{parts.desc, own_compute_type};
     // If no algorithm is within the limits, the compute type is changed nevertheless.
-    for (const SearchLimits& limits :
-         {search_limits(plan.decision.algorithms, *site.cublas.library), SearchLimits{}}) {
+    for (const AlgorithmLimits& limits :
+         {limits_in(*site.cublas.library, plan.decision.algorithms), AlgorithmLimits{}}) {
         if (!has_other_type && !limits.any()) break;
         const Search::Form changed{desc.address(), plan.change.compute_type};
         if (!search.search_changed(own, has_other_type ? changed : own, limits)) continue;

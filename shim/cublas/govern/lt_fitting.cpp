@@ -56,7 +56,7 @@ SearchResult search(const Fitting& wanted, const FoundAlgorithm& original,
     }
     const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(wanted.format);
     is_set =
-        set(preference_reduction_scheme_mask, original.reduction_scheme_mask & wanted.limits.reduction_schemes) &&
+        set(preference_reduction_scheme_mask, original.reduction_scheme_mask & wanted.limits.reduction_schemes()) &&
         is_set;
     is_set = set(preference_impl_mask, implementation_mask) && is_set;
     is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
@@ -161,8 +161,8 @@ bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(wanted.device_index));
-    key.add(static_cast<std::uint64_t>(wanted.format) << 32 | wanted.limits.reduction_schemes << 2 |
-            (wanted.limits.no_split_k ? 2U : 0U) | (wanted.limits.avoids_known_wrong ? 1U : 0U));
+    key.add(static_cast<std::uint64_t>(wanted.format) << 32 | wanted.limits.reduction_schemes() << 1 |
+            static_cast<unsigned>(wanted.limits.avoids_known_wrong));
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
     Replacement replacement;
     if (!is_whole || !recall_replacement(key.value(), replacement)) {

@@ -28,7 +28,7 @@ struct Fitting {
     std::int32_t device_index;
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
-    SearchLimits limits;
+    policy::AlgorithmLimits limits;
 };
 
 /// Sets `algorithm` to one that runs the product. That is the program's own, if it has one and that fits. Returns

@@ -72,14 +72,14 @@ std::int32_t Search::search_from_algorithm(const void* desc, std::int32_t own_co
     return search_as_called(desc, own_compute_type);
 }
 
-bool Search::search_changed(const Form& own, const Form& changed, const SearchLimits& limits) const {
+bool Search::search_changed(const Form& own, const Form& changed, const policy::AlgorithmLimits& limits) const {
     if (results() == nullptr || found() == nullptr) return false;
     const Library& library = *site_.cublas.library;
     const auto is_beyond = [&](const HeuristicResult& result) {
         return !is_within(limits, library, result.algorithm);
     };
     LimitedPreference limited;
-    if (limits.any() && !limited.copy(library, preference(), limits.reduction_schemes)) return false;
+    if (limits.any() && !limited.copy(library, preference(), limits.reduction_schemes())) return false;
     std::int32_t count = 1;  // a program that asks for one result gets one
     if (max_results() != 1) {
         if (ask(own.desc, preference(), max_results(), results(), &count) != status_success || count <= 0)

@@ -47,7 +47,7 @@ class Search {
     /// descriptor, or for the program's own, within the limits come first; if they are too few, results of the
     /// program's own search follow. Returns false if there are none of the former, or if the library refuses. The
     /// caller then has to call search_as_called().
-    bool search_changed(const Form& own, const Form& changed, const SearchLimits& limits) const;
+    bool search_changed(const Form& own, const Form& changed, const policy::AlgorithmLimits& limits) const;
 
   private:
     const void* preference() const { return reinterpret_cast<const void*>(frame_.word(heuristic_preference)); }
