@@ -186,6 +186,17 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     if (const int bits = plan.change.mantissa_bits; bits != 0)
         planned.notes.push_back(
             fmt::format("where cuBLAS emulates it, it is to keep {} bits, or what it rounds them up to", bits));
+    if (const std::string limits = limits_text(decision.algorithms); !limits.empty()) {
+        const std::string source =
+            decision.algorithm_rule < 0
+                ? "[cuda]"
+                : fmt::format("rule \"{}\" and [cuda]",
+                              policy.rules[static_cast<std::size_t>(decision.algorithm_rule)].name);
+        planned.notes.push_back(
+            fmt::format("limits of its algorithm by {}: {}; if cublasLt has none, the product runs "
+                        "without them (no_algorithm)",
+                        source, limits));
+    }
     for (const Unknown& unknown : unknowns) {
         bool matters = false;
         for (const FactValue& value : unknown.values.subspan(1)) {

@@ -125,16 +125,27 @@ bool Policy::has_tolerances() const {
     return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.tolerance.has_value(); });
 }
 
+bool Policy::limits_algorithms() const {
+    return algorithms.any() ||
+           std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.algorithms.any(); });
+}
+
 bool Policy::wants(Where source) const {
     const bool opens_scopes = source == Where::nvtx || source == Where::torch;
     return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
-bool names_dtype(const Rule& rule, Dtype dtype) { return !is_double(dtype) || !rule.when.dtype.empty(); }
+bool names_dtype(const Rule& rule, Dtype dtype) {
+    return rule.has_precision && (!is_double(dtype) || !rule.when.dtype.empty());
+}
+
+bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process) {
+    return conditions_hold(rule.when, call, process) &&
+           (rule.unless.empty() || !conditions_hold(rule.unless, call, process));
+}
 
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
-    return names_dtype(rule, call.dtype) && conditions_hold(rule.when, call, process) &&
-           (rule.unless.empty() || !conditions_hold(rule.unless, call, process));
+    return names_dtype(rule, call.dtype) && conditions_match(rule, call, process);
 }
 
 }  // namespace fp32shim::policy

@@ -114,6 +114,24 @@ DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     return {Precision::native, reason};
 }
 
+/// Sets the limits of the algorithms of a product of cublasLt, of any type: those of [cuda], and those of the first
+/// rule that matches and has some.
+template <class RuleAt>
+Decision with_algorithm_limits(Decision decision, const MatmulCall& call, const Process& process,
+                               const Policy& policy, std::size_t rule_count, const RuleAt& rule_at) {
+    if (call.function != "cublasLtMatmul") return decision;
+    decision.algorithms = policy.algorithms;
+    for (std::size_t i = 0; i < rule_count; ++i) {
+        const std::size_t index = rule_at(i);
+        const Rule& rule = policy.rules[index];
+        if (!rule.algorithms.any() || !conditions_match(rule, call, process)) continue;
+        decision.algorithms |= rule.algorithms;
+        decision.algorithm_rule = static_cast<std::int32_t>(index);
+        break;
+    }
+    return decision;
+}
+
 template <class RuleAt>
 Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
@@ -151,13 +169,16 @@ Decision without_audits(Decision decision, const Policy& policy, Dtype dtype) {
 }
 
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
-    return decide_by_rules(call, process, policy, overrides, policy.rules.size(), [](std::size_t i) { return i; });
+    const auto all = [](std::size_t i) { return i; };
+    return with_algorithm_limits(decide_by_rules(call, process, policy, overrides, policy.rules.size(), all), call,
+                                 process, policy, policy.rules.size(), all);
 }
 
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules) {
-    return decide_by_rules(call, process, policy, overrides, rules.size(),
-                           [rules](std::size_t i) { return rules[i]; });
+    const auto some = [rules](std::size_t i) { return rules[i]; };
+    return with_algorithm_limits(decide_by_rules(call, process, policy, overrides, rules.size(), some), call, process,
+                                 policy, rules.size(), some);
 }
 
 }  // namespace fp32shim::policy

@@ -29,6 +29,8 @@ struct Decision {
     Source source = Source::native;
     std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: no rule won
     Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
+    AlgorithmLimits algorithms{};          ///< limits of the algorithm that runs a product of cublasLt
+    std::int32_t algorithm_rule = -1;      ///< index of the rule that set some of them; -1: none did
 
     bool operator==(const Decision&) const = default;
 };
@@ -55,13 +57,22 @@ struct SiteFacts {
     std::optional<Dtype> dtype;  ///< element type; absent: varies from call to call
 };
 
+/// Returns true if `earlier` decides all that `later` decides: the precision, and limits of algorithms.
+inline bool decides_as_much(const Rule& earlier, const Rule& later) {
+    return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any();
+}
+
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns false if the rule's `when` names no element type, and products of this type need a rule that names it.
+/// Returns false if the rule has no precision, or if its `when` names no element type and products of this type need
+/// a rule that names it.
 bool names_dtype(const Rule& rule, Dtype dtype);
 
-/// Returns true if the rule's `when` holds and its `unless` does not. Exposed for `fp32shim report` and `log`.
+/// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
+bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process);
+
+/// Returns true if the rule decides the precision of the call. Exposed for `fp32shim report` and `log`.
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process);
 
 }  // namespace fp32shim::policy

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/algorithm.hpp"
 #include "policy/matmul_call.hpp"
 #include "policy/precision.hpp"
 
@@ -63,6 +64,8 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
+    bool has_precision = true;          ///< false: the rule decides nothing about the precision
+    AlgorithmLimits algorithms;         ///< limits of cublasLt's algorithms
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
     std::uint8_t mantissa_bits =
         0;  ///< with the precision `fp64_emulated`: bits that cuBLAS is to keep; 0: cuBLAS decides
@@ -159,6 +162,7 @@ struct Policy {
 
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
+    AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
@@ -197,6 +201,8 @@ struct Policy {
     bool wants(Where source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
+    /// Returns true if products of cublasLt may need other algorithms.
+    bool limits_algorithms() const;
 };
 
 }  // namespace fp32shim::policy

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "policy/decide.hpp"
 #include "policy/glob_elements.hpp"
 
 namespace fp32shim::policy {
@@ -101,6 +102,9 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
 /// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
+    if (!decides_as_much(earlier, later)) return false;
+    // Limits of algorithms apply to products of all types.
+    if (later.algorithms.any() && !covers_list(earlier.when.dtype, later.when.dtype, budget, same)) return false;
     if (!covers(earlier.when, later.when, budget) ||
         !covers_list(dtypes_of(earlier.when), dtypes_of(later.when), budget, same))
         return false;

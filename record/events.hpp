@@ -24,6 +24,7 @@ enum class How : std::uint8_t {
     math_mode,       ///< cuBLAS: called the same function while the handle had another math mode
     fixed_order,     ///< computed by the shim in a fixed order of operations
     bf16_units,      ///< computed by the shim on the processor's BF16 units
+    algorithm,       ///< cublasLt: called the same function with another algorithm, or with one if there was none
 };
 std::string_view to_string(How how);
 
@@ -110,6 +111,8 @@ struct DecisionEvent {
     const Stack* stack = nullptr;  ///< call path of the product; nullptr: not known
     const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
                                                ///< it was kept
+    const policy::Rule* limited_by =
+        nullptr;  ///< the rule that limited the algorithms of cublasLt; nullptr: none did
 };
 
 /// Codes of error events: a complete list.

@@ -14,6 +14,7 @@
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/location_text.hpp"
 #include "cli/report/timeline.hpp"
+#include "policy/algorithm.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -67,7 +68,29 @@ Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
             .by_caller = !has_places};
 }
 
+/// Compares the algorithms of cublasLt, by kind of product.
+void compare_algorithms(const ResultsOfSide& a, const ResultsOfSide& b, Changes& changes) {
+    ProductKinds kinds;
+    std::map<std::uint32_t, std::array<const MergedRow*, 2>> most;
+    for (const std::size_t side : {0U, 1U})
+        for (const MergedRow& row : (side == 0 ? a : b).calls.rows()) {
+            if (row.algorithm.empty()) continue;
+            const MergedRow*& best = most[kinds.number_of(row)][side];
+            if (best == nullptr || row.counters.calls > best->counters.calls) best = &row;
+        }
+    for (const auto& [kind, rows] : most) {
+        if (rows[0] == nullptr || rows[1] == nullptr) continue;
+        ++changes.kinds_with_algorithms;
+        if (rows[0]->algorithm != rows[1]->algorithm) changes.other_algorithms.push_back({rows[0], rows[1]});
+    }
+}
+
 }  // namespace
+
+std::string other_algorithm_text(const MergedRow& a, const MergedRow& b) {
+    const std::string difference = policy::algorithm_difference(a.algorithm, b.algorithm);
+    return difference.empty() ? difference : fmt::format("another algorithm ({})", difference);
+}
 
 ComparedCalls::ComparedCalls(const MergedCalls& calls) {
     static_cast<Share&>(*this) = calls.total();
@@ -119,6 +142,7 @@ Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grou
             (side == 0 ? changed.a : changed.b).add(group);
         }
     }
+    compare_algorithms(a, b, changes);
     changes.otherwise =
         static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_otherwise));
     std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ChangedGroup& group) {

@@ -34,10 +34,20 @@ struct ChangedGroup {
     bool ran_otherwise() const;
 };
 
+/// A kind of product that most calls of each run computed by another algorithm of cublasLt.
+struct OtherAlgorithm {
+    const MergedRow* a;  ///< the row of the algorithm with the most calls
+    const MergedRow* b;
+};
+/// Returns `another algorithm (split-K 4 -> 1)`; empty if the algorithms are the same, or one is not known.
+std::string other_algorithm_text(const MergedRow& a, const MergedRow& b);
+
 struct Changes {
     std::vector<std::string_view> keys;  ///< names of the keys by which calls are grouped, as in JSON
     std::vector<ChangedGroup> groups;    ///< first those that ran otherwise, then the others; largest change first
     std::uint64_t otherwise = 0;         ///< number of groups that ran otherwise
+    std::uint64_t kinds_with_algorithms = 0;  ///< kinds of products whose algorithms of cublasLt both runs recorded
+    std::vector<OtherAlgorithm> other_algorithms;
 };
 
 /// Compares the calls of two runs. An empty grouping stands for place, scope and function, without the scope if no

@@ -8,6 +8,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/algorithm.hpp"
 #include "system/limited_text.hpp"
 
 namespace fp32shim::cli {
@@ -80,6 +81,7 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     text +=
         "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), provider_text(outcome.a, a),
                                        or_dash(b.ran_at()), provider_text(outcome.b, b)));
+    if (const std::string other = other_algorithm_text(a, b); !other.empty()) text += "\n  " + other;
     if (pair.other_operands != operands_unknown) text += fmt::format("\n  operands: {}", operands_text(pair));
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
@@ -169,6 +171,22 @@ std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream
                                    count_text(changes.otherwise), counted(all, "group"));
     text += table.text(stream);
     if (shown < all) text += fmt::format("{}; --top 0 shows all\n", counted(all - shown, "more group"));
+    return text;
+}
+
+/// Returns the products that ran by other algorithms of cublasLt, if there are any.
+std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
+    const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
+    if (others.empty()) return {};
+    const std::size_t shown = top == 0 ? others.size() : std::min(top, others.size());
+    Table table(
+        {{"calls in A", true}, {"in B", true}, {"function"}, {"size"}, {"trans"}, {"where", false, 16}, {""}});
+    for (const auto& [a, b] : std::span(others).first(shown))
+        table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
+                   a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
+    std::string text = "\nAlgorithms of cublasLt, where most calls had another:\n" + table.text(stream);
+    if (shown < others.size())
+        text += fmt::format("{}; --top 0 shows all\n", counted(others.size() - shown, "more kind"));
     return text;
 }
 
@@ -330,6 +348,20 @@ Json changes_json(const Changes& changes, std::size_t most) {
     return json;
 }
 
+Json algorithms_json(const std::vector<OtherAlgorithm>& others, std::size_t most) {
+    Json json = Json::array();
+    for (const auto& [a, b] : std::span(others).first(std::min(most, others.size())))
+        json.push_back({{"function", text_or_null(a->function)},
+                        {"where", text_or_null(a->where)},
+                        {"scope", text_or_null(a->scope)},
+                        {"size", a->size_text()},
+                        {"trans", a->transposes_text()},
+                        {"a", text_or_null(a->algorithm)},
+                        {"b", text_or_null(b->algorithm)},
+                        {"difference", policy::algorithm_difference(a->algorithm, b->algorithm)}});
+    return json;
+}
+
 Json growth_json(const DiffOutcome& outcome) {
     Json json = Json::array();
     for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps))
@@ -369,7 +401,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     text += "\n" + sides_text(outcome, stream);
     if (outcome.has_results())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);
-    return text + changes_text(outcome, top, stream);
+    return text + algorithms_text(outcome, top, stream) + changes_text(outcome, top, stream);
 }
 
 std::string product_line(const ResultsOfSide& side, std::size_t product) {
@@ -384,7 +416,8 @@ Json product_of_side(const ResultsOfSide& side, std::size_t product) {
     const MergedRow& row = side.row_of(product);
     return {{"number", side.products[product].number}, {"thread", thread_number(side, product)},
             {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
-            {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())}};
+            {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())},
+            {"algorithm", text_or_null(row.algorithm)}};
 }
 
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
@@ -451,6 +484,8 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"largest", product_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},
             {"groups", groups_json(outcome, most_groups)},
+            {"kinds_with_algorithms", outcome.changes.kinds_with_algorithms},
+            {"other_algorithms", algorithms_json(outcome.changes.other_algorithms, most_groups)},
             {"by", outcome.changes.keys},
             {"groups_at_other_precision", outcome.changes.otherwise},
             {"changes", changes_json(outcome.changes, most_groups)}};

@@ -102,6 +102,14 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
         sentences.push_back("Filter: only the calls that the options select are compared");
     const PairedResults& paired = outcome.paired;
     const bool differs = outcome.summary.same_bits < paired.pairs.size();
+    if (const auto& others = outcome.changes.other_algorithms; !others.empty()) {
+        const auto& [a, b] = others.front();
+        sentences.push_back(
+            fmt::format("Algorithms of cublasLt: {}, by place, function and size, mostly ran by another, "
+                        "which may add in another order; the first: {} {}, {}",
+                        share(others.size(), outcome.changes.kinds_with_algorithms), std::string_view(a->function),
+                        a->size_text(), other_algorithm_text(*a, *b)));
+    }
     if (differs) sentences.push_back("Operands: " + operands_sentence(outcome));
     if (differs && paired.elsewhere > 0)
         sentences.push_back(

@@ -1,5 +1,6 @@
 #include "cli/doctor/program.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +12,14 @@
 #include <sstream>
 #include <tuple>
 
+#include "cli/binaries/asked_child.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/scanned_file.hpp"
 #include "cli/files/own_files.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/algorithm.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -289,6 +292,28 @@ void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     }
 }
 
+/// Adds a note for each algorithm of this cublasLt that is known to be wrong. Loads the library in a child process to
+/// ask for its version.
+void add_known_wrong(const std::string& path, ExaminedProcess& result) {
+    const auto ask = [&](const Message&) -> Message {
+        void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        const auto version =
+            library == nullptr ? nullptr : reinterpret_cast<std::size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
+        return version == nullptr ? 0 : version();
+    };
+    const Answer answer = AskedChild(ask).ask();
+    const int version = answer.problem.empty() && answer.value.is_number_unsigned() ? answer.value.get<int>() : 0;
+    for (const policy::KnownWrong& known : policy::known_wrong_algorithms)
+        if (known.concerns(version))
+            result.notes.push_back(
+                {path,
+                 fmt::format("cublasLt {}.{}.{}: results of its algorithm {} may {} with split-K from {} on ({}); "
+                             "report names calls that used it, and avoid_known_wrong = true in [cuda] of a "
+                             "policy replaces it",
+                             version / 10000, version / 100 % 100, version % 100, known.id, known.what,
+                             known.least_split_k, known.source)});
+}
+
 void add_bypasses(const Objects& objects, ExaminedProcess& result) {
     std::set<std::string> looked_at;
     Progress progress("reading libraries");
@@ -322,6 +347,7 @@ ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings
         }
         add_calls(objects, object, result);
         add_inner_lapack(objects, object, result);
+        if (system::base_name(object.path).starts_with("libcublasLt.so")) add_known_wrong(object.path, result);
     }
     add_bypasses(objects, result);
     add_torch_note(objects, result);

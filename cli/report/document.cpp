@@ -9,6 +9,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/json_writer.hpp"
 #include "cli/output/moment.hpp"
+#include "cli/recordings/algorithms.hpp"
 #include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
@@ -182,6 +183,7 @@ Json head_json(const MergedCalls& calls) {
         json["first_received"].push_back(first_received_json(calls, received));
     json["searched_calls"] = calls.searched_calls();
     json["worth"] = worth_json(calls);
+    json["algorithms"] = algorithms_json(calls);
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = share_json(share);
     return json;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/algorithms.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/rule_use.hpp"
 #include "cli/report/page_parts.hpp"
@@ -107,6 +108,7 @@ Json warnings_json(const ReportContents& contents, bool is_since) {
     for (const ReadingProblem& problem : contents.problems) damages.push_back(problem.path + ": " + problem.text);
     warn("Recordings are damaged: what could not be read is missing here", damages);
     if (const std::string lost = lost_audits_text(calls); !lost.empty()) warn("Audits are missing", {lost});
+    warn("Algorithms of cublasLt are known to be wrong", known_wrong_lines(calls));
     for (const RuleCount& rule : calls.rules())
         if (rule.is_unused()) unused_rules.push_back(unused_rule_text(rule));
     warn("Rules of the policy decided no call", unused_rules);

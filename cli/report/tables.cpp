@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cli/output/moment.hpp"
+#include "cli/recordings/algorithms.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/output_file.hpp"
@@ -289,6 +290,9 @@ const TextColumn of_call_sites[] = {
     {{"bits", true},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
      Shown::where_one_has_it},
+    {{"algorithm", false, 0, detail_rank},
+     [](const MergedRow& row) { return std::string(row.algorithm); },
+     Shown::where_one_has_it},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
@@ -397,6 +401,9 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
     put(head_text(calls) + all_settings_text(calls));
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("First product that received NaN or infinity", received_text(calls, limits, stream));
+    std::string wrong;
+    for (const std::string& line : known_wrong_lines(calls)) wrong += printable(line) + "\n";
+    section("Algorithms of cublasLt that are known to be wrong", wrong);
     section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
     if (groups) {
         std::vector<const MergedRow*> all;

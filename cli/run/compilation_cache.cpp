@@ -13,12 +13,14 @@ using nlohmann::json;
 constexpr std::string_view mark = "/fp32shim-";
 constexpr std::size_t digits = 12;
 
-/// Returns true if the policy may run products at another precision than the program requests.
+/// Returns true if the policy may run products at another precision than the program requests, or by other
+/// algorithms.
 bool changes_products(const policy::Policy& policy) {
     return !policy.disabled &&
            (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-            std::ranges::any_of(
-                policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
+            policy.limits_algorithms() || std::ranges::any_of(policy.rules, [](const policy::Rule& rule) {
+                return rule.precision != policy::Precision::native;
+            }));
 }
 
 json ranges(const std::vector<policy::Range>& all) {
@@ -50,15 +52,20 @@ json conditions(const policy::Conditions& all) {
                         ranges(all.call_number)});
 }
 
+json limits(const policy::AlgorithmLimits& all) {
+    return json::array({all.no_split_k, all.reduces_in_compute_type, all.avoids_known_wrong});
+}
+
 /// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the
 /// variables that `run --pin` sets (record::all_pins). Equal texts share a cache folder.
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
-        rules.push_back(json::array({rule.precision, rule.assume_aligned, rule.lower_guarded, conditions(rule.when),
-                                     conditions(rule.unless)}));
-    const json all = json::array({policy.default_precision, policy.floor, policy.allow_bf16x9,
-                                  policy.min_compute_capability, policy.pedantic, pins, rules});
+        rules.push_back(json::array({rule.precision, rule.has_precision, limits(rule.algorithms), rule.assume_aligned,
+                                     rule.lower_guarded, conditions(rule.when), conditions(rule.unless)}));
+    const json all =
+        json::array({policy.default_precision, policy.floor, policy.allow_bf16x9, policy.min_compute_capability,
+                     policy.pedantic, limits(policy.algorithms), pins, rules});
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -81,6 +81,22 @@ void read_word_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_word(entry, words, report));
 }
 
+/// Reads `split_k`. Only 1 is a limit that cublasLt can be given: other numbers are choices of its own.
+template <auto field, class Target>
+void read_split_k_into(const Entry& entry, Target& target, Report& report) {
+    const auto* number = as<std::int64_t>(*entry.value);
+    if (number == nullptr || *number != 1)
+        report_not_allowed(entry, "1, with which cublasLt computes each sum in one part", report);
+    (target.*field).no_split_k = true;
+}
+template <auto field, class Target>
+void read_reduction_into(const Entry& entry, Target& target, Report& report) {
+    const auto* text = as<std::string>(*entry.value);
+    if (text == nullptr || *text != "compute_type")
+        report_not_allowed(entry, "\"compute_type\", in which cublasLt then adds the parts of split sums", report);
+    (target.*field).reduces_in_compute_type = true;
+}
+
 /// Reads into `target` the entries of a table that `keys` lists. Reports other entries as unknown.
 template <class Target, std::size_t count>
 void read_entries(const toml::table& table, std::string_view section, const Key<Target> (&keys)[count],

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "policy/conditions.hpp"
+#include "policy/decide.hpp"
 #include "policy/glob.hpp"
 #include "policy/quantity.hpp"
 #include "policy/toml/fields.hpp"
@@ -161,6 +162,8 @@ constexpr Key<Rule> rule_keys[] = {
     {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
     {"mantissa_bits", read_mantissa_bits},
+    {"split_k", read_split_k_into<&Rule::algorithms>},
+    {"reduction", read_reduction_into<&Rule::algorithms>},
     {"assume_aligned", read_boolean_into<&Rule::assume_aligned>},
     {"lower_guarded", read_boolean_into<&Rule::lower_guarded>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
@@ -200,7 +203,8 @@ std::string why_rule_never_applies(const Rule& rule) {
 
 /// Returns true if `earlier` obviously matches everything that `later` matches.
 bool shadows(const Rule& earlier, const Rule& later) {
-    return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
+    return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless) &&
+           decides_as_much(earlier, later);
 }
 
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
@@ -276,7 +280,8 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
                      "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
-    if (!table.contains("precision")) {
+    draft.rule.has_precision = table.contains("precision");
+    if (!draft.rule.has_precision && !draft.rule.algorithms.any()) {
         report.error(draft.at,
                      label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
     }

@@ -112,6 +112,12 @@ constexpr Key<PolicyDraft> cpu_keys[] = {
 constexpr Key<PolicyDraft> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
     {"pedantic", read_boolean_into<&Policy::pedantic>},
+    {"split_k", read_split_k_into<&Policy::algorithms>},
+    {"reduction", read_reduction_into<&Policy::algorithms>},
+    {"avoid_known_wrong",
+     [](const Entry& entry, PolicyDraft& policy, Report& report) {
+         assign_if_read(policy.algorithms.avoids_known_wrong, read_boolean(entry, report));
+     }},
 };
 constexpr Key<PolicyDraft> log_keys[] = {
     {"path", read_log_path},

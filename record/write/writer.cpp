@@ -349,7 +349,8 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return count_lost_call(with_event);
     if (!file_.is_open()) return;  // a lost file does not find its rows again, so each look-up would add one
     refine_ticks_per_second(end);
-    if (decision.decided_by != nullptr) rules_.mark_used(*decision.decided_by);
+    for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
+        if (rule != nullptr) rules_.mark_used(*rule);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) record_loaded_objects();
     const CountersNumber number = writer.counters_of_row(file_, found.row);

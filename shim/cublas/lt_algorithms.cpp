@@ -1,8 +1,10 @@
 #include "shim/cublas/lt_algorithms.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <type_traits>
 
+#include "shim/cublas/lt_arguments.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cublas {
@@ -51,6 +53,7 @@ class Table {
 
 constinit Table<FoundAlgorithm, 2048> found_algorithms;
 constinit Table<Replacement, 512> replacements;
+constinit Table<KnownAlgorithm, 512> known_algorithms;
 
 std::uint64_t key_of(const Algorithm64& algorithm) {
     system::Hash hash;
@@ -58,7 +61,45 @@ std::uint64_t key_of(const Algorithm64& algorithm) {
     return hash.value();
 }
 
+KnownAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
+    KnownAlgorithm known;
+    for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
+        std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
+        std::size_t written = 0;
+        const bool is_told = library.algo_configuration.keeping_errno(algorithm.data(), part.attribute, &value,
+                                                                      part.bytes, &written) == status_success;
+        if (is_told) known.configuration.*part.value = value;
+        if (!is_told && part.letter == 0) return known;  // it has no id, so it is no algorithm
+    }
+    known.word = policy::word_of(known.configuration);
+    return known;
+}
+
 }  // namespace
+
+KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm) {
+    KnownAlgorithm known;
+    const std::uint64_t key = key_of(algorithm) ^ reinterpret_cast<std::uintptr_t>(&library);
+    if (library.algo_configuration == nullptr || known_algorithms.get(key, known)) return known;
+    known = ask_about(library, algorithm);
+    known_algorithms.put(key, known);
+    return known;
+}
+
+policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits) {
+    const auto concerns_it = [&](const policy::KnownWrong& row) { return row.concerns(library.version); };
+    limits.avoids_known_wrong =
+        limits.avoids_known_wrong && std::ranges::any_of(policy::known_wrong_algorithms, concerns_it);
+    return limits;
+}
+
+bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
+    if (!limits.any()) return true;
+    const policy::Algorithm configuration = known_algorithm(library, algorithm).configuration;
+    return (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
+           (!limits.no_split_k || configuration.split_k <= 1) &&
+           !(limits.avoids_known_wrong && policy::known_wrong(configuration, library.version) != nullptr);
+}
 
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found) {
     found_algorithms.put(key_of(algorithm), found);

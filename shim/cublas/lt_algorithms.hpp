@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "policy/algorithm.hpp"
+
 namespace fp32shim::cublas {
 
 /// A cublasLtMatmulAlgo_t. It is opaque and has the same size in every version.
@@ -43,5 +45,22 @@ struct Replacement {
 };
 void remember_replacement(std::uint64_t key, const Replacement& replacement);
 bool recall_replacement(std::uint64_t key, Replacement& replacement);
+
+struct Library;
+
+/// An algorithm's configuration, and the word for it in recordings.
+struct KnownAlgorithm {
+    policy::Algorithm configuration;
+    policy::AlgorithmWord word;
+};
+/// Returns what the library tells of an algorithm. The library is asked once, as long as there is room to remember
+/// its answer. Thread-safe, lock-free.
+KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm);
+
+/// Returns the limits that matter in this library: not all versions have an algorithm that is known to be wrong.
+policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits);
+
+/// Returns true if the algorithm is within the limits. Without limits, the library is not asked.
+bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

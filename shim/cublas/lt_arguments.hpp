@@ -22,6 +22,7 @@ enum Argument {
     argument_d = 10,
     argument_d_layout = 11,
     argument_algorithm = 12,
+    argument_workspace = 13,
     argument_workspace_size = 14,
     argument_stream = 15,
 };
@@ -66,6 +67,42 @@ class ChangedDesc {
 
   private:
     alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
+};
+
+/// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.
+using Preference = std::array<std::uint64_t, 32>;
+
+/// A copy of the program's preference that allows fewer reduction schemes.
+class LimitedPreference {
+  public:
+    /// Copies a preference. Its attributes are copied one by one, since programs that were built with older headers
+    /// have smaller ones. Returns false if the library refuses.
+    bool copy(const Library& library, const void* preference, std::uint32_t reduction_schemes) {
+        if (library.preference_init == nullptr || library.preference_set == nullptr ||
+            library.preference_get == nullptr ||
+            library.preference_init(words_.data(), sizeof words_) != status_success)
+            return false;
+        constexpr std::int32_t attributes = 32;  // cuBLAS 13.4 has 16
+        for (std::int32_t i = 0; i < attributes && preference != nullptr; ++i) {
+            std::uint64_t value[4];
+            std::size_t size = 0;
+            const auto& get = library.preference_get;
+            if (get.keeping_errno(preference, i, nullptr, 0, &size) != status_success || size > sizeof value)
+                continue;
+            if (get.keeping_errno(preference, i, value, size, &size) != status_success ||
+                library.preference_set.keeping_errno(words_.data(), i, value, size) != status_success)
+                return false;
+        }
+        std::uint32_t mask = ~std::uint32_t{0};
+        read(library.preference_get, words_.data(), preference_reduction_scheme_mask, mask);
+        mask &= reduction_schemes;
+        return library.preference_set.keeping_errno(words_.data(), preference_reduction_scheme_mask, &mask,
+                                                    sizeof mask) == status_success;
+    }
+    const void* address() const { return words_.data(); }
+
+  private:
+    alignas(16) Preference words_{};
 };
 
 }  // namespace fp32shim::cublas

@@ -54,6 +54,9 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.detail = done.detail;
     event.status = done.status;
     event.mantissa_bits = done.mantissa_bits;
+    event.algorithm = done.algorithm.view();
+    if (decision.algorithm_rule >= 0)
+        event.limited_by = &in_force.policy.rules[static_cast<std::size_t>(decision.algorithm_rule)];
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
     location.find(site, in_force);
     if (in_force.reads_python_lines && in_force.recording != nullptr)
@@ -85,6 +88,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use()) hash.add(scope_key());
+    if (done.algorithm.size > 0) hash.add(done.algorithm.view());
     return hash.value();
 }
 

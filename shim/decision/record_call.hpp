@@ -23,6 +23,7 @@ struct Done {
     std::optional<policy::Applied> actual{};
     std::optional<int> status{};
     std::uint8_t mantissa_bits = 0;  ///< see record::DecisionEvent
+    policy::AlgorithmWord algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
 };
 
 /// Returns a text for Done::detail if several libraries may be the site's provider; otherwise an empty text.

@@ -39,6 +39,7 @@ struct DerivedSettings : policy::RuleNeeds {
     bool lacks_module_paths = false;  ///< some rule depends on the scope, and modules of PyTorch open none
     bool reads_python_lines = false;  ///< the lines of Python that lead to a call are read
     bool audits = false;              ///< some calls are audited, or decided by audits
+    bool limits_algorithms = false;   ///< some rule or [cuda] limits the algorithms of cublasLt
     bool fingerprints = false;        ///< the recording keeps a fingerprint of each result
     bool finds_nonfinite = false;     ///< results are searched for the first NaN or infinity
     bool asks_onednn = false;         ///< copies of oneDNN are made to tell what they execute

@@ -32,6 +32,13 @@ def test_each_policy_has_a_folder_of_its_own(tmp_path):
     assert len(set(folders)) == len(folders)
 
 
+def test_limits_of_algorithms_have_folders_of_their_own(tmp_path):
+    limits = ["split_k = 1", 'reduction = "compute_type"', "avoid_known_wrong = true"]
+    texts = [f"[cuda]\n{limit}" for limit in limits] + [f"[[rule]]\n{limit}" for limit in limits[:2]]
+    folders = {cache("--policy", write(tmp_path / "p.toml", text))[0] for text in texts}
+    assert len(folders) == len(texts) and "/cache" not in folders
+
+
 def test_policies_that_differ_in_one_condition_only_have_folders_of_their_own(tmp_path):
     conditions = ['scope = "a"', 'where = "a"', 'where = "b"', 'call_site = "a"', 'call_site = "b"', 'stack = "a"', 'stack = "b"']
     folders = {cache("--policy", write(tmp_path / "p.toml", f'[[rule]]\nprecision = "high"\nwhen = {{ {condition} }}\n'))[0]

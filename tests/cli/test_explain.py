@@ -431,3 +431,16 @@ def test_explain_names_the_cublas_that_has_emulated_float64(tmp_path):
     assert (by_environment["applied"], by_environment["others"]) == ("fp64_emulated", [])
     on_a_cpu = fp32shim("explain", "--policy", policy, "--function", "dgemm_").stdout
     assert "fp64_emulation_unavailable: emulated FP64 is not available here" in on_a_cpu and "cuBLAS has it since" in on_a_cpu
+
+
+def test_limits_of_the_algorithm_of_cublaslt_are_named(tmp_path):
+    policy = tmp_path / "p.toml"
+    policy.write_text('schema = 1\n[cuda]\navoid_known_wrong = true\n[[rule]]\nname = "one part"\nsplit_k = 1\nwhen = { m = 64 }\n')
+    words = ["--policy", policy, "--dtype", "float32", "--compute-capability", "9.0", "--n", "64", "--k", "64"]
+    note, = explained("--function", "cublasLtMatmul", "--m", "64", *words)["notes"]
+    assert 'rule "one part" and [cuda]: no split-K; none that is known to be wrong' in note
+    note, = explained("--function", "cublasLtMatmul", "--m", "65", *words)["notes"]
+    assert "by [cuda]: none that is known to be wrong" in note
+    found = explained("--function", "cublasSgemm_v2", "--m", "64", *words)
+    assert found["notes"] == [] and found["rule"] is None
+    assert "precision must be set, but is not set by this rule" in fp32shim("explain", "--function", "cublasSgemm_v2", "--m", "64", *words).stdout

@@ -26,6 +26,8 @@ default = "medium"
 allow_bf16x9 = true
 [cuda]
 pedantic = true
+avoid_known_wrong = true
+split_k = 1
 [[rule]]
 name = "batches"
 precision = "bf16x9"

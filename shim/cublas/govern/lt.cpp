@@ -10,6 +10,7 @@
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/emulation.hpp"
+#include "shim/cublas/govern/lt_fitting.hpp"
 #include "shim/cublas/govern/lt_search.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -18,11 +19,12 @@
 #include "shim/cublas/plan_key.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
-#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
+using policy::AlgorithmLimits;
+using policy::Applied;
 using policy::Reason;
 
 constexpr int check_algorithm = 6;  // index, from 0, of the argument of cublasLtMatmulAlgoCheck after the layouts
@@ -37,32 +39,6 @@ struct LtProduct {
 bool has_everything_needed(const Library& library) {
     return library.desc_get != nullptr && library.desc_set != nullptr && library.layout_get != nullptr &&
            library.desc_init != nullptr;
-}
-
-/// Returns the format to which an algorithm for a compute type rounds operands, by its capability flags; nullopt if
-/// they do not tell. BF16x9 consists of BF16 products, so its algorithms have the flag of BF16; BF16x9 compute types
-/// do not permit plain BF16.
-std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm, std::int32_t compute_type) {
-    std::uint64_t flags = 0;
-    if (library.algo_capability == nullptr || algorithm == nullptr ||
-        !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
-        return std::nullopt;
-    if ((flags & impl_input_16f) != 0) return Format::fp16;
-    std::int32_t emulates = 0;
-    const bool is_float64 = compute_type == compute_64f || compute_type == compute_64f_pedantic;
-    if (is_float64 && read(library.algo_capability, algorithm, capability_emulates, emulates) && emulates != 0)
-        return Format::fp64_emulated;
-    const bool permits_no_bf16 = compute_type == compute_32f || compute_type == compute_32f_emulated_16bfx9;
-    if ((flags & impl_input_16bf) != 0) return permits_no_bf16 ? Format::bf16x9 : Format::bf16;
-    if ((flags & impl_input_tf32) != 0) return Format::tf32;
-    if ((flags & impl_input_32f) != 0) return Format::fp32;
-    return std::nullopt;
-}
-
-Algorithm64 algorithm_at(const void* address) {
-    Algorithm64 algorithm{};
-    std::memcpy(algorithm.data(), address, sizeof algorithm);
-    return algorithm;
 }
 
 constinit std::atomic<bool> searches_were_changed{false};
@@ -165,159 +141,46 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, std::
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-/// Returns the largest power of two that divides all addresses, at most 256.
-std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
-    std::uint64_t bits = 256;
-    for (std::int64_t address : addresses) bits |= static_cast<std::uint64_t>(address);
-    return bits & (~bits + 1);
-}
-
-std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
-    return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
-}
-
-/// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.
-using Preference = std::array<std::uint64_t, 32>;
-
-std::uint64_t implementations_below(Format format) {
-    constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
-                            below_fp32 = below_tf32 | impl_input_tf32;
-    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16 products
-    return is_of_float64(format) ? 0 : below[static_cast<std::size_t>(format)];
-}
-
-struct SearchResult {
-    Replacement replacement;
-    bool is_final = false;  ///< the library would answer the same if asked again
-};
-
-/// Searches for an algorithm for the product `parts`, whose descriptor was changed. The algorithm must need no more
-/// than this workspace size, round to no lower format than `format`, and keep the limits of the program's own search
-/// (`original`).
-SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
-                    const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
-    SearchResult answer;
-    alignas(16) Preference preference{};
-    if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
-        library.preference_init(preference.data(), sizeof preference) != status_success)
-        return answer;
-    const auto set = [&](std::int32_t attribute, const auto& value) {
-        return library.preference_set(preference.data(), attribute, &value, sizeof value) == status_success;
-    };
-    bool is_set = set(preference_max_workspace_bytes, workspace_size);
-    for (int i = 0; i < 4; ++i) {
-        const auto alignment =
-            static_cast<std::uint32_t>(alignment_of({matrices[static_cast<std::size_t>(i)], 0, 0, 0}));
-        is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
-    }
-    const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(format);
-    is_set = set(preference_reduction_scheme_mask, original.reduction_scheme_mask) && is_set;
-    is_set = set(preference_impl_mask, implementation_mask) && is_set;
-    is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
-    if (!is_set) return answer;
-    HeuristicResult result{};
-    std::int32_t found = 0;
-    const std::int32_t status =
-        library.heuristic(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout,
-                          preference.data(), 1, &result, &found);
-    answer.is_final = status == status_success || status == status_not_supported;
-    answer.replacement.exists = status == status_success && found > 0 && result.state == status_success;
-    answer.replacement.algorithm = result.algorithm;
-    return answer;
-}
-
-/// Adds all facts of a layout to a key. Returns false if the layout cannot be read.
-bool add_shape(const Library& library, const void* layout, system::Hash& key) {
-    if (layout == nullptr) return true;
-    const auto add = [&](std::initializer_list<LayoutAttribute> attributes, auto value) {
-        return std::ranges::all_of(attributes, [&](LayoutAttribute attribute) {
-            if (!read(library.layout_get, layout, attribute, value)) return false;
-            key.add(static_cast<std::uint64_t>(value));
-            return true;
-        });
-    };
-    if (!add({layout_type, layout_order, layout_batch_count}, std::int32_t{}) ||
-        !add({layout_rows, layout_cols, layout_ld, layout_batch_stride, layout_plane_offset}, std::int64_t{}))
-        return false;
-    std::uint32_t batch_mode = batch_strided;  // older libraries have no other batch mode
-    read(library.layout_get, layout, layout_batch_mode, batch_mode);
-    key.add(batch_mode);
-    return batch_mode != batch_grouped ||
-           (add({layout_rows_array, layout_cols_array, layout_ld_array}, std::int64_t{}) &&
-            add({layout_rows_cols_width, layout_ld_width}, std::int32_t{}));
-}
-
-/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
-/// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
-bool algorithm_fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
-                    std::uint64_t workspace_size) {
-    if (library.algo_check == nullptr) return false;
-    HeuristicResult check{};
-    return library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
-                              parts.d_layout, algorithm.data(), &check) == status_success &&
-           check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
-}
-
-/// Makes `algorithm` one that runs the product with its changed descriptor and rounds to no lower format than
-/// `format`. `desc` is that descriptor, but for the number of bits that emulation keeps, `bits`. Keeps the program's
-/// algorithm if it fits. Returns false if none fits. Remembers the library's answers.
-bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
-                       const Frame& frame, std::int32_t compute_type, Format format, std::int32_t bits,
-                       Algorithm64& algorithm) {
-    const std::array<std::int64_t, 4> matrices = matrices_of(frame);
-    const std::uint64_t alignment = alignment_of(matrices);
-    const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
-    const Format of_algorithm = format_of_algorithm(library, algorithm.data(), compute_type).value_or(format);
-    const bool is_precise_enough = of_algorithm >= format || format == Format::bf16x9;
-    FoundAlgorithm original;
-    const bool is_known = recall_algorithm(algorithm, original);
-    if (is_precise_enough && is_known && bits == 0 && original.compute_type == compute_type &&
-        original.min_alignment <= alignment)
-        return true;
-
-    system::Hash key;
-    key.add_all(algorithm);
-    key.add_all(desc.words());
-    bool is_whole = true;  // false: nothing is remembered for the product's shape
-    for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})
-        is_whole = add_shape(library, layout, key) && is_whole;
-    for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
-    key.add(workspace_size);
-    key.add(static_cast<std::uint64_t>(lt.call.device_index));
-    key.add(static_cast<std::uint64_t>(format)).add(static_cast<std::uint64_t>(bits));
-    key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
-    Replacement replacement;
-    if (!is_whole || !recall_replacement(key.value(), replacement)) {
-        SearchResult answer{.replacement = {true, algorithm}};
-        if (!is_precise_enough || !algorithm_fits(library, parts, algorithm, alignment, workspace_size))
-            answer = search(library, parts, original, format, matrices, workspace_size);
-        replacement = answer.replacement;
-        if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
-    }
-    algorithm = replacement.algorithm;
-    return replacement.exists != 0;
-}
-
 std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
                                              std::int32_t compute_type) {
     const std::optional<Format> format = format_of_algorithm(library, algorithm, compute_type);
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-/// Runs the product with this compute type in a copied descriptor. Replaces the program's algorithm if it does not
-/// allow this compute type, or rounds to a lower format than `format`. Returns the library's status. Returns nullopt,
-/// with the reason in `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets
-/// the format used.
+/// What the record of a successful call tells of the algorithm that ran.
+struct Telling {
+    const Library& library;
+    bool format = false;
+    bool algorithm = false;
+
+    void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
+        if (format) done.actual = actual_format(library, ran, compute_type);
+        if (algorithm && ran != nullptr) done.algorithm = known_algorithm(library, algorithm_at(ran)).word;
+    }
+};
+
+/// A form in which the product can run.
+struct Form {
+    std::int32_t compute_type;
+    Format format;  ///< the lowest to which the algorithm may round
+    AlgorithmLimits limits{};
+    EmulationWish emulation{};
+};
+
+/// Runs the product with the compute type of `form` in a copied descriptor. Replaces the program's algorithm if it
+/// does not allow this compute type, rounds to a lower format, or is beyond the limits. With limits, chooses one if
+/// the program did not. Returns the library's status. Returns nullopt, with the reason in `obstacle`, if there is no
+/// algorithm or the library refuses.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
-                                        std::int32_t compute_type, Format format, EmulationWish wish,
-                                        bool tells_actual, Done& done, Reason& obstacle) {
+                                        const Form& form, const Telling& tell, Done& done, Reason& obstacle) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
     ChangedDesc desc;
-    if (!desc.copy(library, parts.desc, compute_type)) return std::nullopt;
+    if (!desc.copy(library, parts.desc, form.compute_type)) return std::nullopt;
     Parts changed = parts;
     changed.desc = desc.address();
+    EmulationWish wish = form.emulation;
     std::optional<EmulationDesc> emulation;
     std::optional<ChangedDesc> emulating;
     if (wish.is_any() && emulation.emplace().give(library, wish, emulating.emplace(desc)))
@@ -325,10 +188,10 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     else if (std::exchange(wish, {}).bits != 0)
         done.detail = mantissa_bits_not_set;
     Algorithm64 fitting{};
-    if (algorithm != nullptr) {
-        fitting = algorithm_at(algorithm);
-        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, wish.bits, fitting))
-            return std::nullopt;
+    if (algorithm != nullptr || form.limits.any()) {
+        const Fitting wanted{library,           changed,     desc,        frame,    lt.call.device_index,
+                             form.compute_type, form.format, form.limits, wish.bits};
+        if (!find_fitting(wanted, algorithm, fitting)) return std::nullopt;
         algorithm = fitting.data();
     }
     OwnFrame arguments(*site.function, frame);
@@ -337,48 +200,65 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
-    if (tells_actual) done.actual = actual_format(library, algorithm, compute_type);
+    if (status == status_success) tell(algorithm, form.compute_type, done);
     return status;
 }
 
 /// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
-/// `done`. Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
+/// `done`. Returns the library's status. `logs`: the call is logged, so `done` gets the algorithm and its format.
 /// `kept_bits`: see EmulationWish.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done, std::int32_t* kept_bits = nullptr) {
+    const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
-    const bool tells_actual = logs && lt.product.counted != Counted::as_called &&
-                              plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
+    const bool is_governed = lt.product.handle != nullptr;
+    const Telling tell{library,
+                       logs && lt.product.counted != Counted::as_called && plan.applied != Applied::unchanged &&
+                           plan.applied != Applied::bf16x9,
+                       logs};
+    const AlgorithmLimits limits =
+        is_governed && multiplies(lt.call) ? limits_in(library, plan.decision.algorithms) : AlgorithmLimits{};
+    // The formats are those of products of float32 and float64. Any algorithm is as good for other types.
+    const Format own_format = lt.product.counted == Counted::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
+    const auto run_as = [&](const Form& form, Reason& reason) {
+        return run_fitting(site, frame, parts, lt, form, tell, done, reason);
+    };
     if (plan.changes()) {
-        EmulationWish wish{plan.change.mantissa_bits, kept_bits};
-        const auto run_changed = [&] {
-            return run_fitting(site, frame, parts, lt, plan.compute_type(own_compute_type), plan.change.format, wish,
-                               tells_actual, done, obstacle);
-        };
-        if (const auto status = run_changed()) return *status;
-        if (std::exchange(wish.kept_bits, nullptr) != nullptr)
-            if (const auto status = run_changed()) return *status;
+        Form form{
+            plan.compute_type(own_compute_type), plan.change.format, limits, {plan.change.mantissa_bits, kept_bits}};
+        if (const auto status = run_as(form, obstacle)) return *status;
+        if (std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
+            if (const auto status = run_as(form, obstacle)) return *status;
+        if (std::exchange(form.limits, {}).any()) {  // the precision matters more than the algorithm
+            if (const auto status = run_as(form, obstacle)) {
+                done.reason = Reason::no_algorithm;
+                return *status;
+            }
+        }
         done = done_unchanged(site, plan, obstacle);
+    } else if (limits.any() && (algorithm == nullptr || !is_within(limits, library, algorithm_at(algorithm)))) {
+        if (const auto status = run_as({own_compute_type, own_format, limits}, obstacle)) {
+            done.how = record::How::algorithm;
+            return *status;
+        }
+        done.reason = obstacle;
     }
     Reason unused{};
-    const auto run_with_another_algorithm = [&] {
-        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, {}, tells_actual, done, unused);
-    };
-    if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
-        if (const auto status = run_with_another_algorithm()) return *status;
+    const Form own_form{own_compute_type, own_format, {}};
+    if (is_governed && is_of_other_compute_type(algorithm, own_compute_type)) {
+        if (const auto status = run_as(own_form, unused)) return *status;
     }
     const std::int32_t status = run_lt_as_called(site, frame, parts.desc, own_compute_type, kept_bits);
     if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
     if (!is_refusal(status) || status == status_alloc_failed) {
-        if (tells_actual && status == status_success)
-            done.actual = actual_format(*site.cublas.library, algorithm, own_compute_type);
+        if (status == status_success) tell(algorithm, own_compute_type, done);
         return status;
     }
     // The algorithm may come from a search that the shim had changed and has forgotten.
-    if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
-        if (const auto other = run_with_another_algorithm()) return *other;
+    if (is_governed && algorithm != nullptr && has_changed_searches()) {
+        if (const auto other = run_as(own_form, unused)) return *other;
     }
     if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
     return status;
@@ -428,7 +308,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (!multiplies(lt.call)) plan = plan_without_product(plan);
-    if (!plan.changes() && !logs && !has_changed_searches()) return untouched;
+    if (!plan.changes() && !plan.decision.algorithms.any() && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
     CallTime time;
     const std::int32_t status =
@@ -448,10 +328,11 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
-        lt.product.handle == nullptr ||
-        (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
+        lt.product.handle == nullptr || lt.product.counted == Counted::not_at_all)
         return untouched;
-    if (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())
+    if (!in_force.limits_algorithms &&
+        (lt.product.counted == Counted::observed ||
+         (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())))
         return untouched;
     const auto in_words = [&](policy::MatmulCall& call) {
         describe_sizes(*site.cublas.library, parts, lt.call);
@@ -466,11 +347,17 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     std::optional<EmulationDesc> emulation;
     const std::int32_t compute_type = plan.compute_type(own_compute_type);
     const EmulationWish wish{.bits = plan.change.mantissa_bits};
-    if (plan.changes() && desc.copy(*site.cublas.library, parts.desc, compute_type) &&
-        (!wish.is_any() || emulation.emplace().give(*site.cublas.library, wish, desc)) &&
-        search.search_changed(parts.desc, own_compute_type, desc.address(), compute_type)) {
+    const bool is_changed = plan.changes() && desc.copy(*site.cublas.library, parts.desc, compute_type) &&
+                            (!wish.is_any() || emulation.emplace().give(*site.cublas.library, wish, desc));
+    const Search::Form own{parts.desc, own_compute_type};
+    // If no algorithm is within the limits, the compute type is changed nevertheless.
+    for (const AlgorithmLimits& limits :
+         {limits_in(*site.cublas.library, plan.decision.algorithms), AlgorithmLimits{}}) {
+        if (!is_changed && !limits.any()) break;
+        const Search::Form changed{desc.address(), compute_type};
+        if (!search.search_changed(own, is_changed ? changed : own, limits)) continue;
         // From now on, run() has to see every product, whatever the settings are.
-        if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
+        if (is_changed && !searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }
     // Nothing was changed or found, so the program gets the answer to its own search.

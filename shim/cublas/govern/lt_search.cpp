@@ -1,5 +1,7 @@
 #include "shim/cublas/govern/lt_search.hpp"
 
+#include <algorithm>
+
 #include "shim/cublas/govern/govern.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -18,9 +20,11 @@ std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
 
 }  // namespace
 
-std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult* results, std::int32_t* found) const {
+std::int32_t Search::ask(const void* desc, const void* preference, std::int32_t wanted, HeuristicResult* results,
+                         std::int32_t* found) const {
     OwnFrame arguments(*site_.function, frame_);
     arguments.put(argument_desc, desc);
+    arguments.put(heuristic_preference, preference);
     arguments.put(heuristic_wanted, std::int64_t{wanted});
     arguments.put(heuristic_results, static_cast<const void*>(results));
     arguments.put(heuristic_found, static_cast<const void*>(found));
@@ -53,7 +57,7 @@ bool Search::begins_from_an_algorithm() const {
 }
 
 std::int32_t Search::search_as_called(const void* desc, std::int32_t compute_type) const {
-    const std::int32_t status = ask(desc, max_results(), results(), found());
+    const std::int32_t status = ask(desc, preference(), max_results(), results(), found());
     if (status == status_success && results() != nullptr && found() != nullptr)
         remember(results(), *found(), compute_type);
     return status;
@@ -68,22 +72,38 @@ std::int32_t Search::search_from_algorithm(const void* desc, std::int32_t own_co
     return search_as_called(desc, own_compute_type);
 }
 
-bool Search::search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
-                            std::int32_t compute_type) const {
+bool Search::search_changed(const Form& own, const Form& changed, const policy::AlgorithmLimits& limits) const {
     if (results() == nullptr || found() == nullptr) return false;
+    const Library& library = *site_.cublas.library;
+    const auto is_beyond = [&](const HeuristicResult& result) {
+        return !is_within(limits, library, result.algorithm);
+    };
+    LimitedPreference limited;
+    if (limits.any() && !limited.copy(library, preference(), limits.reduction_schemes())) return false;
     std::int32_t count = 1;  // a program that asks for one result gets one
-    if (max_results() != 1 && (ask(own_desc, max_results(), results(), &count) != status_success || count <= 0))
-        return false;
+    if (max_results() != 1) {
+        if (ask(own.desc, preference(), max_results(), results(), &count) != status_success || count <= 0)
+            return false;
+        if (own.desc == changed.desc && std::none_of(results(), results() + count, is_beyond)) {
+            remember(results(), count, own.compute_type);
+            *found() = count;
+            return true;
+        }
+    }
     std::int32_t first = 0;
-    if (ask(changed_desc, count, results(), &first) != status_success) return false;
-    first = usable(results(), first);
+    if (ask(changed.desc, limits.any() ? limited.address() : preference(), count, results(), &first) !=
+        status_success)
+        return false;
+    first = static_cast<std::int32_t>(std::remove_if(results(), results() + usable(results(), first), is_beyond) -
+                                      results());
     if (first == 0) return false;
     if (const std::int32_t missing = count - first; missing > 0) {
         std::int32_t added = 0;
-        if (ask(own_desc, missing, results() + first, &added) != status_success || added != missing) return false;
-        remember(results() + first, missing, own_compute_type);
+        if (ask(own.desc, preference(), missing, results() + first, &added) != status_success || added != missing)
+            return false;
+        remember(results() + first, missing, own.compute_type);
     }
-    remember(results(), first, compute_type);
+    remember(results(), first, changed.compute_type);
     *found() = count;
     return true;
 }

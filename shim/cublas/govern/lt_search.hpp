@@ -38,12 +38,16 @@ class Search {
     /// Searches as the program asked. Remembers that the results were found for this compute type.
     std::int32_t search_as_called(const void* desc, std::int32_t compute_type) const;
 
-    /// Fills the array with as many results as a search with the program's own descriptor would give. Results for the
-    /// changed descriptor come first; if they are too few, results for the program's descriptor follow. Returns false
-    /// if there are none for the changed one, or if the library refuses. The caller then has to call
-    /// search_as_called().
-    bool search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
-                        std::int32_t compute_type) const;
+    /// A descriptor, and the compute type in it.
+    struct Form {
+        const void* desc;
+        std::int32_t compute_type;
+    };
+    /// Fills the array with as many results as the program's own search (`own`) would give. Results for the changed
+    /// descriptor, or for the program's own, within the limits come first; if they are too few, results of the
+    /// program's own search follow. Returns false if there are none of the former, or if the library refuses. The
+    /// caller then has to call search_as_called().
+    bool search_changed(const Form& own, const Form& changed, const policy::AlgorithmLimits& limits) const;
 
   private:
     const void* preference() const { return reinterpret_cast<const void*>(frame_.word(heuristic_preference)); }
@@ -51,7 +55,8 @@ class Search {
     HeuristicResult* results() const { return reinterpret_cast<HeuristicResult*>(frame_.word(heuristic_results)); }
     std::int32_t* found() const { return reinterpret_cast<std::int32_t*>(frame_.word(heuristic_found)); }
 
-    std::int32_t ask(const void* desc, std::int32_t wanted, HeuristicResult* results, std::int32_t* found) const;
+    std::int32_t ask(const void* desc, const void* preference, std::int32_t wanted, HeuristicResult* results,
+                     std::int32_t* found) const;
     void remember(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const;
 
     const Site& site_;

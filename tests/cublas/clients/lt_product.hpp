@@ -1,6 +1,7 @@
 // One product of cublasLtMatmul: its operands, descriptors and searches, and its result.
 #pragma once
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "decision_log.hpp"
 #include "device.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
@@ -227,9 +229,9 @@ class LtProduct {
 
     /// Returns the algorithm that AlgoInit makes for this product.
     std::optional<cublasLtMatmulAlgo_t> algorithm_of_id(cublasLtHandle_t handle, int id) const {
-        const cudaDataType_t type = data_type(request_.dtype);
+        const cudaDataType_t type = data_type(request_.dtype), wide = data_type(c_type());
         cublasLtMatmulAlgo_t algo;
-        if (api().cublasLtMatmulAlgoInit(handle, compute_type_, type, type, type, type, type, id, &algo) !=
+        if (api().cublasLtMatmulAlgoInit(handle, compute_type_, wide, type, type, wide, wide, id, &algo) !=
             CUBLAS_STATUS_SUCCESS)
             return std::nullopt;
         return algo;
@@ -255,6 +257,16 @@ class LtProduct {
             if (!worst || rank_of(name_of(measured.format)) < rank_of(name_of(worst->format))) worst = measured;
         }
         return *worst;
+    }
+
+    /// Returns a hash of the result's bits.
+    std::uint64_t result_hash() {
+        api().cuCtxSynchronize();
+        std::vector<unsigned char> bytes(c_before_.size());
+        c_->read(bytes.data(), bytes.size());
+        std::uint64_t hash = 0xcbf29ce484222325;
+        for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+        return hash;
     }
 
     cublasComputeType_t described_compute_type() const {

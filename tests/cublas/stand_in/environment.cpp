@@ -1,5 +1,6 @@
 #include "environment.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
@@ -39,6 +40,10 @@ Environment read() {
     for (std::string word; std::getline(leaks, word, ',');) result.leaks.insert(word);
     result.graphs_differ = may_lie() && variable("STAND_IN_GRAPHS") == "differ";
     result.compute = variable("STAND_IN_KERNELS") != "none";
+    result.finds_algorithms = variable("STAND_IN_SEARCHES") != "none";
+    if (const std::string split(variable("STAND_IN_SPLIT_K")); !split.empty())
+        result.splits_all_types =
+            std::sscanf(split.c_str(), "%d:%d:%u", &result.split_id, &result.split_k, &result.split_reduction) == 3;
     std::istringstream rows{std::string(variable("STAND_IN_ASSUME"))};
     for (std::string row; std::getline(rows, row, ',');) {
         const auto equals = row.find('=');

@@ -20,6 +20,11 @@ struct Environment {
     bool lacks_memory = false;       // STAND_IN_FAST=no_memory_at_all: gemm in FP32 is refused, too
     bool graphs_differ = false;      // STAND_IN_GRAPHS=differ: captured products round differently
     bool compute = true;             // STAND_IN_KERNELS=compute|none: false if kernels compute nothing
+    bool finds_algorithms = true;    // STAND_IN_SEARCHES=none: the heuristic of cublasLt finds nothing
+    int split_id = 3;                // STAND_IN_SPLIT_K=ID:PARTS:SCHEME: algorithm 3 is called ID, and it
+    int split_k = 2;                 // splits sums into so many parts,
+    unsigned split_reduction = 2;    // which it adds by this cublasLtReductionScheme_t,
+    bool splits_all_types = false;   // and it exists for all types
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer: answers to rows of
                                                 // semantics.def
     std::set<std::string, std::less<>> leaks;   // STAND_IN_LEAKS=word,word: calls that run in TF32 although cuBLAS

@@ -138,8 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, Diagnostics,
     testing::Values(
         Case{"UnknownRuleKey", rule + "wehn = { m = 1 }",
-             "p.toml:4:1: unknown key \"wehn\" in rule; allowed: name, precision, mantissa_bits, assume_aligned, "
-             "lower_guarded, when, unless; did you mean \"when\"?"},
+             "p.toml:4:1: unknown key \"wehn\" in rule; allowed: name, precision, mantissa_bits, split_k, reduction, "
+             "assume_aligned, lower_guarded, when, unless; did you mean \"when\"?"},
         Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
              "p.toml:4:10: unknown key \"max_dims\" in when; allowed: " + when_keys + "; did you mean \"max_dim\"?"},
         Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",

@@ -56,6 +56,7 @@ function appliedCell(row) {
     row.format,
     row.actual && second("as the library says"),
     row.how && row.how !== "forward" && second(row.how),
+    row.algorithm && second(`algorithm ${row.algorithm}`),
   ];
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cublaslt/attribute.hpp"
+#include "environment.hpp"
 
 namespace stand_in {
 
@@ -51,6 +52,7 @@ bool exists(int id, const Types& types, int compute_capability) {
     if (is_float8(types.a)) return id == 1 && compute_capability >= 89;
     const std::optional<Format> format = lt_format(types, compute_capability);
     if (!format) return false;
+    if (id == split_algorithm && environment().splits_all_types) return true;
     // If only the environment asks for emulation, plain FP32 also exists.
     if (id == fma_algorithm) return types.compute != CUBLAS_COMPUTE_32F_EMULATED_16BFX9 || *format != Format::bf16x9;
     if (is_float32(types.a)) return *format != Format::fp32;
@@ -61,6 +63,8 @@ Format format_of(int id, const Types& types, int compute_capability) {
     if (id == fma_algorithm) return Format::fp32;
     return lt_format(types, compute_capability).value_or(Format::fp32);
 }
+
+int outer_id(int id) { return id == split_algorithm ? environment().split_id : id; }
 
 std::uint32_t alignment_of(int id) { return id == 1 || id == 3 ? 16 : 1; }
 
@@ -127,8 +131,8 @@ Algorithm make_algorithm(int id, const Types& types) {
     algorithm.b = static_cast<std::uint8_t>(types.b);
     algorithm.c = static_cast<std::uint8_t>(types.c);
     algorithm.d = static_cast<std::uint8_t>(types.d);
-    algorithm.split_k = id == 3 ? 2 : 1;
-    algorithm.reduction_scheme = id == 3 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_NONE;
+    algorithm.split_k = id == split_algorithm ? environment().split_k : 1;
+    algorithm.reduction_scheme = id == split_algorithm ? environment().split_reduction : 0;
     algorithm.tile = CUBLASLT_MATMUL_TILE_64x64;
     algorithm.stages = CUBLASLT_MATMUL_STAGES_16x4;
     return algorithm;
@@ -142,9 +146,9 @@ constexpr int by_speed[algorithm_count] = {3, 1, 2, fma_algorithm};
 float waves_of(int id) { return id == fma_algorithm ? 0.5F : id == 3 ? 2.0F : 1.0F; }
 
 bool fits(int id, const MatmulCall& call, const PreferenceDescriptor& preference, int compute_capability) {
-    if (!exists(id, call.types, compute_capability)) return false;
+    if (!environment().finds_algorithms || !exists(id, call.types, compute_capability)) return false;
     if (workspace_of(id, call.d->rows, call.d->columns) > preference.maximum_workspace) return false;
-    if (id == 3 && (preference.reduction_schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) == 0) return false;
+    if (id == split_algorithm && (preference.reduction_schemes & environment().split_reduction) == 0) return false;
     const std::uint32_t least =
         std::min({preference.alignment_a, preference.alignment_b, preference.alignment_c, preference.alignment_d});
     if (alignment_of(id) > least) return false;
@@ -242,7 +246,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cu
     *returned = 0;
     for (int id = 0; id < stand_in::algorithm_count && *returned < requested; ++id)
         if (stand_in::exists(id, Types{compute, scale, a, b, c, d}, handle->head.compute_capability))
-            ids[(*returned)++] = id;
+            ids[(*returned)++] = stand_in::outer_id(id);
     return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -251,6 +255,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
                                                    cudaDataType_t c, cudaDataType_t d, int id,
                                                    cublasLtMatmulAlgo_t* algorithm) {
     if (!stand_in::alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (id == stand_in::outer_id(stand_in::split_algorithm)) id = stand_in::split_algorithm;
     if (algorithm == nullptr || id < 0 || id >= stand_in::algorithm_count) return CUBLAS_STATUS_INVALID_VALUE;
     const Types types{compute, scale, a, b, c, d};
     if (!stand_in::exists(id, types, handle->head.compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -301,7 +306,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatm
         case CUBLASLT_ALGO_CAP_SPLITK_SUPPORT:
             return word(opened->id == 3);
         case CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK:
-            return word(opened->id == 3 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_NONE);
+            return word(opened->id == 3 ? static_cast<std::int32_t>(stand_in::environment().split_reduction) : 0);
         case CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT:
         case CUBLASLT_ALGO_CAP_UPLO_SUPPORT:
         case CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX:
@@ -338,7 +343,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatm
     }
 }
 
-// The identifier is read-only. The other attributes are kept, but have no effect.
+// The identifier is read-only. Of the other attributes, split-K and the reduction scheme have an effect.
 static constexpr stand_in::Attribute configuration[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_TILE_ID, Algorithm, tile),
     STAND_IN_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, Algorithm, split_k),
@@ -365,7 +370,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoConfigGetAttribute(const cublasLtM
     const Algorithm* const opened = stand_in::open(algorithm);
     if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     if (attribute == CUBLASLT_ALGO_CONFIG_ID) {
-        const std::int32_t id = opened->id;
+        const std::int32_t id = stand_in::outer_id(opened->id);
         return stand_in::get_bytes(&id, sizeof id, buffer, size, written);
     }
     return stand_in::get_attribute(configuration, opened, sizeof *opened, attribute, buffer, size, written);

@@ -4,7 +4,7 @@
 //   id 0  fused multiply-add, no rounding, any alignment
 //   id 1  tensor cores in the permitted format, needs 16-byte alignment
 //   id 2  tensor cores in the permitted format, any alignment
-//   id 3  like id 1, but split along k: needs a workspace
+//   id 3  like id 1, but split along k: needs a workspace. STAND_IN_SPLIT_K gives it other parts and another id
 // Their reported numbers of waves are a half, one, one and two.
 // Algorithms on tensor cores exist only if a format below FP32 (or BF16x9) is permitted. Other operands have id 0
 // and 1.
@@ -49,6 +49,9 @@ struct MatmulCall {
 
 constexpr int algorithm_count = 4;
 constexpr int fma_algorithm = 0;
+constexpr int split_algorithm = 3;
+// Returns the id by which programs know an algorithm.
+int outer_id(int id);
 
 // Returns the contents; NULL if `algorithm` holds none.
 Algorithm* open(cublasLtMatmulAlgo_t* algorithm);

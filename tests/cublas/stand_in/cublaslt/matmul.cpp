@@ -92,7 +92,8 @@ cublasStatus_t refusal(Row row) {
 }
 
 // Returns the algorithm that cublasLtMatmul chooses if the caller names none, for the given alignment of pointers.
-int own_choice(const Types& types, int compute_capability, bool all_aligned) {
+int own_choice(const Types& types, int compute_capability, bool all_aligned, bool may_split) {
+    if (may_split && environment().splits_all_types) return split_algorithm;
     for (const int id : {1, 2, fma_algorithm})
         if (exists(id, types, compute_capability) && (all_aligned || alignment_of(id) == 1)) return id;
     return -1;
@@ -122,7 +123,9 @@ cublasStatus_t choose(const MatmulCall& call, const cublasLtMatmulAlgo_t* algori
                       bool all_aligned, bool has_workspace, std::size_t workspace_size, int* id, Types* types) {
     *types = call.types;
     if (algorithm == nullptr) {
-        *id = own_choice(call.types, compute_capability, all_aligned);
+        const bool has_room =
+            has_workspace && workspace_size >= workspace_of(split_algorithm, call.d->rows, call.d->columns);
+        *id = own_choice(call.types, compute_capability, all_aligned, all_aligned && has_room);
         return *id < 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     }
     const Algorithm* const opened = open(algorithm);
@@ -261,6 +264,10 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
+    const Algorithm* const opened = open(algorithm);
+    const Algorithm ran = opened != nullptr ? *opened : make_algorithm(id, types);
+    gemm.split_k = ran.split_k;
+    gemm.type_of_parts = ran.reduction_scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE ? types.scale : types.d;
     if ((call.types.a == CUDA_R_64F || call.types.a == CUDA_C_64F) &&
         emulates_float64({.compute_type = call.types.compute, .lt = true})) {
         const auto* const own = static_cast<const EmulationDescriptor*>(operation.emulation_descriptor);

@@ -1,0 +1,105 @@
+// Algorithms of cublasLt: their configuration as numbers, and as the short word of recordings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fp32shim::policy {
+
+/// The configuration of an algorithm, as cublasLtMatmulAlgoConfigGetAttribute tells it. A part that the library does
+/// not have keeps its initial value, which is cublasLt's own.
+struct Algorithm {
+    std::uint32_t id = 0;
+    std::uint32_t tile = 0;  ///< a cublasLtMatmulTile_t; 0: not set. The same holds for stages and the two shapes.
+    std::uint32_t stages = 0;
+    std::uint32_t split_k = 1;    ///< parts of the sums that are computed at the same time
+    std::uint32_t reduction = 0;  ///< how the parts are added: a cublasLtReductionScheme_t
+    std::uint32_t swizzle = 0;
+    std::uint32_t inner_shape = 0;
+    std::uint32_t cluster_shape = 0;
+
+    bool operator==(const Algorithm&) const = default;
+};
+
+/// A part of an algorithm's configuration.
+struct AlgorithmPart {
+    char letter;             ///< stands before the number in the word; 0: the number stands alone
+    std::string_view key;    ///< name in JSON
+    std::string_view words;  ///< name in sentences
+    std::uint32_t Algorithm::*value;
+    std::int32_t attribute;      ///< its cublasLtMatmulAlgoConfigAttributes_t
+    std::uint8_t bytes;          ///< size of the attribute
+    bool has_no_number = false;  ///< its initial value means that nothing is set: null in JSON
+};
+inline constexpr AlgorithmPart algorithm_parts[] = {
+    {0, "id", "algorithm", &Algorithm::id, 0, 4},
+    {'t', "tile", "tile", &Algorithm::tile, 1, 4, true},
+    {'s', "stages", "stages", &Algorithm::stages, 6, 4, true},
+    {'k', "split_k", "split-K", &Algorithm::split_k, 2, 4},
+    {'r', "reduction", "reduction", &Algorithm::reduction, 3, 4},
+    {'w', "swizzle", "swizzle", &Algorithm::swizzle, 4, 4},
+    {'i', "inner_shape", "inner shape", &Algorithm::inner_shape, 7, 2, true},
+    {'c', "cluster_shape", "cluster shape", &Algorithm::cluster_shape, 8, 2, true},
+};
+
+/// Returns the word for a cublasLtReductionScheme_t.
+std::string reduction_text(std::uint32_t scheme);
+
+/// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part that has another than its initial value. Copied as
+/// words of 64 bits by those who keep it.
+struct AlgorithmWord {
+    std::array<char, 63> text;  ///< only the first `size` bytes are set
+    std::uint8_t size = 0;
+
+    std::string_view view() const { return {text.data(), size}; }
+};
+AlgorithmWord word_of(const Algorithm& algorithm);
+/// Reads a word; nullopt: it is none.
+std::optional<Algorithm> parse_algorithm(std::string_view word);
+
+/// Returns the parts that differ, `split-K 4 -> 1`; empty: none does, or one of the words cannot be read.
+std::string algorithm_difference(std::string_view a, std::string_view b);
+
+/// Limits of the algorithms that may run a product of cublasLt.
+struct AlgorithmLimits {
+    bool no_split_k = false;               ///< each sum is computed in one part
+    bool reduces_in_compute_type = false;  ///< parts of sums are added in the compute type, not in a narrower one
+    bool avoids_known_wrong = false;       ///< none of known_wrong.def
+
+    bool any() const { return no_split_k || reduces_in_compute_type || avoids_known_wrong; }
+    /// Returns the reduction schemes that are allowed, as a mask for a search; 0: only sums in one part.
+    std::uint32_t reduction_schemes() const { return no_split_k ? 0 : reduces_in_compute_type ? 2 : 7; }
+    AlgorithmLimits& operator|=(const AlgorithmLimits& other) {
+        no_split_k |= other.no_split_k;
+        reduces_in_compute_type |= other.reduces_in_compute_type;
+        avoids_known_wrong |= other.avoids_known_wrong;
+        return *this;
+    }
+    bool operator==(const AlgorithmLimits&) const = default;
+};
+/// Returns the limits in words: `no split-K; no algorithm that is known to be wrong`; empty: there are none.
+std::string limits_text(const AlgorithmLimits& limits);
+
+/// A row of known_wrong.def.
+struct KnownWrong {
+    std::int32_t from, to;  ///< first and last version of the library: 120603 is 12.6.3
+    std::uint32_t id;
+    std::uint32_t least_split_k;  ///< with this split-K, or a larger one
+    std::string_view what;        ///< completes "its results may "
+    std::string_view source;
+
+    bool concerns(std::int32_t version) const { return from <= version && version <= to; }
+};
+inline constexpr std::int32_t newest = INT32_MAX;
+inline constexpr KnownWrong known_wrong_algorithms[] = {
+#define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
+#include "policy/known_wrong.def"
+};
+/// Returns the row that names this algorithm of this version of cublasLt; nullptr: none does. `version` 0: unknown,
+/// which no row concerns.
+const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version);
+
+}  // namespace fp32shim::policy
