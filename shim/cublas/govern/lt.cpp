@@ -239,7 +239,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         }
         done = done_unchanged(site, plan, obstacle);
     } else if (limits.any() && (algorithm == nullptr || !is_within(limits, library, algorithm_at(algorithm)))) {
-        if (const auto status = run_as({own_compute_type, own_format, limits}, obstacle)) {
+        if (const auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle)) {
             done.how = record::How::algorithm;
             return *status;
         }
