@@ -29,6 +29,7 @@ struct Decision {
     Source source = Source::native;
     std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: no rule won
     Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
+    Accumulate accumulate = Accumulate::as_called;  ///< half products: what to add in
 
     bool operator==(const Decision&) const = default;
 };
@@ -36,7 +37,8 @@ struct Decision {
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
 /// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
-/// and complex128. Thread-safe; allocates nothing.
+/// and complex128. Products of narrower types are left alone, but for what half products on a GPU add in: the first
+/// rule with `accumulate` that matches decides it, then [cuda]. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
 /// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
@@ -58,7 +60,8 @@ struct SiteFacts {
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns false if the rule's `when` names no element type, and products of this type need a rule that names it.
+/// Returns false if the rule decides nothing about products of this type: it lacks `precision`, or `accumulate` for
+/// half products; or its `when` names no element type, which products of float64 need.
 bool names_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not. Exposed for `fp32shim report` and `log`.

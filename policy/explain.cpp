@@ -93,7 +93,12 @@ RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process
     RuleVerdict verdict;
     verdict.when = explain(rule.when, call, process);
     if (!names_dtype(rule, call.dtype))
-        verdict.when.insert(verdict.when.begin(), {"dtype", "float32 or complex64, as the rule names no other",
+        verdict.when.insert(verdict.when.begin(), {"dtype",
+                                                   is_half(call.dtype)   ? "others, as the rule has no accumulate"
+                                                   : !rule.has_precision ? "float16 or bfloat16, as the rule has no "
+                                                                           "precision"
+                                                                         : "float32 or complex64, as the rule names "
+                                                                           "no other",
                                                    std::string(to_string(call.dtype)), false});
     verdict.unless = explain(rule.unless, call, process);
     verdict.applies =

@@ -63,6 +63,8 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
+    bool has_precision = true;             ///< false: the rule decides nothing about products of float32 and float64
+    std::optional<Accumulate> accumulate;  ///< absent: the rule decides nothing about half products
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
@@ -157,6 +159,7 @@ struct Policy {
 
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
+    Accumulate accumulate = Accumulate::as_called;  ///< of half products for which no rule decides it
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
@@ -195,6 +198,8 @@ struct Policy {
     bool wants(Where source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
+    /// Returns true if some half product may have to add in FP32.
+    bool changes_accumulation() const;
 };
 
 }  // namespace fp32shim::policy

@@ -45,6 +45,9 @@ enum class Accumulation : std::uint8_t {
 #include "policy/tensor_cores.def"
 };
 
+/// What half products, of float16 and bfloat16, add in on a GPU: as the program called them, or float32 to the end.
+enum class Accumulate : std::uint8_t { as_called, fp32 };
+
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 

@@ -150,6 +150,7 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
 constexpr Key<Rule> rule_keys[] = {
     {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
+    {"accumulate", read_word_into<&Rule::accumulate, accumulate_words>},
     {"assume_aligned", read_boolean_into<&Rule::assume_aligned>},
     {"lower_guarded", read_boolean_into<&Rule::lower_guarded>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
@@ -189,7 +190,9 @@ std::string why_rule_never_applies(const Rule& rule) {
 
 /// Returns true if `earlier` obviously matches everything that `later` matches.
 bool shadows(const Rule& earlier, const Rule& later) {
-    return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
+    return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless) &&
+           earlier.has_precision >= later.has_precision &&
+           earlier.accumulate.has_value() >= later.accumulate.has_value();
 }
 
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
@@ -251,6 +254,27 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, Report
     }
 }
 
+/// Reports a rule whose element types or devices leave one of its keys, `precision` or `accumulate`, without effect,
+/// and one that names a half type, which has nothing else to decide, without `accumulate`.
+void check_accumulate(const toml::table& table, const Rule& rule, Report& report) {
+    const std::vector<Dtype>& types = rule.when.dtype;
+    const bool has_half = std::any_of(types.begin(), types.end(), is_half);
+    const bool has_other = !std::all_of(types.begin(), types.end(), is_half);
+    const toml::node* const precision = table.get("precision");
+    const toml::node* const accumulate = table.get("accumulate");
+    const bool changes = rule.accumulate == Accumulate::fp32;
+    const toml::node* const type = table.at_path("when.dtype").node();
+    if (has_half && accumulate == nullptr)
+        report.error(position_of(*type), "dtype: found a half type, for which a rule needs accumulate; half products "
+                                         "have no precision to choose");
+    else if (changes && !types.empty() && !has_half)
+        report.error(position_of(*accumulate), "accumulate is for float16 and bfloat16, of which dtype names none");
+    else if (changes && rule.when.device == std::vector{Device::cpu})
+        report.error(position_of(*accumulate), "accumulate is for GPUs, but device is cpu");
+    else if (precision != nullptr && rule.precision != Precision::native && has_half && !has_other)
+        report.error(position_of(*precision), "precision is for float32 and float64, of which dtype names none");
+}
+
 Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     const std::size_t errors_before = report.count();
     Draft draft;
@@ -260,9 +284,11 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     draft.rule.line = draft.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
     check_precision_of_dtype(table, draft.rule, report);
+    check_accumulate(table, draft.rule, report);
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
-    if (!table.contains("precision")) {
+    draft.rule.has_precision = table.contains("precision");
+    if (!draft.rule.has_precision && !table.contains("accumulate")) {
         report.error(draft.at,
                      label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
     }

@@ -21,6 +21,8 @@ struct Done {
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< static text that explains `reason`
     std::optional<policy::Applied> actual{};
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
+    policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
 };
 
