@@ -87,6 +87,7 @@ std::string_view to_string(Floor floor) {
 std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode); }
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
 std::string_view to_string(Accumulation accumulation) { return name_of(accumulation_words, accumulation); }
+std::string_view to_string(Accumulator accumulator) { return name_of(accumulator_words, accumulator); }
 std::string_view to_string(Source source) { return name_of(source_words, source); }
 std::string_view to_string(Reason reason) { return words_of(reason).code; }
 std::string_view reason_clause(Reason reason) { return words_of(reason).because; }

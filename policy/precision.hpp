@@ -48,6 +48,10 @@ enum class Accumulation : std::uint8_t {
 /// What half products, of float16 and bfloat16, add in on a GPU: as the program called them, or float32 to the end.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
+/// The number type in which a product of half-precision matrices adds. fp32_reduced: FP32, but sums of parts of k
+/// (split-K) may be added in the type of the result. Recordings contain the numbers.
+enum class Accumulator : std::uint8_t { unknown, fp16, fp32_reduced, fp32 };
+
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
@@ -136,6 +140,8 @@ std::string_view to_string(Floor floor);
 std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(Accumulation accumulation);
+/// Returns an empty text for Accumulator::unknown.
+std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.

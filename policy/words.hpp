@@ -112,6 +112,10 @@ inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
     {"mi300", Tf32Rounding::truncate},
 };
 
+/// Words of what half-precision products add in, from the loosest to the most exact.
+inline constexpr Word<Accumulator> accumulator_words[] = {
+    {"fp16", Accumulator::fp16}, {"fp32_reduced", Accumulator::fp32_reduced}, {"fp32", Accumulator::fp32}};
+
 inline constexpr Word<Accumulation> accumulation_words[] = {
 #define ACCUMULATION(number, name) {#name, Accumulation::name},
 #define ACCUMULATION_ALIAS(word, name) {word, Accumulation::name},

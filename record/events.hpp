@@ -97,12 +97,17 @@ struct DecisionEvent {
                                             ///< say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail;                   ///< free text; empty when there is nothing to add
-    std::int64_t host_ns = -1;                 ///< duration of the call on the host; -1: not measured
-    std::optional<int> status{};               ///< status that the function returned; absent: the function returns
-                                               ///< none
-    bool is_of_vector = false;                 ///< a product with a vector; not recorded
-    const Stack* stack = nullptr;              ///< call path of the product; nullptr: not known
+    std::string_view detail;      ///< free text; empty when there is nothing to add
+    std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
+    std::optional<int> status{};  ///< status that the function returned; absent: the function returns
+                                  ///< none
+    /// What a product of half-precision matrices adds in: as it was called, and as it ran.
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
+    policy::Accumulator accumulator = policy::Accumulator::unknown;
+    int mantissa_bits = 0;         ///< bits of mantissa that an emulated product of float64 kept; 0: not known
+    std::string_view algorithm;    ///< the algorithm of cublasLt that ran; empty: there was none, or it is not known
+    bool is_of_vector = false;     ///< a product with a vector; not recorded
+    const Stack* stack = nullptr;  ///< call path of the product; nullptr: not known
     const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
                                                ///< it was kept
 };

@@ -16,6 +16,7 @@ FieldValue compute_capability(std::int32_t value) {
     return value <= 0 ? FieldValue() : FieldValue(FieldValue::Capability{value});
 }
 FieldValue size(std::int64_t value) { return FieldValue::size_or_null(value); }
+FieldValue positive(std::int64_t value) { return value == 0 ? FieldValue() : FieldValue(value); }
 FieldValue integer(std::optional<std::int64_t> value) { return value ? FieldValue(*value) : FieldValue(); }
 
 constexpr RowColumn decisions[] = {

@@ -9,7 +9,8 @@
   trans_a STRING, trans_b STRING, m BIGINT, n BIGINT, k BIGINT, batch BIGINT,
   caller STRING, scope STRING, "where" STRING, provider STRING,
   requested STRING, source STRING, rule STRING, applied STRING, actual STRING, how STRING, reason STRING, detail STRING,
-  status BIGINT, sizes_folded BOOLEAN, flops DOUBLE, processes BIGINT,
+  status BIGINT, accumulator_as_called STRING, accumulator STRING, mantissa_bits BIGINT, algorithm STRING,
+  sizes_folded BOOLEAN, flops DOUBLE, processes BIGINT,
   calls BIGINT, host_ns BIGINT, timed_calls BIGINT, host_ns_min BIGINT, host_ns_max BIGINT, host_ns_median BIGINT,
   "first" STRING, "last" STRING, ran_at STRING, first_ns BIGINT, last_ns BIGINT,
   -- columns of a recording

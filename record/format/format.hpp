@@ -400,6 +400,8 @@ static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8, policy::Dtype::float64,
                                   policy::Dtype::complex128, policy::Dtype::int8));
+static_assert(are_numbered_from_0(policy::Accumulator::unknown, policy::Accumulator::fp16,
+                                  policy::Accumulator::fp32_reduced, policy::Accumulator::fp32));
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate,
                                   policy::CpuMode::reproducible));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,

@@ -59,8 +59,18 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
             return true;
         }
     };
-#define DECISION_FIELD(key, member, ...) \
-    if (!put(decision.member, content.key)) return false;
+    // A copy, because some fields are bit-fields. An algorithm whose text lies too far into the file is left out.
+    const auto put_field = [&](const auto& value, auto stored, auto put_back) {
+        if (!put(value, stored)) return false;
+        put_back(stored);
+        return true;
+    };
+#define DECISION_FIELD(key, member, ...)                                          \
+    if (!put_field(decision.member, content.key, [&content](const auto& stored) { \
+            content.key = stored;                                                 \
+            if (content.key != stored) content.key = 0;                           \
+        }))                                                                       \
+        return false;
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
     return true;

@@ -87,7 +87,8 @@ struct RowContent {
     std::int64_t n;
     std::int64_t k;
     std::int64_t batch;
-    std::uint32_t flags;
+    std::uint32_t flags : 4;  ///< bits row_is_…
+    StringId algorithm : 28;  ///< 0 if the text lies beyond the first 4 GiB of the file
     StringId function;
     StringId caller;
     StringId provider;
@@ -109,8 +110,10 @@ struct RowContent {
     std::uint8_t how;        ///< way in which the product was executed: a record::How
     std::uint8_t source;     ///< source of `requested`: a policy::Source
     std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
-    std::uint8_t reserved[2];
-    StringId where;  ///< line of the program that asked for the product
+    std::uint8_t accumulator_as_called : 4;  ///< number type in which the call as made adds: a policy::Accumulator
+    std::uint8_t accumulator : 4;            ///< number type in which the call that ran added
+    std::uint8_t mantissa_bits;              ///< bits that an emulated float64 product kept; 0: not known
+    StringId where;                          ///< line of the program that asked for the product
 };
 static_assert(sizeof(RowContent) == 88 && std::has_unique_object_representations_v<RowContent>);
 

@@ -37,6 +37,10 @@ JsonLine& JsonLine::size(std::string_view key, std::int64_t value) {
     return integer(key, value == -1 ? std::nullopt : std::optional(value));
 }
 
+JsonLine& JsonLine::positive(std::string_view key, std::int64_t value) {
+    return integer(key, value == 0 ? std::nullopt : std::optional(value));
+}
+
 JsonLine& JsonLine::null(std::string_view key) {
     begin(key).texts("null");
     return *this;

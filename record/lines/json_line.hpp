@@ -32,6 +32,8 @@ class JsonLine {
     /// Writes a string of one character; null for '\0'.
     JsonLine& letter(std::string_view key, char value);
     JsonLine& integer(std::string_view key, std::optional<std::int64_t> value);
+    /// Writes an integer; null for 0.
+    JsonLine& positive(std::string_view key, std::int64_t value);
     /// Writes an integer; null for -1.
     JsonLine& size(std::string_view key, std::int64_t value);
     JsonLine& utc_time(std::string_view key, std::int64_t time_ns);

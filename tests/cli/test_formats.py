@@ -53,7 +53,7 @@ def listed(name, title="## JSON lines"):
 
 
 DECISION = documented("schema.md", "## A decision")
-DECISION = DECISION[:DECISION.index("status") + 1]
+DECISION = DECISION[:DECISION.index("algorithm") + 1]
 COMMON = listed("every event")
 COUNTS = documented("schema.md", "## A row")
 ROW = [key for key in DECISION if key != "host_ns"] + COUNTS
@@ -114,7 +114,7 @@ def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
 def test_the_fields_of_decisions_are_those_of_the_table_with_its_types():
     table = (shim.ROOT / "record/decision_fields.def").read_text()
     fields = re.findall(r"^(?:DECISION|CALL)_FIELD\((\w+), [\w.]+, (\w+)", table, flags=re.MULTILINE)
-    types = {key: "integer" if kind in ("size", "integer") else "string" for key, kind in fields}
+    types = {key: "integer" if kind in ("size", "integer", "positive") else "string" for key, kind in fields}
     page = section("schema.md", "## A decision").split("\n`how` is one of\n")[0]
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     written = {key: row[2].strip() for row in rows for key in re.findall(r"`(\w+)`", row[1])}

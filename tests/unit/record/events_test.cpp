@@ -190,16 +190,28 @@ TEST(Decisions, HaveEveryKeyInOrderWhateverIsKnown) {
                                            "reason",
                                            "detail",
                                            "host_ns",
-                                           "status"};
+                                           "status",
+                                           "accumulator_as_called",
+                                           "accumulator",
+                                           "mantissa_bits",
+                                           "algorithm"};
     EXPECT_EQ(parse(line(unknown(), ProcessFacts{}, format_decision)).keys(), keys);
     EXPECT_EQ(parse(line(on_a_gpu_by_a_rule(), batch_job(), format_decision)).keys(), keys);
 }
 
 TEST(Decisions, SayNullForWhatIsUnknown) {
     const FlatJson object = parse(line(unknown(), ProcessFacts{}, format_decision));
-    for (const char* key :
-         {"host", "job_id", "rank", "executable", "device_index", "compute_capability", "trans_b", "m", "caller",
-          "scope", "where", "provider", "rule", "actual", "detail", "host_ns", "status"})
+    for (const char* key : {"host",         "job_id",
+                            "rank",         "executable",
+                            "device_index", "compute_capability",
+                            "trans_b",      "m",
+                            "caller",       "scope",
+                            "where",        "provider",
+                            "rule",         "actual",
+                            "detail",       "host_ns",
+                            "status",       "accumulator_as_called",
+                            "accumulator",  "mantissa_bits",
+                            "algorithm"})
         EXPECT_EQ(object[key], "null") << key;
     EXPECT_EQ(object["rank"], "null");
 }
@@ -282,7 +294,9 @@ struct Extreme {
                          lowest,
                          lowest};
         decision.call.where = text;
-        decision.provider = decision.rule = decision.detail = text;
+        decision.provider = decision.rule = decision.detail = decision.algorithm = text;
+        decision.accumulator_as_called = decision.accumulator = policy::Accumulator::fp32_reduced;
+        decision.mantissa_bits = std::numeric_limits<int>::min();
         decision.source = policy::Source::environment;
         decision.applied = policy::Applied::unchanged;
         decision.actual = policy::Applied::unchanged;
@@ -309,8 +323,9 @@ TEST(LongValues, AreCutSoThatEveryLineFitsAndIsValid) {
         const FlatJson start = parse(line(extreme.start, extreme.facts, format_start));
         EXPECT_TRUE(start["command"].ends_with("…\""));
         const FlatJson decision = parse(line(extreme.decision, extreme.facts, format_decision));
-        EXPECT_EQ(decision.members.size(), 35U);
-        for (const char* key : {"function", "caller", "scope", "provider", "rule", "detail", "host", "executable"})
+        EXPECT_EQ(decision.members.size(), 39U);
+        for (const char* key :
+             {"function", "caller", "scope", "provider", "rule", "detail", "host", "executable", "algorithm"})
             EXPECT_TRUE(decision[key].ends_with("…\"")) << key;
         parse(line(extreme.error, extreme.facts, format_error));
     }
