@@ -27,8 +27,8 @@ struct Decision {
     Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
     Precision precision = Precision::native;  ///< precision to run at; never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: no rule won
-    Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
+    std::int32_t rule = -1;                         ///< index into Policy::rules of the winning rule; -1: no rule won
+    Reason reason = Reason::as_requested;           ///< reason why `precision` differs from `requested`
     Accumulate accumulate = Accumulate::as_called;  ///< half products: what to add in
 
     bool operator==(const Decision&) const = default;

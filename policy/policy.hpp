@@ -65,7 +65,7 @@ struct Rule {
     Precision precision = Precision::native;
     bool has_precision = true;             ///< false: the rule decides nothing about products of float32 and float64
     std::optional<Accumulate> accumulate;  ///< absent: the rule decides nothing about half products
-    std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
+    std::uint8_t fixed_point_bits = 0;     ///< with the precision `fixed`: bits of the fixed-point numbers
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;

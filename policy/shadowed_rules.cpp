@@ -105,8 +105,7 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
 /// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
-    if (!covers(earlier.when, later.when, budget) ||
-        !covers_list(dtypes_of(earlier), dtypes_of(later), budget, same))
+    if (!covers(earlier.when, later.when, budget) || !covers_list(dtypes_of(earlier), dtypes_of(later), budget, same))
         return false;
     if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
     return !later.unless.empty() && covers(later.unless, earlier.unless, budget);

@@ -13,7 +13,7 @@ namespace {
 constexpr policy::Word<How> how_words[] = {
     {"forward", How::forward},           {"round_operands", How::round_operands}, {"one_by_one", How::one_by_one},
     {"compute_type", How::compute_type}, {"math_mode", How::math_mode},           {"fixed_order", How::fixed_order},
-    {"bf16_units", How::bf16_units},
+    {"bf16_units", How::bf16_units},     {"algorithm", How::algorithm},
 };
 constexpr policy::Word<ErrorCode> error_code_words[] = {
     {"bad_setting", ErrorCode::bad_setting},

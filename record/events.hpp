@@ -24,6 +24,7 @@ enum class How : std::uint8_t {
     math_mode,       ///< cuBLAS: called the same function while the handle had another math mode
     fixed_order,     ///< computed by the shim in a fixed order of operations
     bf16_units,      ///< computed by the shim on the processor's BF16 units
+    algorithm,       ///< cublasLt: replaced the algorithm, and nothing else
 };
 std::string_view to_string(How how);
 

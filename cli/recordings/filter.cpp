@@ -108,8 +108,7 @@ std::string Filter::read() {
         for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
         // Each key is read alone, so that an error message names one key.
         const std::string condition = fmt::format("{} = [{}]", key, list);
-        const policy::Loaded one = policy::read_policy(
-            rule_begin + condition + " }\n", "filter");
+        const policy::Loaded one = policy::read_policy(rule_begin + condition + " }\n", "filter");
         if (!one.errors.empty()) {
             std::string message = one.errors.front().message;
             if (message.starts_with(key + ": ")) message.erase(0, key.size() + 2);
@@ -118,8 +117,7 @@ std::string Filter::read() {
         (conditions += conditions.empty() ? "" : ", ") += condition;
     }
     if (conditions.empty()) return {};
-    policy::Loaded all = policy::read_policy(
-        rule_begin + conditions + " }\n", "filter");
+    policy::Loaded all = policy::read_policy(rule_begin + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
     rule_ = folded_rule_ = std::move(all.policy.rules.front());
     policy::Conditions& folded = folded_rule_.when;

@@ -286,6 +286,7 @@ const TextColumn of_call_sites[] = {
      true},
     {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, format_or_unknown},
+    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, Shown::where_one_has_it},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
@@ -383,6 +384,13 @@ void put_section(const std::string& title, const std::string& body, int stream, 
     put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
 }
 
+/// Returns a line about half products that may add in FP16; empty if there are none.
+std::string half_text(const MergedCalls& calls) {
+    const HalfProducts sums = half_products(calls);
+    if (sums.in_fp16 == 0) return {};
+    return fmt::format("{} of {} may add in FP16\n", count_text(sums.in_fp16), counted(sums.all, "half product"));
+}
+
 /// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
 /// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
 /// written line by line, since it may have a million lines.
@@ -394,7 +402,7 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
     put(head_text(calls) + all_settings_text(calls));
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("First product that received NaN or infinity", received_text(calls, limits, stream));
-    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
+    section("", format_text(calls, stream) + operands_text(calls) + half_text(calls) + fixed_order_text(calls));
     if (groups) {
         std::vector<const MergedRow*> all;
         for (const RowGroup& group : *groups) all.push_back(&group);
@@ -413,6 +421,16 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
 }
 
 }  // namespace
+
+HalfProducts half_products(const MergedCalls& calls) {
+    HalfProducts sums;
+    for (const MergedRow& row : calls.rows()) {
+        if (row.is_overflow || !row.is_half()) continue;
+        sums.all += row.counters.calls;
+        if (row.accumulator == "fp16") sums.in_fp16 += row.counters.calls;
+    }
+    return sums;
+}
 
 std::string operands_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};

@@ -265,8 +265,9 @@ void check_accumulate(const toml::table& table, const Rule& rule, Report& report
     const bool changes = rule.accumulate == Accumulate::fp32;
     const toml::node* const type = table.at_path("when.dtype").node();
     if (has_half && accumulate == nullptr)
-        report.error(position_of(*type), "dtype: found a half type, for which a rule needs accumulate; half products "
-                                         "have no precision to choose");
+        report.error(position_of(*type),
+                     "dtype: found a half type, for which a rule needs accumulate; half products "
+                     "have no precision to choose");
     else if (changes && !types.empty() && !has_half)
         report.error(position_of(*accumulate), "accumulate is for float16 and bfloat16, of which dtype names none");
     else if (changes && rule.when.device == std::vector{Device::cpu})

@@ -395,7 +395,7 @@ using policy::Source;  // policy/formats.def numbers precisions, formats and flo
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
-                                  How::math_mode, How::fixed_order, How::bf16_units));
+                                  How::math_mode, How::fixed_order, How::bf16_units, How::algorithm));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8, policy::Dtype::float64,

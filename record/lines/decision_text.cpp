@@ -17,6 +17,7 @@ constexpr policy::Word<How> ways[] = {
     {" by math mode", How::math_mode},
     {" in a fixed order", How::fixed_order},
     {" by BF16 units", How::bf16_units},
+    {" by another algorithm", How::algorithm},
 };
 
 void append_size(system::LineWriter& out, std::int64_t size) {

@@ -16,8 +16,8 @@ Reason obstacle_to_fp32(const Request& request, Accumulator as_called) {
     if (!request.handle_is_known) return Reason::unknown_handle;
     if (as_called == Accumulator::unknown) return Reason::unknown_value;
     if (as_called != Accumulator::fp16) return Reason::as_requested;
-    if (asked.half.scalars == Scalars::on_device) return Reason::scalars_on_device;
-    if (asked.half.scalars == Scalars::unreadable) return Reason::unknown_value;
+    if (asked.half.scalars == ScalarPlace::on_device) return Reason::scalars_on_device;
+    if (asked.half.scalars == ScalarPlace::unreadable) return Reason::unknown_value;
     return is_lt(asked) || asked.has_compute_type_form ? Reason::as_requested : Reason::no_entry_point;
 }
 
@@ -39,7 +39,8 @@ Accumulator accumulator_of(const Asked& asked) {
         default:
             return Accumulator::unknown;
     }
-    const bool forbids = is_lt(asked) ? half.has_full_reduction : (asked.math_mode & math_full_precision_reduction) != 0;
+    const bool forbids =
+        is_lt(asked) ? half.has_full_reduction : (asked.math_mode & math_full_precision_reduction) != 0;
     return forbids || half.is_result_float || is_pedantic(asked) ? Accumulator::fp32 : Accumulator::fp32_reduced;
 }
 

@@ -38,7 +38,7 @@ std::int32_t math_mode_for(Format format, bool pedantic);
 std::int32_t kept_mode_bits(Format format);
 
 /// Where a call has alpha and beta.
-enum class Scalars : std::uint8_t {
+enum class ScalarPlace : std::uint8_t {
     on_host,
     on_device,
     unreadable,  ///< not two numbers that the library is sure to read
@@ -49,7 +49,7 @@ struct Half {
     bool is_half = false;
     bool adds_in_fp16 = false;     ///< the function has no compute type, and is cublasHgemm or a batch of it
     bool is_result_float = false;  ///< the result is of float32, so partial sums lose nothing when they are stored
-    Scalars scalars = Scalars::on_host;  ///< known only of products that add in FP16
+    ScalarPlace scalars = ScalarPlace::on_host;  ///< known only of products that add in FP16
     /// cublasLt: the algorithm adds partial sums in the compute type, or has none.
     bool has_full_reduction = false;
 
@@ -109,10 +109,10 @@ struct Change {
     Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
-    std::int32_t compute_type = 0;    ///< used if `how` is compute_type
-    std::int32_t math_mode = -1;      ///< math_mode_for() the format during the call; -1: left unchanged
-    bool replaces_algorithm = false;  ///< the default algorithm replaces the program's, which allows FP16
-    bool converts_scalars = false;    ///< alpha and beta of float16 are passed as float32
+    std::int32_t compute_type = 0;      ///< used if `how` is compute_type
+    std::int32_t math_mode = -1;        ///< math_mode_for() the format during the call; -1: left unchanged
+    bool replaces_algorithm = false;    ///< the default algorithm replaces the program's, which allows FP16
+    bool converts_scalars = false;      ///< alpha and beta of float16 are passed as float32
     bool needs_full_reduction = false;  ///< cublasLt: only algorithms with Half::has_full_reduction
 
     bool operator==(const Change&) const = default;

@@ -76,7 +76,7 @@ Library* read_library(const LoadedObject& object) {
     find_in(object, "cublasLtMatmulPreferenceGetAttribute", library->preference_get);
     find_in(object, "cublasLtMatmulAlgoCheck", library->algo_check);
     find_in(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
-    find_in(object, "cublasLtMatmulAlgoConfigGetAttribute", library->algo_config);
+    find_in(object, "cublasLtMatmulAlgoConfigGetAttribute", library->algo_configuration);
     find_in(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
     library->version = version_by_properties(object);
     if (library->version == 0) library->version = version_of_lt(object);

@@ -59,7 +59,7 @@ struct Library {
                                  const void* algo, void* result)>
         algo_check;
     GetAttributeOf algo_capability;
-    GetAttributeOf algo_config;
+    GetAttributeOf algo_configuration;
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* preference, std::int32_t wanted, void* results, std::int32_t* found)>
         heuristic;

@@ -35,12 +35,12 @@ void describe_half(const Site& site, const Frame& frame, Product& product) {
     if (get_pointer_mode == nullptr ||
         get_pointer_mode.keeping_errno(arguments.handle(), &pointer_mode) != status_success ||
         pointer_mode != pointers_to_host)
-        half.scalars = Scalars::on_device;
+        half.scalars = ScalarPlace::on_device;
     else if (product.asked.is_grouped || arguments.array(Role::alpha) == nullptr ||
              arguments.array(Role::beta) == nullptr || arguments.integer(Role::m, 1) < 1 ||
              arguments.integer(Role::n, 1) < 1 || arguments.integer(Role::k, 1) < 1 ||
              arguments.integer(Role::batch_count, 1) < 1)
-        half.scalars = Scalars::unreadable;
+        half.scalars = ScalarPlace::unreadable;
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                   done.how, done.reason));
     hash.add(pack(decision.requested, decision.source, actual,
                   static_cast<int>(done.accumulator_as_called) << 4 | static_cast<int>(done.accumulator))
-                 << 32 | static_cast<std::uint32_t>(decision.rule));
+                 << 32 |
+             static_cast<std::uint32_t>(decision.rule));
     hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use()) hash.add(scope_key());

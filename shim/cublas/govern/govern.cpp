@@ -26,8 +26,8 @@ void* find_with_compute_type(const Site& site) {
 bool may_change_calls(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-           !policy.rules.empty() || policy.changes_accumulation() || process_precision() || process_floor() != policy::Floor::none ||
-           scopes_set_precisions();
+           !policy.rules.empty() || policy.changes_accumulation() || process_precision() ||
+           process_floor() != policy::Floor::none || scopes_set_precisions();
 }
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the

@@ -8,6 +8,7 @@
 
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/run_audited.hpp"
+#include "shim/cublas/govern/lt_half.hpp"
 #include "shim/cublas/govern/lt_search.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -75,7 +76,8 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
 
 /// Stores operand type, compute type and the format of `algorithm` in `product`. Returns false if they cannot be
 /// read.
-bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
+bool describe_request(const Library& library, const Parts& parts, const void* algorithm, const Frame* frame,
+                      Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
     product.counted = operand_type(type).counted;
@@ -90,6 +92,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     // An algorithm from a changed search is not the program's choice, and will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm, asked.compute_type).value_or(Format::fp32);
+    if (policy::is_half(product.dtype)) describe_half(library, parts, algorithm, frame, product);
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
     product.pointers_are_in_arrays = batch_mode != batch_strided;
@@ -134,8 +137,8 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
 
 /// Reads a product's arguments, apart from its sizes. Returns false if they cannot be read; the library will then
 /// report the error. With an invalid handle the library reads nothing else, so this function does not either.
-/// `settings` is a part of the plan's key.
-bool describe(const Site& site, const Parts& parts, const void* algorithm, std::uint64_t settings,
+/// `settings` is a part of the plan's key. `frame`: the arguments of a product; nullptr: it is a search.
+bool describe(const Site& site, const Parts& parts, const void* algorithm, const Frame* frame, std::uint64_t settings,
               LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
@@ -152,7 +155,7 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, std::
     call.compute_capability = product.device.compute_capability;
     if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
         parts.b_layout == nullptr || parts.d_layout == nullptr ||
-        !describe_request(library, parts, algorithm, product))
+        !describe_request(library, parts, algorithm, frame, product))
         return false;
     if (product.counted == Counted::not_at_all) return true;
     product.is_guarded = may_be_guarded(site) && is_inside_torch_guard();
@@ -191,9 +194,9 @@ struct SearchResult {
 
 /// Searches for an algorithm for the product `parts`, whose descriptor was changed. The algorithm must need no more
 /// than this workspace size, round to no lower format than `format`, and keep the limits of the program's own search
-/// (`original`).
+/// (`original`). `full_reduction`: it may add partial sums in the compute type only.
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
-                    const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
+                    bool full_reduction, const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
     alignas(16) Preference preference{};
     if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
@@ -209,7 +212,9 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
         is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
     }
     const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(format);
-    is_set = set(preference_reduction_scheme_mask, original.reduction_scheme_mask) && is_set;
+    const std::uint32_t schemes =
+        full_reduction ? original.reduction_scheme_mask & reduction_compute_type : original.reduction_scheme_mask;
+    is_set = set(preference_reduction_scheme_mask, schemes) && is_set;
     is_set = set(preference_impl_mask, implementation_mask) && is_set;
     is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
     if (!is_set) return answer;
@@ -258,13 +263,17 @@ bool algorithm_fits(const Library& library, const Parts& parts, const Algorithm6
 
 /// Makes `algorithm` one that runs the product with its changed descriptor and rounds to no lower format than
 /// `format`. Keeps the program's algorithm if it fits. Returns false if none fits. Remembers the library's answers.
+/// `full_reduction`: see search(). An algorithm of zeros stands for none.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
-                       const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
+                       const Frame& frame, std::int32_t compute_type, Format format, bool full_reduction,
+                       Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
     const std::uint64_t alignment = alignment_of(matrices);
     const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
-    const Format of_algorithm = format_of_algorithm(library, algorithm.data(), compute_type).value_or(format);
-    const bool is_precise_enough = of_algorithm >= format || format == Format::bf16x9;
+    const void* const given = algorithm == Algorithm64{} ? nullptr : algorithm.data();
+    const Format of_algorithm = format_of_algorithm(library, given, compute_type).value_or(format);
+    const bool is_precise_enough = given != nullptr && (of_algorithm >= format || format == Format::bf16x9) &&
+                                   (!full_reduction || has_full_reduction(library, given));
     FoundAlgorithm original;
     const bool is_known = recall_algorithm(algorithm, original);
     if (is_precise_enough && is_known && original.compute_type == compute_type && original.min_alignment <= alignment)
@@ -279,13 +288,13 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(lt.call.device_index));
-    key.add(static_cast<std::uint64_t>(format));
+    key.add(static_cast<std::uint64_t>(format) | std::uint64_t{full_reduction} << 8);
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
     Replacement replacement;
     if (!is_whole || !recall_replacement(key.value(), replacement)) {
         SearchResult answer{.replacement = {true, algorithm}};
         if (!is_precise_enough || !algorithm_fits(library, parts, algorithm, alignment, workspace_size))
-            answer = search(library, parts, original, format, matrices, workspace_size);
+            answer = search(library, parts, original, format, full_reduction, matrices, workspace_size);
         replacement = answer.replacement;
         if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
     }
@@ -300,12 +309,13 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
 }
 
 /// Runs the product with this compute type in a copied descriptor. Replaces the program's algorithm if it does not
-/// allow this compute type, or rounds to a lower format than `format`. Returns the library's status. Returns nullopt,
-/// with the reason in `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets
-/// the format used.
+/// allow this compute type, or rounds to a lower format than `format`, or does not have a full reduction although
+/// `full_reduction` is set, and does not let the library choose one then. Returns the library's status. Returns
+/// nullopt, with the reason in `obstacle`, if there is no algorithm or the library refuses. `tells_actual`:
+/// done.actual gets the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
-                                        std::int32_t compute_type, Format format, bool tells_actual, Done& done,
-                                        Reason& obstacle) {
+                                        std::int32_t compute_type, Format format, bool full_reduction,
+                                        bool tells_actual, Done& done, Reason& obstacle) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
@@ -314,14 +324,17 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     Parts changed = parts;
     changed.desc = desc.address();
     Algorithm64 fitting{};
-    if (algorithm != nullptr) {
-        fitting = algorithm_at(algorithm);
-        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, fitting)) return std::nullopt;
+    if (algorithm != nullptr || full_reduction) {
+        if (algorithm != nullptr) fitting = algorithm_at(algorithm);
+        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, full_reduction, fitting))
+            return std::nullopt;
         algorithm = fitting.data();
     }
     OwnFrame arguments(*site.function, frame);
     arguments.put(argument_desc, desc.address());
     arguments.put(argument_algorithm, algorithm);
+    std::optional<FloatScalars> scalars;
+    if (desc.changes_scale_type()) scalars.emplace(arguments, argument_alpha, argument_beta);
     const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
@@ -340,13 +353,13 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     Reason obstacle = Reason::as_requested;
     if (plan.change.how != record::How::forward) {
         if (const auto status = run_fitting(site, frame, parts, lt, plan.change.compute_type, plan.change.format,
-                                            tells_actual, done, obstacle))
+                                            plan.change.needs_full_reduction, tells_actual, done, obstacle))
             return *status;
         done = done_unchanged(site, plan, obstacle);
     }
     Reason unused{};
     const auto run_with_another_algorithm = [&] {
-        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, tells_actual, done, unused);
+        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, false, tells_actual, done, unused);
     };
     if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
         if (const auto status = run_with_another_algorithm()) return *status;
@@ -401,7 +414,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
+    if (!describe(site, parts, pointer(argument_algorithm), &frame, settings_key(change_count, in_force.generation),
+                  lt) ||
         lt.product.counted == Counted::not_at_all)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
@@ -428,11 +442,13 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
-        lt.product.handle == nullptr ||
-        (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
+    if (!describe(site, parts, nullptr, nullptr, settings_key(change_count, in_force.generation), lt) ||
+        lt.product.handle == nullptr || lt.product.counted == Counted::not_at_all)
         return untouched;
-    if (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())
+    if (!has_changed_searches() &&
+        (lt.product.counted == Counted::as_called  ? !governs_float64(in_force)
+         : lt.product.counted == Counted::observed ? !in_force.policy.changes_accumulation()
+                                                   : false))
         return untouched;
     const auto in_words = [&](policy::MatmulCall& call) {
         describe_sizes(*site.cublas.library, parts, lt.call);
