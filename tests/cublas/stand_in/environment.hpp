@@ -18,8 +18,9 @@ struct Environment {
     bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: true if permitted formats are really used
     bool fast_lacks_memory = false;  // STAND_IN_FAST=no_memory: gemm below FP32 is refused with ALLOC_FAILED
     bool lacks_memory = false;       // STAND_IN_FAST=no_memory_at_all: gemm in FP32 is refused, too
-    bool graphs_differ = false;      // STAND_IN_GRAPHS=differ: captured products round differently
-    bool compute = true;             // STAND_IN_KERNELS=compute|none: false if kernels compute nothing
+    bool refuses_half_in_32f = false;  // STAND_IN_REFUSES=half_in_32f: products of half operands with COMPUTE_32F
+    bool graphs_differ = false;        // STAND_IN_GRAPHS=differ: captured products round differently
+    bool compute = true;               // STAND_IN_KERNELS=compute|none: false if kernels compute nothing
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer: answers to rows of
                                                 // semantics.def
     std::set<std::string, std::less<>> leaks;   // STAND_IN_LEAKS=word,word: calls that run in TF32 although cuBLAS

@@ -260,6 +260,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
+    gemm.adds_in_fp16 = call.types.scale == CUDA_R_16F && yes(Row::compute_16f_adds_in_fp16);
     if ((call.types.a == CUDA_R_64F || call.types.a == CUDA_C_64F) &&
         emulates_float64({.compute_type = call.types.compute, .lt = true}))
         gemm.fixed_point_bits = environment().fixed_point_bits;

@@ -38,6 +38,41 @@ double activate(double value, Activation activation) {
     return value;
 }
 
+// Multiplies in parts along k. Their sums are rounded to a type, and so is each sum of parts.
+template <class T>
+Dense<T> multiply_in_parts(const Dense<T>& a, const Dense<T>& b, std::int64_t parts, cudaDataType type) {
+    const auto rounded = [type](T value) {
+        std::byte bytes[16];
+        store(bytes, type, value);
+        return load<T>(bytes, type);
+    };
+    Dense<T> total(a.rows, b.columns);
+    for (std::int64_t part = 0; part < parts; ++part) {
+        const std::int64_t begin = a.columns * part / parts, size = a.columns * (part + 1) / parts - begin;
+        Dense<T> left(a.rows, size), right(size, b.columns);
+        for (std::int64_t p = 0; p < size; ++p) {
+            for (std::int64_t i = 0; i < a.rows; ++i) left(i, p) = a(i, begin + p);
+            for (std::int64_t j = 0; j < b.columns; ++j) right(p, j) = b(begin + p, j);
+        }
+        const Dense<T> sums = multiply(left, right);
+        for (std::size_t i = 0; i < sums.values.size(); ++i)
+            total.values[i] = rounded(total.values[i] + rounded(sums.values[i]));
+    }
+    return total;
+}
+
+// Multiplies with sums of FP16: each is rounded after each product, and may become infinite.
+template <class T>
+Dense<T> multiply_in_fp16(const Dense<T>& a, const Dense<T>& b) {
+    const auto rounded = [](double value) { return double{rounding::fp16_value(rounding::fp16_bits(value))}; };
+    Dense<T> result(a.rows, b.columns);
+    for (std::int64_t j = 0; j < b.columns; ++j)
+        for (std::int64_t p = 0; p < a.columns; ++p)
+            for (std::int64_t i = 0; i < a.rows; ++i)
+                result(i, j) = rounded(std::real(result(i, j) + a(i, p) * b(p, j)));
+    return result;
+}
+
 template <class T>
 void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     const T alpha = gemm.alpha.value<T>(view);
@@ -58,7 +93,10 @@ void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
         T factor = alpha;
         if (gemm.scale_a != nullptr) factor *= load<double>(view(gemm.scale_a, sizeof(float)), CUDA_R_32F);
         if (gemm.scale_b != nullptr) factor *= load<double>(view(gemm.scale_b, sizeof(float)), CUDA_R_32F);
-        result = scaled(multiply(a, b), factor);
+        result = scaled(gemm.adds_in_fp16  ? multiply_in_fp16(a, b)
+                        : gemm.split_k > 1 ? multiply_in_parts(a, b, gemm.split_k, gemm.type_of_parts)
+                                           : multiply(a, b),
+                        factor);
     }
     if (beta != T{0}) result = sum(scaled(read<T>(view, c_matrix, gemm.m, gemm.n, CUBLAS_OP_N, {}), beta), result);
     if (gemm.bias != nullptr) {

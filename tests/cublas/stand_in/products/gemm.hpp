@@ -19,7 +19,10 @@ struct Gemm {
     Scalar alpha, beta;
     BatchedMatrix a, b, c, d;
     Rounding rounding;
-    int fixed_point_bits = 0;   // float64: rows of op(A) and columns of op(B) become fixed-point numbers; 0: not
+    int fixed_point_bits = 0;  // float64: rows of op(A) and columns of op(B) become fixed-point numbers; 0: not
+    int split_k = 1;           // number of parts of each sum, which are added as numbers of a type
+    cudaDataType type_of_parts = CUDA_R_32F;
+    bool adds_in_fp16 = false;  // each sum is rounded to FP16 after each product
     std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
 
     // The epilogue of cublasLt:
