@@ -204,6 +204,7 @@ cublas::Environment read_environment(const ProcessEnvironment& environment) {
 
 std::string words_of(const cublas::Plan& plan) {
     const std::string_view format = format_words(plan.applied, policy::Device::cuda);
+    if (plan.accumulator != plan.accumulator_as_called) return "as called, but for what it adds in";
     const bool is_as_called = plan.applied != Applied::unchanged && plan.change.how == record::How::forward;
     return fmt::format("{}{}", format, is_as_called ? ", as called" : "");
 }

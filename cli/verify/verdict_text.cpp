@@ -205,7 +205,8 @@ std::string summary_of(const Verified& verified, const MergedCalls& calls, const
     }
     const bool is_shown = verified.verdict().exit_code == exit_code::ok;
     if (of_accumulation)
-        return fmt::format("{} of {} in {} {}{}", count_text(verified.shown_calls), all, recordings, claim.held,
+        return fmt::format("{} of {} in {} {}{}", count_text(verified.shown_calls), all, recordings,
+                           verified.shown_calls == 1 ? "adds in FP32" : claim.held,
                            is_shown                       ? ""
                            : verified.shown_calls < total ? "; the rest is not known"
                                                           : "; there may have been others");

@@ -167,3 +167,15 @@ def test_the_report_says_which_half_products_add_in_fp16(tmp_path):
     _, _, log = record(folder, "Hgemm", policy=ASKS)
     text = command("report", log).stdout
     assert "half product" not in text and "fp32 (fp16 as called)" in text
+
+
+def test_audits_leave_half_products_as_they_are_decided(tmp_path):
+    calls = ["Hgemm", "GemmEx:64", "GemmEx:68", "LtFound:64"]
+    lines, rows, _ = record(tmp_path, *calls, policy=ASKS, settings={"FP32_MATMUL_AUDIT": "1"})
+    assert lines == [printed(call, "fp32") for call in calls]
+    assert {row["accumulator"] for row in rows} == {"fp32"}
+
+
+def test_the_log_on_stderr_tells_what_half_products_add_in():
+    run = run_script("half_cublas_products.py", "Hgemm", policy=ASKS, env={"FP32_MATMUL_LOG": "stderr"})
+    assert "unchanged by compute type, adding in fp32\n" in run.stderr

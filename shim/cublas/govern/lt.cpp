@@ -76,8 +76,7 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
 
 /// Stores operand type, compute type and the format of `algorithm` in `product`. Returns false if they cannot be
 /// read.
-bool describe_request(const Library& library, const Parts& parts, const void* algorithm, const Frame* frame,
-                      Product& product) {
+bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
     product.counted = operand_type(type).counted;
@@ -92,7 +91,6 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     // An algorithm from a changed search is not the program's choice, and will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm, asked.compute_type).value_or(Format::fp32);
-    if (policy::is_half(product.dtype)) describe_half(library, parts, algorithm, frame, product);
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
     product.pointers_are_in_arrays = batch_mode != batch_strided;
@@ -137,8 +135,8 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
 
 /// Reads a product's arguments, apart from its sizes. Returns false if they cannot be read; the library will then
 /// report the error. With an invalid handle the library reads nothing else, so this function does not either.
-/// `settings` is a part of the plan's key. `frame`: the arguments of a product; nullptr: it is a search.
-bool describe(const Site& site, const Parts& parts, const void* algorithm, const Frame* frame, std::uint64_t settings,
+/// `settings` is a part of the plan's key.
+bool describe(const Site& site, const Parts& parts, const void* algorithm, std::uint64_t settings,
               LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
@@ -155,7 +153,7 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, const
     call.compute_capability = product.device.compute_capability;
     if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
         parts.b_layout == nullptr || parts.d_layout == nullptr ||
-        !describe_request(library, parts, algorithm, frame, product))
+        !describe_request(library, parts, algorithm, product))
         return false;
     if (product.counted == Counted::not_at_all) return true;
     product.is_guarded = may_be_guarded(site) && is_inside_torch_guard();
@@ -414,11 +412,12 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, pointer(argument_algorithm), &frame, settings_key(change_count, in_force.generation),
-                  lt) ||
+    if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
         lt.product.counted == Counted::not_at_all)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
+    if (policy::is_half(lt.product.dtype))
+        describe_half(*site.cublas.library, parts, pointer(argument_algorithm), &frame, lt.product);
     if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
@@ -442,7 +441,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, nullptr, nullptr, settings_key(change_count, in_force.generation), lt) ||
+    if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
         lt.product.handle == nullptr || lt.product.counted == Counted::not_at_all)
         return untouched;
     if (!has_changed_searches() &&
@@ -450,6 +449,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
          : lt.product.counted == Counted::observed ? !in_force.policy.changes_accumulation()
                                                    : false))
         return untouched;
+    if (policy::is_half(lt.product.dtype)) describe_half(*site.cublas.library, parts, nullptr, nullptr, lt.product);
     const auto in_words = [&](policy::MatmulCall& call) {
         describe_sizes(*site.cublas.library, parts, lt.call);
         call = lt.call;
