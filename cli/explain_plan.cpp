@@ -45,9 +45,8 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)
-        planned.notes.push_back(
-            fmt::format("any function may have this name: seen only in a library that also has {}",
-                        functions[find_function(*function.family, NameForm::underscored)].name));
+        planned.notes.push_back(fmt::format("`{}` counts only in libraries that export {} too", function.name,
+                                            functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
 }
 

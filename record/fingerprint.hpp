@@ -16,12 +16,20 @@ inline constexpr int sketch_size = 32;
 inline constexpr std::uint32_t fingerprint_nonfinite =
     1;  ///< some elements are NaN or infinite; norm and sketch leave them out
 
+/// Values of Fingerprint::rows: in the highest two bits what a row is, in the others the sum of the rows' hashes,
+/// modulo 2^30. 0: unknown, as in recordings of older versions.
+inline constexpr std::uint32_t rows_none = 1U << 30;         ///< the result has none, or products of several sizes
+inline constexpr std::uint32_t rows_are_columns = 2U << 30;  ///< the columns of C, or the vector, are the rows
+inline constexpr std::uint32_t rows_are_rows = 3U << 30;     ///< C is row-major: a row of C is a row
+inline constexpr std::uint32_t rows_sum = rows_none - 1;
+
 /// Hash and sketch of one call's result: all floats that the routine wrote, in the order of memory.
 struct Fingerprint {
     std::uint32_t flags = 0;
     std::uint64_t hash = 0;           ///< hash of the bits of all floats; changes if any one of them changes
     double norm = 0;                  ///< Frobenius norm of the result
     double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
+    std::uint32_t rows = 0;  ///< sum of hashes of the vectors in memory, the rows of a batch; not for same_bits()
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };

@@ -5,10 +5,12 @@
 #include <iterator>
 #include <string_view>
 
+#define FP32SHIM_IS_THE_LIBRARY
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
 #include "policy/words.hpp"
 #include "shim/decision/decide_call.hpp"
+#include "shim/decision/record_call.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
 
@@ -105,9 +107,11 @@ const char* fp32shim_status_string(int status) {
                                      "fp32shim is not active in this process",
                                      "pop without push",
                                      "too many scopes, or their labels are too long",
-                                     "the policy has errors"};
-    static_assert(std::size(texts) == FP32SHIM_POLICY_ERROR + 1);
-    return status >= 0 && status <= FP32SHIM_POLICY_ERROR ? texts[status] : "unknown status";
+                                     "the policy has errors",
+                                     "no product of this thread was recorded"};
+    static_assert(std::size(texts) == FP32SHIM_NOT_RECORDED + 1);
+    if (status == FP32SHIM_NOT_LOADED) return "fp32shim is not loaded";
+    return status >= 0 && status <= FP32SHIM_NOT_RECORDED ? texts[status] : "unknown status";
 }
 
 int fp32shim_set_precision(const char* precision) {
@@ -179,5 +183,35 @@ int fp32shim_reload_policy(void) {
     if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
     if (record::RecordingChanges* changes = recorded_changes())
         changes->record_reload(policy_facts(settings().policy));
+    return FP32SHIM_OK;
+}
+
+int fp32shim_last_product(fp32shim_product* product, size_t size) {
+    const ErrnoKeeper keep;
+    if (product == nullptr || size != sizeof *product) return FP32SHIM_INVALID_ARGUMENT;
+    *product = {};
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    record::Recording* const recording = settings().recording;
+    const ThreadContext* const context = existing_thread_context();
+    const bool has_writer = recording != nullptr && context != nullptr && context->recording == recording;
+    record::DecisionEvent decision;
+    bool has_sizes = false;
+    if (!has_writer || !recording->last_decision(*context->writer, decision, has_sizes)) return FP32SHIM_NOT_RECORDED;
+    const auto put = [](std::string_view text, auto& buffer) {  // longer texts are cut
+        copy_out(text.substr(0, sizeof buffer - 1), buffer, sizeof buffer);
+    };
+    put(decision.call.function, product->function);
+    put(policy::to_string(decision.call.dtype), product->dtype);
+    product->m = has_sizes ? decision.call.m : -1;
+    product->n = has_sizes ? decision.call.n : -1;
+    product->k = has_sizes ? decision.call.k : -1;
+    product->batch = has_sizes ? decision.call.batch : -1;
+    put(policy::to_string(decision.requested), product->requested);
+    put(policy::to_string(decision.source), product->source);
+    put(policy::to_string(decision.applied), product->applied);
+    if (decision.actual) put(policy::to_string(*decision.actual), product->actual);
+    put(record::to_string(decision.how), product->how);
+    put(policy::to_string(decision.reason), product->reason);
+    put(decision.rule, product->rule);
     return FP32SHIM_OK;
 }

@@ -12,7 +12,7 @@ set(test_costs
   cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
   preload.limits=60 preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
   packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 wheels.ranges=13
-  preload.fingerprints=13 cublas.handles=13 deploy.ci=11 cli.diff=10 recording.control=10)
+  preload.fingerprints=13 cublas.handles=13 deploy.ci=11 cli.diff=20 recording.control=10)
 function(set_test_cost name)
   foreach(cost IN LISTS test_costs)
     if(cost MATCHES "^${name}=([0-9]+)$")
@@ -27,7 +27,7 @@ endfunction()
 set(processor_tests
   cublas.judges preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
   preload.nonfinite preload.published_tables preload.random_products preload.reproducible preload.random_calls
-  cli.doctor cli.readme cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
+  cli.diff cli.doctor cli.readme cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
 function(set_processor_label name)
   if(name IN_LIST processor_tests)
     set_property(TEST ${name} APPEND PROPERTY LABELS processor)

@@ -60,12 +60,12 @@ constexpr Command table[] = {
     {.name = "diff",
      .summary = "Compare two runs: results, precisions, times and calls",
      .examples =
-         R"(  export FP32_MATMUL_AUDIT=fingerprint
-  fp32shim run --log a.fp32rec -- ./prog
-  fp32shim run --log b.fp32rec --precision high --cpu emulate -- ./prog
+         R"(  fp32shim run --audit fingerprint --log a.fp32rec -- ./prog
+  fp32shim run --audit fingerprint --log b.fp32rec --precision high --cpu emulate -- ./prog
   fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
   fp32shim diff --by scope before/ after/   calls, times and precisions only
-  fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec)",
+  fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec
+  fp32shim diff --by row a.fp32rec b.fp32rec   same rows in other batches?)",
      .define = define_diff},
     {.name = "check",
      .summary = "Report all errors in policy files",

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,12 +85,13 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
                                 counted(side.calls.calls_before_filter(), "call")));
         return true;
     }
-    const std::string why =
-        side.lost > 0
-            ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))
-            : fmt::format(
-                  "{} without fingerprints; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
-                  counted(side.calls.total().calls, "call"));
+    const std::string why = side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
+                                                        counted(side.lost, "fingerprint"))
+                                          : fmt::format(
+                                                "{} without fingerprints; fp32shim run --audit fingerprint --log "
+                                                "NAME.fp32rec -- PROGRAM records them, for "
+                                                "products on a CPU",
+                                                counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;
 }
@@ -132,6 +134,11 @@ int diff(DiffOptions& options) {
         say("diff", problem);
         return exit_code::usage;
     }
+    const bool by_row = std::erase(options.by, "row") > 0;
+    if (by_row && options.format->name == "html") {
+        say("diff", "--by row has no page; choose --format text or --format json");
+        return exit_code::usage;
+    }
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
@@ -147,11 +154,13 @@ int diff(DiffOptions& options) {
         print_problems("diff", problems);
         return exit_code::usage;
     }
-    const PairedResults paired = pair_results(a, b, problems);
+    const PairedResults paired = by_row ? PairedResults() : pair_results(a, b, problems);
     const bool is_damaged = print_problems("diff", problems);
     const ResultSummary summary = summary_of(a, b, paired.pairs, options.bound);
     const Changes changes = changes_of(a, b, grouping, parse_row_order(options.sort));
-    const DiffOutcome outcome{a, b, paired, summary, changes, options.bound};
+    std::optional<RowComparison> rows;
+    if (by_row) rows = compare_rows(a, b);
+    const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
     if (const std::string problem = output.finish(); !problem.empty()) {
@@ -166,7 +175,12 @@ int diff(DiffOptions& options) {
     if (lacks_a || lacks_b) return exit_code::inconclusive;
     warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);
     warn_not_lowered(options.b, b, &ResultPair::b, paired.pairs);
-    if (paired.pairs.empty()) {
+    if (rows && rows->compares_nothing()) {
+        say("diff", row_headline(outcome));
+        for (const std::string& remark : row_remarks(outcome)) say("diff", remark);
+        return exit_code::inconclusive;
+    }
+    if (!rows && paired.pairs.empty()) {
         warn_nothing_aligned(a, b);
         return exit_code::inconclusive;
     }
@@ -181,8 +195,12 @@ Action define_diff(CLI::App& app) {
     app.add_option("B", options->b, "The same for another run")->type_name("FILE")->required();
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; default: 0.001");
-    add_choices(app, "--by", options->by, all_grouping_words(false),
-                "Show the calls of decisions that have this in common; default: where, scope and function");
+    std::vector<std::string_view> words = all_grouping_words(false);
+    words.push_back("row");
+    add_choices(
+        app, "--by", options->by, words,
+        "Show the calls of decisions that have this in common; default: where, scope and function. row: compare "
+        "results row by row, whatever batches the runs divide the rows into");
     add_choice(app, "--sort", options->sort, row_order_words, "Show the largest change of this first; default: time");
     add_format(app, options->format, std::span<const DiffFormat>(formats));
     options->format = nullptr;  // the name of the output tells it, unless an option does

@@ -306,7 +306,7 @@ Json calls_json(const ComparedCalls& calls) {
             {"applied", calls.formats}};
 }
 
-Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
+Json side_json(const ResultsOfSide& side, std::optional<std::uint64_t> unaligned) {
     Json json = calls_json(ComparedCalls(side.calls));
     json.update({{"command", text_or_null(command_of(side))},
                  {"recordings", side.calls.processes().size()},
@@ -315,7 +315,7 @@ Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
                  {"fingerprints", side.fingerprints()},
                  {"lost", side.lost},
                  {"without_fingerprint", side.without_fingerprint()},
-                 {"unaligned", unaligned}});
+                 {"unaligned", unaligned ? Json(*unaligned) : Json()}});
     return json;
 }
 
@@ -367,20 +367,31 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     std::string text = headline(outcome) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += "\n" + sides_text(outcome, stream);
-    if (outcome.has_results()) text += results_text(outcome, top, stream);
+    if (outcome.has_results())
+        text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);
     return text + changes_text(outcome, top, stream);
 }
+
+std::string product_line(const ResultsOfSide& side, std::size_t product) {
+    const MergedRow& row = side.row_of(product);
+    std::string text = fmt::format("{}: {} {}", number_text(side, product), or_dash(row.function), row.size_text());
+    if (!row.where.empty()) text += fmt::format(" at {}", row.where);
+    if (!row.scope.empty()) text += fmt::format(" in {}", row.scope);
+    return printable(fmt::format("{}, {} by {}", text, or_dash(row.ran_at()), provider_text(side, row)));
+}
+
+Json product_of_side(const ResultsOfSide& side, std::size_t product) {
+    const MergedRow& row = side.row_of(product);
+    return {{"number", side.products[product].number}, {"thread", thread_number(side, product)},
+            {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
+            {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())}};
+}
+
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
     if (!index) return {};
     const ResultPair& pair = outcome.paired.pairs[*index];
     const MergedRow& a = outcome.a.row_of(pair.a);
     const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
-    const auto of_side = [](const ResultsOfSide& side, std::size_t product) {
-        const MergedRow& row = side.row_of(product);
-        return Json{{"number", side.products[product].number}, {"thread", thread_number(side, product)},
-                    {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
-                    {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())}};
-    };
     const bool is_known = pair.other_operands != operands_unknown;
     Json other_operands = Json::array();
     for (const auto& [bit, name] : operand_names)
@@ -399,13 +410,23 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"same_operands", is_known ? Json(pair.has_same_operands()) : Json()},
             {"other_operands", is_known ? other_operands : Json()},
             {"difference", number_or_null(pair.difference)},
-            {"a", of_side(outcome.a, pair.a)},
-            {"b", of_side(outcome.b, pair.b)}};
+            {"a", product_of_side(outcome.a, pair.a)},
+            {"b", product_of_side(outcome.b, pair.b)}};
 }
 
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
+    if (outcome.rows != nullptr)
+        return {{"schema", 1},
+                {"a", side_json(outcome.a, std::nullopt)},
+                {"b", side_json(outcome.b, std::nullopt)},
+                {"summary", headline(outcome)},
+                {"remarks", remarks(outcome)},
+                {"rows", rows_json(outcome)},
+                {"by", outcome.changes.keys},
+                {"groups_at_other_precision", outcome.changes.otherwise},
+                {"changes", changes_json(outcome.changes, most_groups)}};
     return {{"schema", 1},
             {"a", side_json(outcome.a, outcome.paired.unpaired_a.size())},
             {"b", side_json(outcome.b, outcome.paired.unpaired_b.size())},

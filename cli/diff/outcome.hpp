@@ -8,6 +8,7 @@
 #include "cli/diff/changes.hpp"
 #include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
+#include "cli/diff/rows.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json_fwd.hpp"
 #include "cli/recordings/recordings.hpp"
@@ -21,12 +22,14 @@ struct DiffOutcome {
     const ResultSummary& summary;
     const Changes& changes;
     double bound = 0;
+    const RowComparison* rows = nullptr;  ///< of `--by row`, which aligns no products: there are no pairs
 
     /// Returns true if both runs have fingerprints.
     bool has_results() const { return a.fingerprints() > 0 && b.fingerprints() > 0; }
 
-    /// Returns true if every product with a fingerprint has a counterpart with identical bits.
+    /// Returns true if every product with a fingerprint has a counterpart with identical bits, or all rows have one.
     bool is_equal() const {
+        if (rows != nullptr) return rows->is_equal() && a.lost == 0 && b.lost == 0;
         return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
                a.lost == 0 && b.lost == 0;
     }
@@ -53,6 +56,9 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups = SIZE_MAX);
 /// of the page is report/page/diff.html.
 std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
+/// Returns a product of one run in one line, with its place, sizes, precision and provider; and as JSON.
+std::string product_line(const ResultsOfSide& side, std::size_t product);
+Json product_of_side(const ResultsOfSide& side, std::size_t product);
 /// Returns a pair of products as JSON; null if there is none.
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);
 

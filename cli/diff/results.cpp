@@ -60,6 +60,7 @@ class RecordingResults {
             ++side_.threads.back().count;
             side_.products.push_back({entry->end_ns, entry->offset, hash_of(side_.kinds[*row], entry->fingerprint),
                                       *row, entry->number + 1, kept(entry->operands)});
+            side_.row_hashes.push_back(entry->fingerprint.rows);
         }
     }
 

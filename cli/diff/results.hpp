@@ -88,6 +88,7 @@ struct ResultsOfSide {
     std::vector<MergedRow> rows;            ///< decisions about products with fingerprints
     std::vector<std::uint32_t> kinds;       ///< for each row, its number in ProductKinds
     std::vector<Product> products;          ///< sorted by thread
+    std::vector<std::uint32_t> row_hashes;  ///< Fingerprint::rows of each product
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
     Environment environment;                ///< environment of the processes

@@ -77,6 +77,7 @@ std::string headline(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
     if (!outcome.has_results()) return no_results_sentence(outcome);
+    if (outcome.rows != nullptr) return row_headline(outcome);
     if (all == 0) return "Nothing was compared: no product of A has a counterpart in B";
     if (summary.same_bits < all) return difference_sentence(summary, all);
     const bool is_moved = outcome.paired.elsewhere > 0;
@@ -116,6 +117,8 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
             "may be two different products",
             counted(paired.doubtful, "pair")));
     if (!outcome.has_results()) return sentences;
+    if (outcome.rows != nullptr)
+        for (std::string& sentence : row_remarks(outcome)) sentences.push_back(std::move(sentence));
     if (!paired.unpaired_a.empty() || !paired.unpaired_b.empty())
         sentences.push_back(fmt::format("Not aligned: {} of A, {} of B", counted(paired.unpaired_a.size(), "product"),
                                         counted(paired.unpaired_b.size(), "product")));

@@ -39,7 +39,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct RunOptions {
-    std::string precision, floor, cpu, policy, log, level, where;
+    std::string precision, floor, cpu, policy, log, level, where, audit;
     bool pin = false;
     bool reproducible = false;
     bool quiet = false;
@@ -66,7 +66,8 @@ constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION"
                                          {"--policy", "FP32_MATMUL_POLICY", &RunOptions::policy},
                                          {"--log", "FP32_MATMUL_LOG", &RunOptions::log},
                                          {"--level", "FP32_MATMUL_LOG_LEVEL", &RunOptions::level},
-                                         {"--where", "FP32_MATMUL_WHERE", &RunOptions::where}};
+                                         {"--where", "FP32_MATMUL_WHERE", &RunOptions::where},
+                                         {"--audit", "FP32_MATMUL_AUDIT", &RunOptions::audit}};
 
 /// Returns the options that decide and locate products, as words of a command.
 std::vector<std::string> option_words(const RunOptions& options) {
@@ -182,7 +183,8 @@ std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
         policy::Diagnostic first = loaded.errors.front();
-        if (first.where == "FP32_MATMUL_LOG") first.where = name_of_log(options);
+        for (const auto& [name, variable, value] : value_options)
+            if (variable != nullptr && first.where == variable && !(options.*value).empty()) first.where = name;
         const std::size_t others = loaded.errors.size() - 1;
         return first.text() +
                (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
@@ -251,6 +253,18 @@ void leave_empty_recording(const std::string& path, const policy::Policy& policy
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
+/// Returns a question for a name that is not in PATH, if a file of that name is in this folder: it may lack its
+/// interpreter.
+std::string question_about_file(const std::string& name) {
+    constexpr std::pair<std::string_view, std::string_view> interpreters[] = {
+        {".py", "python3 "}, {".sh", "sh "}, {".R", "Rscript "}, {".jl", "julia "}, {"", "./"}};
+    std::error_code error;
+    if (name.find('/') != std::string::npos || !std::filesystem::is_regular_file(name, error)) return {};
+    const auto* const with =
+        std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
+    return fmt::format("; did you mean fp32shim run -- {}{}?", with->second, printable(name));
+}
+
 /// All decisions made before the program starts.
 struct Launch {
     const RunOptions& options;
@@ -301,6 +315,12 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
+    if (const std::string& asked = launch.options.precision;
+        summary.has_calls() && !summary.has_single_precision() && !asked.empty() && asked != "native")
+        print_run_message(fmt::format(
+            "--precision {} reached no product: it is for float32 and complex64, and no product of such matrices was "
+            "recorded",
+            asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
@@ -364,7 +384,8 @@ int run(const RunOptions& options) {
     const ProgramFile program =
         find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
     if (program.lookup != Lookup::found) {
-        print_run_message(fmt::format("{}: {}", program.path, program.cause));
+        print_run_message(fmt::format("{}: {}{}", program.path, program.cause,
+                                      program.lookup == Lookup::not_found ? question_about_file(program.path) : ""));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
     const Unseen unseen = why_unseen(program.path);
@@ -426,6 +447,9 @@ Action define_run(CLI::App& app) {
             policy::WhereSet where;
             return policy::parse_where(list, where);
         });
+    add_name(app, "--audit", options->audit, "LIST",
+             "Audit products: a fraction of calls such as 0.01, fingerprint, nonfinite, float64, with commas between "
+             "them (FP32_MATMUL_AUDIT)");
     auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_flag("--require-rules", options->requires_rules,
                  "End with status 1 if the program ends with 0 but a rule of the policy decided no call")

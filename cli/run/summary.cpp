@@ -107,6 +107,8 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
     has_calls_ = calls.total().calls > 0;
     has_float32_ =
         std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector(); });
+    has_single_precision_ =
+        std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return row.is_float32() && !row.is_vector(); });
     has_unused_rule_ = cli::has_unused_rule(calls.rules());
     std::vector<MergedProcess> processes = calls.processes();
     if (std::filesystem::exists(children.path())) {
@@ -143,6 +145,8 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
         const std::string names = recordings.size() == 1 ? shell_path(recordings.front()) : "RECORDINGS";
         commands = {{"report -o report.html " + names, "all of it, as a page"},
                     {"verify --at-least fp32 " + names, "did anything run below FP32, or go unseen?"}};
+        if (std::ranges::count(options, "--reproducible") > 0)
+            commands.back() = {"verify --reproducible " + names, "did every product run in a fixed order?"};
     } else {
         const bool has_options = !options.empty();
         if (std::ranges::count(options, "--where") == 0) options.insert(options.end(), {"--where", "auto"});

@@ -42,6 +42,8 @@ class RunSummary {
                               const std::vector<std::string>& program) const;
     /// Returns true if read() found calls.
     bool has_calls() const { return has_calls_; }
+    /// Returns true if read() found products of float32 or complex64 matrices.
+    bool has_single_precision() const { return has_single_precision_; }
     /// Returns true if read() found a rule that decided no call.
     bool has_unused_rule() const { return has_unused_rule_; }
     /// Returns the bypasses that processes of the run had loaded, as text; empty if there are none.
@@ -61,6 +63,7 @@ class RunSummary {
     std::int64_t began_ns_;
     std::string problem_;
     bool has_calls_ = false, has_unused_rule_ = false;
+    bool has_single_precision_ = false;
     bool has_float32_ = false;     ///< read() found calls that are not of float64
     bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
     bool may_use_tf32_of_cudnn_ = false;

@@ -224,7 +224,7 @@ void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& gr
     if (errors.empty())
         say(options.name,
             "--audits: the recordings have no audit of these products with an error, so those with the "
-            "most work are tried first; record with FP32_MATMUL_AUDIT=0.01");
+            "most work are tried first; record with fp32shim run --audit 0.01");
     groups.rank(std::move(errors));
 }
 

@@ -12,7 +12,7 @@ import pytest
 PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32",
             "fp32_perturbed")
 EXPECTED = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
-OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_baseline", "fp32shim_baseline_update")
+OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_fail", "fp32shim_baseline", "fp32shim_baseline_update")
 # Options with which pytest runs no test.
 WITHOUT_TESTS = ("collectonly", "help", "version", "markers", "showfixtures", "show_fixtures_per_test", "setuponly", "setupplan")
 MARKERS = (
@@ -30,6 +30,9 @@ def pytest_addoption(parser):
                          + ", ".join(PREVIEWS))
     group.addoption("--fp32shim-expect", metavar="FORMAT", type=str.lower, choices=EXPECTED,
                     help="fail if a product of a test ran below FORMAT: " + ", ".join(EXPECTED))
+    group.addoption("--fp32shim-fail", metavar="FORMAT", type=str.lower, choices=EXPECTED,
+                    help="let each test fail that makes a product below FORMAT, or below what its markers allow: " + ", ".join(EXPECTED))
+    parser.addini("fp32shim_fail", "the FORMAT of --fp32shim-fail, where the option is not given", default=None)
     group.addoption("--fp32shim-baseline", metavar="FILE",
                     help="fail if the products of a test ran lower than FILE says, or with larger errors")
     group.addoption("--fp32shim-baseline-update", action="store_true", help="write the FILE of --fp32shim-baseline")
@@ -42,10 +45,20 @@ def is_wanted(options):
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
+def take_ini(config, options):
+    """Gives an option that was not given the value of its key in the ini file."""
+    word = config.getini("fp32shim_fail")
+    if options.fp32shim_fail is None and word:
+        options.fp32shim_fail = word.lower()
+        if options.fp32shim_fail not in EXPECTED:
+            raise pytest.UsageError(f"fp32shim_fail in the ini file: found {word!r}; allowed: {', '.join(EXPECTED)}")
+
+
 # Runs before all others, so that output is not yet captured when pytest is started again.
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
+    take_ini(early_config, options)
     if is_wanted(options):
         from pytest_fp32shim import start
 
@@ -56,10 +69,25 @@ def pytest_load_initial_conftests(early_config):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    take_ini(config, config.option)
     if is_wanted(config.option):
         from pytest_fp32shim import session
 
         session.register(config)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """Makes a marker with a wrong word an error of the collection, with and without an option of this plugin."""
+    report = (yield).get_result()
+    marked = [each for each in report.result or () if isinstance(each, pytest.Item)
+              and any(each.get_closest_marker(name) for name in ("fp32shim", "limit_precision"))]
+    if marked:
+        from pytest_fp32shim import marks
+
+        problems = [f"{each.nodeid}: marker {problem}" for each in marked if (problem := marks.problem_of(each))]
+        if problems:
+            report.outcome, report.longrepr, report.result = "failed", "\n".join(problems), []
 
 
 @pytest.fixture

@@ -19,14 +19,27 @@ def judge_formats(session, products, unseen):
         lines += lines_below(name, rows, expected, is_allowed)
         if is_allowed:
             lines.append(f"    {setting[1]}: it allows oneDNN to multiply at {setting[0]}, and oneDNN's products are not seen")
-    for name, rows in products.of_files.items():
-        lines += lines_below(f"{name}, when it was collected", rows, expected)
-    lines += lines_below("On other threads, in other programs, or between tests", products.elsewhere, expected)
+    lines += lines_of_others(products, expected)
     is_violated = bool(lines)
     if session.config.option.verbose > 0:
         lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
     lines += totals(expected, verdicts) + not_covered(unseen)
     return f"expect {expected}", lines, is_violated
+
+
+def judge_what_no_test_made(session, products, unseen):
+    """Returns the same for the products that belong to no test, since --fp32shim-fail lets tests fail themselves."""
+    expected = session.config.option.fp32shim_fail
+    lines = lines_of_others(products, expected)
+    return f"fail {expected}", [*(lines or [f"Outside of tests, no product that was seen ran below {expected}."]),
+                                *not_covered(unseen)], bool(lines)
+
+
+def lines_of_others(products, expected):
+    lines = []
+    for name, rows in products.of_files.items():
+        lines += lines_below(f"{name}, when it was collected", rows, expected)
+    return lines + lines_below("On other threads, in other programs, or between tests", products.elsewhere, expected)
 
 
 BELOW, ALLOWED, NONE_SEEN = "below", "allowed", "no product seen"

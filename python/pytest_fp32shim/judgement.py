@@ -23,7 +23,7 @@ class Judge:
     def pytest_report_header(self):
         options = self.config.option
         asked = [f"{name} {value}" for name, value in (("preview", options.fp32shim_preview), ("expect", options.fp32shim_expect),
-                                                       ("baseline", options.fp32shim_baseline)) if value]
+                                                       ("fail", options.fp32shim_fail), ("baseline", options.fp32shim_baseline)) if value]
         precision, source = fp32shim.get_precision()
         return [f"fp32shim: {fp32shim.version()}, {', '.join(asked) or 'no judgement'}; precision {precision} ({source})"]
 
@@ -60,8 +60,8 @@ class Judge:
         report, unseen = {"rows": [], "audits": []}, None
         if files:
             report = recorded.command("report", "--format", "json", "--", *files)
-            if options.fp32shim_preview or options.fp32shim_expect:  # before the native run, whose process would count as unseen
-                unseen = recorded.verify(options.fp32shim_expect or "fp32", files)
+            if options.fp32shim_preview or options.fp32shim_expect or options.fp32shim_fail:  # before the native run, whose process would count as unseen
+                unseen = recorded.verify(options.fp32shim_expect or options.fp32shim_fail or "fp32", files)
         products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
         failed = False
         if options.fp32shim_preview:
@@ -70,6 +70,10 @@ class Judge:
             title, lines, is_violated = expectation.judge_formats(self, products, unseen)
             self.sections.append((title, lines))
             failed = is_violated
+        if options.fp32shim_fail:
+            title, lines, is_violated = expectation.judge_what_no_test_made(self, products, unseen)
+            self.sections.append((title, lines))
+            failed = failed or is_violated
         if self.baseline is not None:
             title, lines, is_worse = baseline.judge_against_baseline(self, products, report["audits"])
             self.sections.append((title, lines))

@@ -82,3 +82,18 @@ def of_item(item):
     if precision in ("highest", "fp32", "ieee"):
         floors.append("fp32")
     return precision, min(floors, key=FLOORS.index) if floors else None
+
+
+def problem_of(item):
+    """Returns what is wrong with the markers of a test; None if nothing is."""
+    try:
+        of_item(item)
+    except ValueError as problem:
+        return str(problem)
+    return None
+
+
+def allowed_below(item, level):
+    """Returns the format below which no product of a test may run: what its markers name, and otherwise `level`."""
+    precision, floor = of_item(item)
+    return floor or {"high": "tf32", "tf32": "tf32", "medium": "bf16", "bf16": "bf16"}.get(precision, level)

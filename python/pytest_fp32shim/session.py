@@ -25,6 +25,10 @@ def register(config):
     if not start.is_ready:  # the plugin was loaded too late to start pytest again
         raise pytest.UsageError("fp32shim: the plugin was loaded after pytest had begun; install it, or use -p pytest_fp32shim")
     config.pluginmanager.register(Scopes(config.option), "fp32shim-scopes")
+    if config.option.fp32shim_fail:
+        from pytest_fp32shim import failing
+
+        config.pluginmanager.register(failing.Failing(config.option.fp32shim_fail), "fp32shim-failing")
     if not start.is_worker():
         from pytest_fp32shim import judgement
 
@@ -39,18 +43,13 @@ class Scopes:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
-        try:
-            precision, floor = marks.of_item(item)
-        except ValueError:  # pytest_runtest_setup says it
-            precision = floor = None
+        precision, floor = (None, None) if marks.problem_of(item) else marks.of_item(item)  # pytest_runtest_setup says it
         with marks.labelled(marks.label_of(marks.name_of(item)), precision, floor):
             yield
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item):
-        try:
-            marks.of_item(item)
-        except ValueError as problem:
+        if problem := marks.problem_of(item):  # of a marker that came after the collection
             pytest.fail(f"marker {problem}", pytrace=False)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -247,13 +247,13 @@ struct FingerprintRecord {
 };
 static_assert(sizeof(FingerprintRecord) == 296);
 
-/// Hashes of what a call with a fingerprint read. record::OperandHashes describes the values.
+/// Hashes of what a call with a fingerprint read (record::OperandHashes), and of the rows of its result.
 struct OperandsRecord {
     std::uint64_t time;    ///< as in the call's FingerprintRecord; stored last
     std::uint32_t row;     ///< number of the call's row
     std::uint32_t number;  ///< as in the call's FingerprintRecord
     std::int32_t thread;   ///< id of the calling thread
-    std::uint32_t reserved;
+    std::uint32_t rows;    ///< Fingerprint::rows of the result; 0 from older writers
     OperandHashes hashes;
 };
 static_assert(sizeof(OperandsRecord) == 56);

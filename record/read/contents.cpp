@@ -208,26 +208,31 @@ RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
     return {*this, {*bytes_, of_slot(fingerprint_segments_)}, {*bytes_, of_slot(operand_segments_)}};
 }
 
-std::optional<OperandHashes> RecordedFingerprints::operands_of(const format::FingerprintRecord& entry) {
+const format::OperandsRecord* RecordedFingerprints::operands_of(const format::FingerprintRecord& entry) {
     // Both kinds of records have the order of the calls; either may lack some.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
         has_more_operands_ = next_operands_ != nullptr;
         if (!has_more_operands_ || next_operands_->time > entry.time) break;
         const format::OperandsRecord& found = *std::exchange(next_operands_, nullptr);
-        if (found.time == entry.time && found.thread == entry.thread && found.number == entry.number)
-            return found.hashes;
+        if (found.time == entry.time && found.thread == entry.thread && found.number == entry.number) return &found;
     }
-    return std::nullopt;
+    return nullptr;
 }
 
 std::optional<RecordedFingerprint> RecordedFingerprints::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
-    return RecordedFingerprint{entry->row,         reader_->realtime_of(entry->time),
-                               entry->number,      entry->thread,
-                               cursor_.offset(),   format::load(*entry),
-                               operands_of(*entry)};
+    const format::OperandsRecord* const operands = operands_of(*entry);
+    RecordedFingerprint found{entry->row,
+                              reader_->realtime_of(entry->time),
+                              entry->number,
+                              entry->thread,
+                              cursor_.offset(),
+                              format::load(*entry),
+                              operands == nullptr ? std::nullopt : std::optional(operands->hashes)};
+    if (operands != nullptr) found.fingerprint.rows = operands->rows;
+    return found;
 }
 
 std::size_t RecordingReader::read_fingerprints(std::uint64_t offset,

@@ -249,7 +249,8 @@ class RecordedFingerprints {
     RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor,
                          CallRecordCursor<format::OperandsRecord> operands)
         : reader_(&reader), cursor_(std::move(cursor)), operands_(std::move(operands)) {}
-    std::optional<OperandHashes> operands_of(const format::FingerprintRecord& entry);
+    /// Returns the record of the same call, valid until the next call; nullptr: there is none.
+    const format::OperandsRecord* operands_of(const format::FingerprintRecord& entry);
 
     const RecordingReader* reader_;
     CallRecordCursor<format::FingerprintRecord> cursor_;

@@ -155,6 +155,27 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
     return {format::overflow_row, false};
 }
 
+/// Looks through all texts, since they are indexed by their contents.
+std::string_view RecordingRows::text_of(const StringNode* node, StringId id) {
+    if (node == nullptr || id == 0) return {};
+    system::note_acquire(node);
+    if (node->id == id) return {node->text, node->size};
+    for (const std::atomic<StringNode*>& child : node->children)
+        if (const auto text = text_of(child.load(std::memory_order_acquire), id); !text.empty()) return text;
+    return {};
+}
+
+bool RecordingRows::decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const {
+    const format::RowSegment* const segment =
+        segments_[row / format::RowSegment::capacity].load(std::memory_order_acquire);
+    if (row == format::overflow_row || segment == nullptr) return false;
+    const RowContent& content = segment->entries[row % format::RowSegment::capacity].content;
+    has_sizes = (content.flags & format::row_is_folded) == 0;
+    const StringNode* const texts = strings_.load(std::memory_order_acquire);
+    decision = format::to_decision(content, [texts](StringId id) { return text_of(texts, id); });
+    return true;
+}
+
 /// Returns true if call paths may still get new frames. `rows`: number of rows in the file.
 bool RecordingRows::has_room_for_frames(std::uint32_t rows) const {
     return rows < row_limit_for_frames(row_limit_) &&

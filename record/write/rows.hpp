@@ -36,6 +36,9 @@ class RecordingRows {
     /// powers of two. At the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
+    /// Reads the decision of a row that row_of() has returned. Returns false for the row of calls without one.
+    bool decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const;
+
     /// Returns the id of a text, and adds the text if it is new; 0: the text is empty, or there is no space.
     /// Thread-safe.
     format::StringId string_id(std::string_view text);
@@ -53,6 +56,7 @@ class RecordingRows {
         format::StringId stack;
     };
 
+    static std::string_view text_of(const StringNode* node, format::StringId id);
     const RowNode* find_row(const RowKey& key) const;
     const RowNode* add_row(const RowKey& key);
     bool has_room_for_frames(std::uint32_t rows) const;

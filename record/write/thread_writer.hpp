@@ -91,7 +91,8 @@ class alignas(64) ThreadWriter {
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
-    std::uint64_t last_time_;  // time of the last event, in ticks
+    std::uint64_t last_time_;                    // time of the last event, in ticks
+    const format::CounterRecord* last_counted_;  // counters of the last call; nullptr: there was none
 
     std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer
     std::int32_t thread_;

@@ -359,7 +359,16 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
     CounterRecord& counters = writer.counters(number);
     if (counters.calls == 0) std::atomic_ref(counters.first).store(end, std::memory_order_relaxed);
     add_call(counters, begin, end);
+    writer.last_counted_ = &counters;
     if (with_event) add_event(writer, counters, begin, end);
+}
+
+bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes) {
+    if (!is_of_this_process() || !writer.use_.begin()) return false;
+    const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_counted_;
+    const bool is_known = counters != nullptr && rows_.decision_of(counters->row_plus_one - 1, decision, has_sizes);
+    writer.use_.end();
+    return is_known;
 }
 
 /// Counts a call that finds the thread's writer in use by another call.
@@ -421,12 +430,13 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                });
 }
 
-void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
-                             const OperandHashes& hashes) {
+void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
+                             std::uint32_t rows) {
     add_record(writer, key, time, writer.operands_, format::SegmentKind::operands, &format::Header::lost_operands,
                [&](format::OperandsRecord& entry) {
                    entry.number = writer.fingerprints_.wanted - 1;
                    entry.thread = writer.thread_;
+                   entry.rows = rows;
                    entry.hashes = hashes;
                });
 }

@@ -144,9 +144,10 @@ class Recording {
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
     /// Adds the fingerprint of a call's result. The arguments are those of add_audit().
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
-    /// Adds hashes of what a call read, after add_fingerprint() for this call. The arguments are those of
-    /// add_audit().
-    void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes);
+    /// Adds hashes of what a call read, and Fingerprint::rows, after add_fingerprint() for this call. The other
+    /// arguments are those of add_audit().
+    void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
+                      std::uint32_t rows);
     /// Counts a call whose result was searched for NaN and infinity.
     void count_search();
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
@@ -161,6 +162,10 @@ class Recording {
     bool has_command() const { return changes_.has_command(*header()); }
     /// Returns the commands and changes of this process's file; nullptr: the process has no file. Thread-safe.
     RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if there was
+    /// none, or if it had no row of its own. `has_sizes`: m, n, k and batch are those of the call, not rounded up.
+    /// The texts lie in the mapped file, which stays mapped. Takes time that grows with the number of texts.
+    bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
     /// Returns the list of facts about the process's environment; nullptr: the process has no file. Thread-safe.
     RecordingEnvironment* environment() { return ensure_own_file() ? &environment_ : nullptr; }
     /// Returns the loaded objects of this process's file; nullptr: the process has no file. Thread-safe.

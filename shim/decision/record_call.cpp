@@ -141,7 +141,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (found->fingerprint != nullptr)
         recording.add_fingerprint(*context->writer, key.value, time.end, *found->fingerprint);
     if (found->fingerprint != nullptr && found->operands != nullptr)
-        recording.add_operands(*context->writer, key.value, time.end, *found->operands);
+        recording.add_operands(*context->writer, key.value, time.end, *found->operands, found->fingerprint->rows);
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def calls_from(stack, function, size, applied, number, ticks=9000, scope=""):
 
 def calls_with_results(stack, size, results, function="cblas_sgemm", applied="fp32"):
     """Calls by one call path, one for each result, which are numbers: the fingerprints of two results are as far apart.
-    A text "2.5/7" also has a hash of operand A.
+    A text "2.5/7" also has a hash of operand A, and "2.5/7/3" one of the rows of the result, which is row-major.
     Those that ran at FP32 asked for nothing else."""
     calls = calls_from(stack, function, size, applied, len(results)).replace(":high:fp32:cpu_mode_off:", ":native:fp32:as_requested:")
     return calls + ":" + ",".join(result if isinstance(result, str) else repr(result) for result in results)

@@ -1,9 +1,11 @@
-"""fp32shim diff: the calls, times and precisions of two runs, by group, as text, JSON and a page. They need no fingerprints."""
+"""fp32shim diff: the calls, times and precisions of two runs, by group, as text, JSON and a page, which need no
+fingerprints; and --by row: whether the rows of results have the same bits in batches of any size."""
 
 import os
 
 import pytest
 
+import processor
 import shim
 from command import calls_from, calls_with_results, fp32shim, make_recording
 
@@ -151,3 +153,158 @@ def test_a_recording_of_the_other_side_is_not_called_unread(tmp_path):
     (mentioned,) = [line for line in fp32shim("diff", first, second).lines if "not read, although" in line]
     assert others and all(other.name in mentioned for other in others)
     assert first.name + "," not in mentioned and second.name not in mentioned
+
+
+# ---- rows ---------------------------------------------------------------------------------------------------------
+
+# A network of two layers for 33 rows. CHANGED: one element of row 20 is another one.
+NETWORK = """
+import os, sys, numpy as np
+random = np.random.default_rng(5)
+x, first, second = (random.standard_normal(size, dtype="f") for size in ((33, 300), (300, 200), (200, 10)))
+order = random.permutation(33)
+x[20, 7] += float(os.environ.get("CHANGED", 0))
+def network(x):
+    return np.maximum(x @ first, 0) @ second
+batches = {"together": lambda: [x], "alone": lambda: [x[i:i + 1] for i in range(33)], "vectors": lambda: list(x),
+           "twos": lambda: [x[i:i + 2] for i in range(0, 33, 2)], "reordered": lambda: [x[order]],
+           "stacked": lambda: [x.reshape(3, 11, 300)]}
+for batch in batches[sys.argv[1]]():
+    network(batch)
+"""
+# A column-major product whose columns are rows of a batch, or (STEP, not 0) the same by vectors with such an increment.
+SCIPY = """
+import sys, numpy as np
+from scipy.linalg import blas
+random = np.random.default_rng(5)
+for letter, dtype in zip("sdcz", ("f", "d", "F", "D")):
+    gemm, gemv = getattr(blas, letter + "gemm"), getattr(blas, letter + "gemv")
+    w, x = ((random.standard_normal(size) + 1j * random.standard_normal(size) * (letter in "cz")).astype(dtype, order="F")
+            for size in ((5, 7), (7, 9)))
+    if sys.argv[1] == "0":
+        gemm(1, w, x)
+    else:
+        for i in range(9):
+            step = int(sys.argv[1])
+            gemv(1, w, x[:, i], y=np.zeros(1 + 4 * abs(step), dtype), incy=step)
+"""
+MODE = {"cpu": "reproducible"}
+PLACE = "main@/app/model.py@1;forward@/app/model.py@41"
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Records a program under a name; `settings` are those of shim.run()."""
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    program = tmp_path / "network.py"
+    program.write_text(NETWORK)
+    variables = {"FP32_MATMUL_AUDIT": "fingerprint", "FP32_MATMUL_VECTORS": "1", "FP32_MATMUL_WHERE": "auto",
+                 "OPENBLAS_CORETYPE": processor.openblas_kernels()[0]}
+
+    def write(name, *words, env=(), **settings):
+        log = tmp_path / f"{name}.fp32rec"
+        shim.run(shim.SYSTEM_PYTHON, *(words or (program, name)), log=log, env={**variables, **dict(env)}, **settings)
+        return log
+
+    return write
+
+
+def by_row(a, b, status, *words):
+    """The JSON of a comparison of products of matrices, with or without a vector."""
+    result = fp32shim("diff", "--by", "row", "--function", "*gem*", "--format", "json", *words, a, b)
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.json
+
+
+def rows_of(report):
+    return {(kind["length"], kind["terms"]): (kind["outcome"], kind["a"]["rows"], kind["b"]["rows"]) for kind in report["rows"]["kinds"]}
+
+
+@pytest.mark.parametrize("batches, calls", [("alone", 33), ("vectors", 33), ("twos", 17), ("reordered", 1), ("stacked", 3)])
+def test_rows_have_the_same_bits_in_all_batches_only_in_the_fixed_order(record, batches, calls):
+    report = by_row(record("together", **MODE), record(batches, **MODE), 0)
+    assert rows_of(report) == {(200, 300): ("same", 33, 33), (10, 200): ("same", 33, 33)}
+    assert {(kind["a"]["calls"], kind["b"]["calls"]) for kind in report["rows"]["kinds"]} == {(1, calls)}
+    assert report["summary"] == f"Same rows: all 66 rows of 2 kinds have the same bits, in 2 calls of A and {2 * calls} of B"
+
+
+def test_without_the_fixed_order_rows_differ_from_a_place_on(record):
+    together, alone = record("together"), record("alone")
+    report = by_row(together, alone, 1)
+    assert "other" in {outcome for outcome, *_ in rows_of(report).values()}
+    first = report["rows"]["kinds"][0]
+    assert first["a"]["next"]["function"] == "cblas_sgemm" and first["b"]["next"]["function"] == "cblas_sgemv"
+    assert first["a"]["next"]["where"] == first["b"]["next"]["where"] == "network.py:8 network"
+    text = fp32shim("diff", "--by", "row", together, alone).stdout
+    assert "cblas_sgemm 33x" in text.split("0 rows before them agree:\n  A: ")[1].split("\n")[0]
+    assert by_row(together, together, 0)["summary"].startswith("Same rows: all 66 rows")
+
+
+def test_one_element_of_one_row_is_found_behind_the_rows_before_it(record):
+    report = by_row(record("twos", **MODE), record("alone", env={"CHANGED": "0.5"}.items(), **MODE), 1)
+    assert rows_of(report) == {(200, 300): ("other", 33, 33), (10, 200): ("other", 33, 33)}
+    first, second = report["rows"]["kinds"]
+    assert (first["length"], first["same"], second["same"]) == (200, 20, 20)
+    # Batch 11 of two rows, and row 21, of which each has two products.
+    assert second["a"]["next"]["number"] - first["a"]["next"]["number"] == 1
+    assert first["b"]["next"]["number"] - first["a"]["next"]["number"] == 20
+    assert report["summary"] == "Other rows: in 2 of 2 kinds with as many rows in A as in B"
+    assert report["remarks"][-1].startswith("Inputs: not compared by row")
+
+
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_columns_of_a_column_major_product_are_the_vectors_of_gemv_in_each_type(record, step):
+    shim.need(shim.has_module("scipy"), "no scipy")
+    report = by_row(record("a", "-c", SCIPY, 0, **MODE), record("b", "-c", SCIPY, step, **MODE), 0)
+    assert {kind["dtype"]: (kind["outcome"], kind["length"], kind["a"]["calls"], kind["b"]["calls"]) for kind in report["rows"]["kinds"]} == {
+        dtype: ("same", 5, 1, 9) for dtype in ("float32", "float64", "complex64", "complex128")}
+
+
+def recording(tmp_path, name, *calls):
+    return make_recording(tmp_path / f"{name}.fp32rec", "summary", "--one-thread",
+                          *(calls_with_results(PLACE, size, results) for size, results in calls))
+
+
+def test_one_kind_from_two_places_is_compared_where_both_have_all_its_rows(tmp_path):
+    """Two layers of one size. The sums agree after both layers of a batch, but not between them."""
+    a = recording(tmp_path, "a", ("2x8x8", ["1/1/11"]), ("2x8x8", ["1/1/22"]), ("2x8x8", ["1/1/33"]), ("2x8x8", ["1/1/44"]))
+    rows = [5, 10, 6, 12, 15, 20, 18, 24]
+    b = recording(tmp_path, "b", *(("1x8x8", [f"1/1/{row}"]) for row in rows))
+    kind, = by_row(a, b, 0)["rows"]["kinds"]
+    assert (kind["outcome"], kind["same"], kind["a"]["next"]) == ("same", 8, None)
+    b = recording(tmp_path, "c", *(("1x8x8", [f"1/1/{row}"]) for row in [*rows[:-1], 25]))
+    kind, = by_row(a, b, 1)["rows"]["kinds"]
+    assert (kind["outcome"], kind["same"], kind["a"]["next"]["number"], kind["b"]["next"]["number"]) == ("other", 4, 3, 5)
+
+
+def test_rows_that_are_not_as_many_in_both_runs_are_named_as_not_compared(tmp_path):
+    a = recording(tmp_path, "a", ("4x8x8", ["1/1/10"]), ("3x5x8", ["1/1/7"]))
+    b = recording(tmp_path, "b", ("1x8x8", ["1/1/4"]), ("3x8x8", ["1/1/6"]), ("3x5x8", ["1/1/7"]), ("1x5x8", ["1/1/9"]))
+    report = by_row(a, b, 1)
+    assert rows_of(report) == {(8, 8): ("same", 4, 4), (5, 8): ("not compared", 3, 4)}
+    assert report["summary"] == "Same rows: all 4 rows of 1 kind have the same bits, in 1 call of A and 2 of B; 1 other kind not compared"
+    assert "Not compared: rows of 1 kind, of which A and B have different numbers" in report["remarks"]
+    result = fp32shim("diff", "--by", "row", "--top", "1", a, recording(tmp_path, "c", ("9x9x9", ["1/1/1"])))
+    assert result.returncode == 3 and "--top 0 shows all" in result.stdout
+    assert "fp32shim diff: Nothing was compared: no kind has as many rows in A as in B" in result.lines
+
+
+def test_recordings_of_older_versions_have_no_hashes_of_rows_and_diff_says_what_to_do(tmp_path):
+    old, new = recording(tmp_path, "old", (8, ["1/1", "2/1"])), recording(tmp_path, "new", (8, ["1/1/3", "2/1/4"]))
+    for pair, counts in (((old, old), "2 products of A and 2 of B"), ((old, new), "2 products of A and 0 of B")):
+        result = fp32shim("diff", "--by", "row", *pair)
+        assert result.returncode == 3
+        assert (f"fp32shim diff: Not compared: {counts}, which have no hashes of rows, because an older version of fp32shim recorded "
+                "them, or the file was full; record both runs again") in result.lines
+    # Without --by row, the field changes nothing.
+    assert fp32shim("diff", old, new).returncode == 0
+
+
+def test_routines_without_rows_are_counted_and_a_page_is_refused(record):
+    code = "import numpy as np; a = np.ones((9, 4), 'f'); a @ a.T; a @ np.ones((4, 3), 'f')"
+    log = record("update", "-c", code, **MODE)
+    result = fp32shim("diff", "--by", "row", "--function", "*s[gy][er]*", "--format", "json", log, log)
+    assert result.returncode == 1 and result.json["rows"]["a"] == {"without_hashes": 0, "without_rows": 1}
+    assert "Not compared: 1 product of A and 1 of B, whose results have no rows, or whose sizes are not known" in result.json["remarks"]
+    refused = fp32shim("diff", "--by", "row", "--format", "html", log, log)
+    assert refused.returncode == 2 and refused.lines == ["fp32shim diff: --by row has no page; choose --format text or --format json"]

@@ -157,7 +157,7 @@ def test_recordings_without_fingerprints_have_a_message_and_a_status_of_their_ow
     result = fp32shim("diff", with_some, without)
     assert result.returncode == 3 and result.stdout.startswith("Results were not compared, because B has no fingerprints\n")
     assert result.lines == [f"fp32shim diff: {without}: found no fingerprints: 7 calls without fingerprints; "
-                            "record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)"]
+                            "fp32shim run --audit fingerprint --log NAME.fp32rec -- PROGRAM records them, for products on a CPU"]
     assert len(fp32shim("diff", without, without).lines) == 2
 
 

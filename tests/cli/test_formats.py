@@ -218,6 +218,10 @@ def printed(command, tmp_path):
             make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results),
                            calls_with_results("main@model.py@1", 8 if name == "a" else 9, [1.0]))
         return fp32shim("diff", "--format", "json", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    if command == "diff --by row":
+        sides = [make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, [f"1/1/{rows}"]))
+                 for name, rows in (("a", 1), ("b", 2))]
+        return fp32shim("diff", "--by", "row", "--format", "json", *sides)
     if command == "verify":
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
@@ -234,7 +238,7 @@ def printed(command, tmp_path):
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
                                             ("verify", "## `verify`"), ("bisect", "## `bisect`"),
-                                            ("diff", "## `diff`"), ("sensitivity", "## `sensitivity`")])
+                                            ("diff", "## `diff`"), ("diff --by row", "## `diff --by row`"), ("sensitivity", "## `sensitivity`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
@@ -245,6 +249,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
                            "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
                            "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
                            "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
+    if command == "diff --by row":
+        described_elsewhere |= {"a", "b", "changes"}
     keys = keys_of(result.json, whole=described_elsewhere)
     # An array or object needs no line of its own if its members have lines.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}

@@ -154,6 +154,7 @@ FILES = {
     "docs/audit.md": {"overflow.py": "import numpy\n\ndef scores(a):\n    return a @ a.T\n\nscores(numpy.full((8, 4), 2**64, 'f'))\n"},
     "docs/bisect.md": {"test.sh": re.search(r"```sh\n(#!.*?)```", (shim.ROOT / "docs/bisect.md").read_text(), re.DOTALL)[1]},
     "docs/worth.md": {"rnn.py": re.search(r"```python\n(.*?)```", (shim.ROOT / "docs/diff.md").read_text(), re.DOTALL)[1]},
+    "docs/reproducible.md": {"predict.py": re.search(r"```python\n(.*?)```", (shim.ROOT / "docs/reproducible.md").read_text(), re.DOTALL)[1]},
     "docs/faq.md": {"bad.toml": "schema = 1\n\n[[rule]]\nprecision = \"high\"\nwhen = { maxdim = 1 }\n"},
 }
 

@@ -221,6 +221,22 @@ def test_a_program_is_not_supposed_in_a_folder_of_path_that_may_not_be_searched(
         2, ["fp32shim doctor: no-such-program-at-all: it is not in any folder of PATH"])
 
 
+def test_a_script_without_its_interpreter_is_asked_about(tmp_path):
+    (tmp_path / "train.py").write_text("print(1)")
+    (tmp_path / "tool").write_text("echo")
+    for name, meant in (("train.py", "python3 train.py"), ("tool", "./tool")):
+        (line,) = fp32shim("run", name, cwd=tmp_path).lines
+        assert line.endswith(f"is not in any folder of PATH; did you mean fp32shim run -- {meant}?")
+
+
+def test_a_precision_that_reaches_no_product_is_said_and_one_that_does_is_not():
+    shim.need(shim.has_module("numpy"), "python3-numpy is not installed")
+    for dtype, is_said in (("float64", True), ("float32", False)):
+        code = f"import numpy; a = numpy.ones((8, 8), numpy.{dtype}); a @ a"
+        found = fp32shim("run", "--precision", "high", "--", shim.SYSTEM_PYTHON, "-c", code)
+        assert ("--precision high reached no product" in found.stderr) == is_said, found.stderr
+
+
 def test_a_program_that_cannot_be_executed_is_126(tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("text")

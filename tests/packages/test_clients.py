@@ -102,6 +102,17 @@ def test_pkg_config_finds_the_file_and_the_client_builds_and_runs(prefix, blas, 
     assert text_of([prefix / "bin/fp32shim", "--version"]).split()[1:] == pkg_config("--modversion")
 
 
+def test_the_cpp_header_needs_no_library_and_tells_what_ran_with_the_shim_only(prefix, blas, tmp_path):
+    program = tmp_path / "last_product"
+    text_of([shim.tool("c++", "g++"), "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wold-style-cast", "-Werror", f"-I{prefix}/include",
+             "-isystem", blas[1], shim.ROOT / "examples/c_api/last_product.cpp", "-o", program, blas[0]])
+    assert text_of([program]) == "what ran is not known: fp32shim is not loaded\n"
+    run = [prefix / "bin/fp32shim", "run", "-q", "--cpu", "emulate"]
+    assert text_of([*run, "--", program]) == "what ran is not known: nothing is recorded\n"
+    assert text_of([*run, "--log", tmp_path / "run.fp32rec", "--", program]) == (
+        "cblas_sgemm 64x64x64: thread asked for high, ran at tf32 by round_operands: as_requested\n")
+
+
 def test_no_installed_text_names_the_folder_of_the_build_or_of_the_installation(original):
     for file in original.rglob("*"):
         if file.is_file():

@@ -7,7 +7,7 @@ import subprocess
 from shim import HERE, LIBRARY, LOADER_HOOKS, MODE_HOOKS, RANGE_HOOKS, STARTER_HOOKS, need, tool
 
 C_API = {
-    "fp32shim_abi_version", "fp32shim_get_floor", "fp32shim_get_precision", "fp32shim_pop_scope",
+    "fp32shim_abi_version", "fp32shim_get_floor", "fp32shim_get_precision", "fp32shim_last_product", "fp32shim_pop_scope",
     "fp32shim_push_scope", "fp32shim_reload_policy", "fp32shim_set_floor", "fp32shim_set_precision",
     "fp32shim_scope_depth", "fp32shim_status_string", "fp32shim_version",
 }

@@ -3,7 +3,7 @@
 import hashlib
 import pathlib
 
-from shim import run
+from shim import has_module, need, python, run
 
 EMULATING = 'schema = 1\n[cpu]\nmode = "emulate"\n'
 
@@ -99,6 +99,55 @@ def test_limits_of_the_c_api_are_those_of_its_header():
     assert said[2].startswith("long label: 4 ") and said[3].startswith("pop: 3 ")
     assert said[4].startswith("small buffer: 1 ") and said[5] == 'buffer ""'
     assert said[6].startswith("nothing wanted: 0 ") and said[7].startswith("floor without buffer: 1 ")
+
+
+LAST_PRODUCT = """
+import ctypes, os, sys, threading
+from ctypes import c_char, c_longlong
+class Product(ctypes.Structure):
+    _fields_ = [("function", c_char * 64), ("dtype", c_char * 16), *((size, c_longlong) for size in ("m", "n", "k", "batch")),
+                ("requested", c_char * 16), ("source", c_char * 16), ("applied", c_char * 16), ("actual", c_char * 16),
+                ("how", c_char * 24), ("reason", c_char * 48), ("rule", c_char * 64)]
+def last(size=ctypes.sizeof(Product)):
+    product = Product()
+    status = ctypes.CDLL(None).fp32shim_last_product(ctypes.byref(product), size)
+    return status, product.m, product.applied.decode(), product.rule.decode(), product.reason.decode()
+import numpy
+print(last(), last(8))
+matrix = {order: numpy.ones((order, order), numpy.float32) for order in (4, 8, 16)}
+def multiply(order):
+    matrix[order] @ matrix[order]
+    return last()
+print([multiply(order) for order in (4, 8, 4, 4, 16, 8)])
+for _ in range(200): multiply(8)
+print(multiply(8), multiply(16))
+def other():
+    print(last(), multiply(4))
+thread = threading.Thread(target=other); thread.start(); thread.join()
+print(last())
+sys.stdout.flush()
+if os.fork() == 0:
+    print(last(), multiply(8)); sys.stdout.flush(); os._exit(0)
+os.wait()
+numpy.ones((3, 3)) @ numpy.ones((3, 3))
+print(last())
+"""
+
+
+def test_a_program_can_ask_what_its_last_product_ran_at_and_why(tmp_path):
+    need(has_module("numpy"), "python3-numpy is not installed")
+    policy = EMULATING + """
+[[rule]]
+name = "eight"
+precision = "medium"
+when = { m = 8 }
+"""
+    said = python(LAST_PRODUCT, log=str(tmp_path / "run.fp32rec"), policy=policy, precision="high").stdout.splitlines()
+    none, four, sixteen = "(6, 0, '', '', '')", "(0, 4, 'tf32', '', 'as_requested')", "(0, 16, 'tf32', '', 'as_requested')"
+    eight = "(0, 8, 'bf16', 'eight', 'as_requested')"
+    assert said == [f"{none} (1, 0, '', '', '')", f"[{four}, {eight}, {four}, {four}, {sixteen}, {eight}]", f"{eight} {sixteen}",
+                    f"{none} {four}", sixteen, f"{none} {eight}", "(0, 3, 'fp64', '', 'as_requested')"]
+    assert python(LAST_PRODUCT, log=False).stdout.splitlines()[-1] == none  # nothing is recorded
 
 
 def test_a_disabled_shim_says_that_it_is_not_active():

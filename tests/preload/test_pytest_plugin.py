@@ -290,13 +290,78 @@ def test_word(): pass
 @pytest.mark.limit_precision()
 def test_floor(): pass
 """
-    plain = suite(text=text)
-    assert plain.returncode == 0 and set(plain.outcomes.values()) == {"PASSED"}
-    found = suite("--fp32shim", "--tb=short")
-    assert set(found.outcomes.values()) == {"ERROR"}
+    for options in ([], ["--fp32shim"]):  # an error of the collection, with and without an option
+        found = suite(*options, "--tb=short", text=text)
+        assert found.returncode == 2 and found.outcomes == {}, found.stdout
+        assert "ERROR collecting" in found.stdout
     for words in ("found precission; allowed: precision=…, floor=…", "precision: found 'tf23'; allowed: native, highest, high",
                   "found 0 arguments and the keys []; allowed: one floor"):
         assert words in found.stdout
+
+
+FAILING = """
+import numpy, os, pytest, threading
+A = numpy.full((64, 64), 1 + 2**-12, numpy.float32)
+product = lambda: (A @ A)[0, 0]
+
+def test_plain(): assert product() == 64
+
+def test_fails_anyway(): assert product() > 64
+
+@pytest.mark.limit_precision("fp32")
+def test_exact(): assert product() > 64
+
+@pytest.mark.fp32shim(precision="high")
+def test_lowered(): assert product() == 64
+
+@pytest.mark.fp32shim(precision="high")
+@pytest.mark.xfail(strict=True)
+def test_expected(): assert product() > 64
+
+@pytest.mark.parametrize("x", ["[a]/b"])
+def test_default(x): assert product() > 0
+
+@pytest.fixture
+def late():
+    yield
+    product()
+
+def test_teardown(late): pass
+
+def test_thread():
+    thread = threading.Thread(target=product)
+    thread.start(), thread.join()
+"""
+
+
+def test_a_test_whose_products_ran_below_the_format_fails_itself_with_their_places(suite, tmp_path):
+    high = {"FP32_MATMUL_CPU": "emulate", "FP32_MATMUL_PRECISION": "high"}
+    junit = tmp_path / "junit.xml"
+    found = suite("--fp32shim-fail", "fp32", "--tb=short", f"--junitxml={junit}", text=FAILING, **high)
+    assert found.returncode == 1
+    words = found.stdout + junit.read_text()
+    # A marker that allows less is obeyed, and one that forbids it keeps its product exact.
+    by_outcome = {kind: set(re.findall(rf"^{kind} test_suite.py::test_([^ \n]*)", found.stdout, re.MULTILINE))
+                  for kind in ("FAILED", "ERROR")}
+    assert by_outcome == {"FAILED": {"default[[a]/b]", "plain", "fails_anyway"}, "ERROR": {"teardown"}}
+    assert re.search(r"1 product ran below fp32 \(--fp32shim-fail fp32\):\n +1 x \w*sgemm\w* 64x64x64 NN at tf32 "
+                     r"\(environment asked for high\), test_suite.py:4 <lambda>", found.stdout)
+    assert "- fp32shim -" in found.stdout.partition("assert 64.0 > 64")[2].partition("test_default")[0]
+    assert words.count("at tf32 (environment asked for high), test_suite.py:4") >= 6  # in the terminal and in JUnit's report
+    assert "On other threads, in other programs, or between tests: BELOW fp32" in found.section("fail fp32")
+
+
+def test_the_ini_file_can_ask_tests_to_fail_and_nothing_fails_where_nothing_is_lowered(suite, tmp_path):
+    text = "import numpy\nA = numpy.ones((8, 8), numpy.float32)\ndef test_product(): assert (A @ A)[0, 0] == 8\n"
+    ini = tmp_path / "tests/pytest.ini"
+    ini.write_text("[pytest]\nfp32shim_fail = FP32\n")
+    assert suite(text=text).returncode == 0
+    lowered = suite("--tb=short", FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="medium")
+    assert lowered.returncode == 1 and "at bf16 (environment asked for medium)" in lowered.stdout
+    assert suite("--fp32shim-fail", "bf16", FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="medium").returncode == 0
+    ini.write_text("[pytest]\nfp32shim_fail = fp23\n")
+    wrong = suite()
+    assert wrong.returncode == 4 and "found 'fp23'; allowed: fp32, bf16x9" in wrong.stderr
 
 
 def test_markers_lower_a_product_on_a_cpu_if_fp32shim_is_asked_for(suite):

@@ -4,6 +4,7 @@
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 #include "shim/blas/fingerprint/result_stream.hpp"
+#include "shim/blas/fingerprint/row_hash.hpp"
 #include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
@@ -36,6 +37,31 @@ void add_result(ResultStream& stream, const Level3& single) {
     if (!multiplies(single)) return;
     add_part(stream, result_of(single), written_of(single));
     if (single.operation == Operation::rot) add_part(stream, operand_a(single), Part::whole);
+}
+
+/// Returns the number of Fingerprint::rows. The result of `gemv` or `dot` is one row, since `x @ weights` of one row
+/// is such a call.
+std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& product) {
+    const Operation operation = product.level3.operation;
+    const bool is_matrix = operation == Operation::gemm;
+    const bool has_row = operation == Operation::gemv || operation == Operation::dot || operation == Operation::dotc;
+    if ((!is_matrix && !has_row) || product.group_count != 1) return record::rows_none;
+    std::uint32_t sum = 0;
+    for_each_product(site, frame, product, [&, hash_rows = row_kernel()](const Level3& single) {
+        if (!multiplies(single)) return true;
+        const Matrix c = result_of(single);
+        const auto inner = static_cast<std::size_t>(c.inner()), outer = static_cast<std::size_t>(c.outer());
+        const auto width = static_cast<std::size_t>(c.width);
+        if (is_matrix)
+            sum += hash_rows(c.data, inner * width, outer, c.ld * c.width);
+        else if (c.ld == 1)
+            sum += hash_rows(c.data, outer * width, 1, 0);
+        else
+            sum += hash_of_row(c.data, outer, width, c.ld * c.width);
+        return true;
+    });
+    const bool are_rows_of_c = is_matrix && product.level3.row_major;
+    return (are_rows_of_c ? record::rows_are_rows : record::rows_are_columns) | (sum & record::rows_sum);
 }
 
 /// Adds the elements that a routine reads of a matrix. `skips_diagonal`: without the diagonal.
@@ -89,9 +115,10 @@ std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Fram
         count = stream.count();
     };
     const bool is_double = result_of(product.level3).is_double;
-    const record::Fingerprint fingerprint =
+    record::Fingerprint fingerprint =
         fingerprint_of(add, is_double ? absorb_kernels_of_float64() : best_absorb_kernels());
     if (count == 0) return std::nullopt;
+    fingerprint.rows = rows_of(site, frame, product);
     return fingerprint;
 }
 

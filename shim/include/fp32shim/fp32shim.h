@@ -6,9 +6,10 @@
  * of the policy, this thread's innermost scope that names a precision, fp32shim_set_precision, FP32_MATMUL_PRECISION,
  * the policy file's default, the program's own choice. The floor is applied last, and overrides all of them.
  *
- * Finding the functions: do not link the library, or the program does not start without it. Look the names up instead
- * (dlsym(RTLD_DEFAULT, "fp32shim_push_scope")), as examples/c_api does in C, Python and Fortran. If they are not
- * found, the program runs without the shim, and every product as it was called.
+ * There is nothing to link. The functions of this header look up those of the library at their first call (dlsym), so
+ * the program also runs without the shim: then each of them does nothing and returns FP32SHIM_NOT_LOADED, and every
+ * product runs as it was called. With glibc before 2.34, link libdl (-ldl). C++ programs can include fp32shim.hpp,
+ * which has a scope object; examples/c_api has examples in C, C++, Python and Fortran.
  *
  * For all functions:
  * - The result is an fp32shim_status unless the function says otherwise. No function throws, exits or changes errno.
@@ -26,10 +27,13 @@
 
 #include <stddef.h>
 
-#if defined(__GNUC__)
+#if defined(FP32SHIM_IS_THE_LIBRARY)
 #define FP32SHIM_API __attribute__((visibility("default")))
 #else
-#define FP32SHIM_API
+#include <dlfcn.h>
+#include <string.h>
+#pragma GCC system_header /* no warnings about functions that a program does not call */
+#define FP32SHIM_API static inline
 #endif
 
 #ifdef __cplusplus
@@ -50,19 +54,37 @@ extern "C" {
 #define FP32SHIM_MAX_SCOPE_PATH 1024
 
 typedef enum fp32shim_status {
+    FP32SHIM_NOT_LOADED = -1, /* the process runs without the shim, or with one of another ABI version */
     FP32SHIM_OK = 0,
     FP32SHIM_INVALID_ARGUMENT = 1, /* an unknown name, a forbidden NULL, a buffer that is too small */
     FP32SHIM_NOT_ACTIVE = 2,       /* FP32_MATMUL_DISABLE=1, or the process runs with elevated rights */
     FP32SHIM_SCOPE_MISMATCH = 3,   /* pop on a thread that has no open scope */
     FP32SHIM_SCOPE_DEPTH = 4,      /* more than FP32SHIM_MAX_SCOPES or FP32SHIM_MAX_SCOPE_PATH; or no memory */
-    FP32SHIM_POLICY_ERROR = 5      /* the policy has errors; stderr has the first, and the number of others */
+    FP32SHIM_POLICY_ERROR = 5,     /* the policy has errors; stderr has the first, and the number of others */
+    FP32SHIM_NOT_RECORDED = 6 /* the process has no recording, or this thread's last product has no place in it */
 } fp32shim_status;
 
-/* Returns the FP32SHIM_ABI_VERSION that the loaded library was built with. Compare it before you call anything else.
- * Always works. */
+/* What a recording says of one product. docs/schema.md ("A decision") lists the words of each text; longer ones are
+ * cut. An empty text, or -1 as a size: not known. */
+typedef struct fp32shim_product {
+    char function[64];        /* such as "cblas_sgemm" */
+    char dtype[16];           /* "float32", "complex64" … */
+    long long m, n, k, batch; /* sizes in elements, as passed to the library: C is m×n, and k is summed */
+    char requested[16];       /* precision that was asked for */
+    char source[16];          /* who asked for it */
+    char applied[16];         /* the lowest format that the executed call permits */
+    char actual[16];          /* format that the library says it used */
+    char how[24];             /* way in which the product was executed */
+    char reason[48];          /* why `applied` differs from the request; "as_requested" */
+    char rule[64];            /* name of the rule that matched */
+} fp32shim_product;
+
+/* Returns the FP32SHIM_ABI_VERSION that the loaded library was built with; 0: the shim is not loaded, or has another
+ * version. Always works. */
 FP32SHIM_API int fp32shim_abi_version(void);
 
-/* Returns the version of the loaded library, such as "0.1.0". Static; never NULL. Always works. */
+/* Returns the version of the loaded library, such as "0.1.0". Static; never NULL: "" without the shim. Always works.
+ */
 FP32SHIM_API const char* fp32shim_version(void);
 
 /* Returns the meaning of a status in English, without a full stop: "pop without push". Static; never NULL, even for
@@ -133,6 +155,78 @@ FP32SHIM_API int fp32shim_scope_depth(void);
  * FP32_MATMUL_ON_ERROR says. Reads files and allocates, so it is not for a hot path.
  * Errors: POLICY_ERROR, NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_reload_policy(void);
+
+/* Returns what this process's recording (FP32_MATMUL_LOG=NAME.fp32rec) says of the last product that this thread
+ * asked for: at which precision it ran, and why. Takes some microseconds, and more if the recording has many texts.
+ *
+ * product: receives the answer. size: sizeof(fp32shim_product). Errors: INVALID_ARGUMENT (another size, or NULL),
+ * NOT_ACTIVE, NOT_RECORDED; then the product is empty. */
+FP32SHIM_API int fp32shim_last_product(fp32shim_product* product, size_t size);
+
+#ifndef FP32SHIM_IS_THE_LIBRARY
+
+/* ---- how the functions are found: no part of the interface ---- */
+
+static inline void* fp32shim_find(void** kept, const char* name) {
+    void* found = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = dlsym(NULL, name); /* in glibc, NULL is RTLD_DEFAULT */
+        __atomic_store_n(kept, found == NULL ? (void*)kept : found, __ATOMIC_RELAXED);
+    }
+    return found == (void*)kept ? NULL : found; /* its own address stands for a function that is not there */
+}
+
+/* Defines the function `name`, which calls that of the library, or returns `otherwise`. */
+#define FP32SHIM_FORWARD(result, name, parameters, arguments, otherwise)                          \
+    static inline result name parameters {                                                        \
+        static void* kept = NULL;                                                                 \
+        void* const found = fp32shim_is_loaded() ? fp32shim_find(&kept, #name) : NULL;            \
+        result(*function) parameters;                                                             \
+        if (found == NULL) return otherwise;                                                      \
+        memcpy(&function, &found, sizeof function); /* ISO C has no cast to a function pointer */ \
+        return function arguments;                                                                \
+    }
+
+static inline int fp32shim_is_loaded(void) {
+    static void* kept = NULL;
+    void* const found = fp32shim_find(&kept, "fp32shim_abi_version");
+    int (*function)(void);
+    if (found == NULL) return 0;
+    memcpy(&function, &found, sizeof function);
+    return function() == FP32SHIM_ABI_VERSION;
+}
+
+static inline int fp32shim_clear_text(char* text, size_t size) {
+    if (text != NULL && size > 0) text[0] = '\0';
+    return FP32SHIM_NOT_LOADED;
+}
+
+static inline int fp32shim_clear_product(fp32shim_product* product, size_t size) {
+    if (product != NULL && size == sizeof *product) memset(product, 0, size);
+    return FP32SHIM_NOT_LOADED;
+}
+
+FP32SHIM_FORWARD(int, fp32shim_abi_version, (void), (), 0)
+FP32SHIM_FORWARD(const char*, fp32shim_version, (void), (), "")
+FP32SHIM_FORWARD(const char*, fp32shim_status_string, (int status), (status),
+                 status == FP32SHIM_NOT_LOADED ? "fp32shim is not loaded" : "unknown status")
+FP32SHIM_FORWARD(int, fp32shim_set_precision, (const char* precision), (precision), FP32SHIM_NOT_LOADED)
+FP32SHIM_FORWARD(int, fp32shim_get_precision,
+                 (char* precision, size_t precision_size, char* source, size_t source_size),
+                 (precision, precision_size, source, source_size),
+                 fp32shim_clear_text(precision, precision_size) + 0 * fp32shim_clear_text(source, source_size))
+FP32SHIM_FORWARD(int, fp32shim_set_floor, (const char* floor), (floor), FP32SHIM_NOT_LOADED)
+FP32SHIM_FORWARD(int, fp32shim_get_floor, (char* floor, size_t size), (floor, size), fp32shim_clear_text(floor, size))
+FP32SHIM_FORWARD(int, fp32shim_push_scope, (const char* label, const char* precision, const char* floor),
+                 (label, precision, floor), FP32SHIM_NOT_LOADED)
+FP32SHIM_FORWARD(int, fp32shim_pop_scope, (void), (), FP32SHIM_NOT_LOADED)
+FP32SHIM_FORWARD(int, fp32shim_scope_depth, (void), (), 0)
+FP32SHIM_FORWARD(int, fp32shim_reload_policy, (void), (), FP32SHIM_NOT_LOADED)
+FP32SHIM_FORWARD(int, fp32shim_last_product, (fp32shim_product * product, size_t size), (product, size),
+                 fp32shim_clear_product(product, size))
+
+#undef FP32SHIM_FORWARD
+#endif
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,8 @@
 // the number of products in a batch. STACK is a call path, outermost frame first: frames separated by `;`, each
 // FUNCTION@FILE@LINE for Python, or PATH+OFFSET for a program; a `%` stands for the number of the decision. RESULT is
 // a number that stands for a call's result, which then has a fingerprint; calls take the results in turn; nan is a
-// result that is not finite. RESULT/OPERAND also has hashes of operands: of A the number OPERAND. The program prints
+// result that is not finite. RESULT/OPERAND also has hashes of operands: of A the number OPERAND, and
+// RESULT/OPERAND/ROWS a hash of the rows of a row-major result. The program prints
 // the path of the file; with --stay it then waits until its standard input ends. ROWS: number of distinct decisions
 // that fit into the recording. The other options replace facts about the process.
 #include <poll.h>
@@ -53,6 +54,7 @@ struct Description {
     std::string scope, stack;
     std::vector<double> results;
     std::vector<std::optional<std::uint64_t>> operands;  ///< of each result
+    std::vector<std::uint64_t> row_hashes;               ///< of each result; 0: none
 };
 
 policy::Reason reason_of(const std::string& text) {
@@ -113,6 +115,7 @@ Description parsed(const std::string& text) {
             description.results.push_back(std::stod(words[0]));
             description.operands.emplace_back();
             if (words.size() > 1) description.operands.back() = std::stoul(words[1]);
+            description.row_hashes.push_back(words.size() > 2 ? std::stoul(words[2]) | record::rows_are_rows : 0);
         }
     return description;
 }
@@ -225,7 +228,8 @@ void call(record::Recording& recording, const Description& description, std::uin
             const std::uint64_t own_key = key + static_cast<std::uint64_t>(number);
             recording.add_fingerprint(*writer, own_key, end, fingerprint_of(results[next]));
             if (const auto operand = description.operands[next])
-                recording.add_operands(*writer, own_key, end, {.a = *operand, .b = 1, .c = 0, .scalars = 1});
+                recording.add_operands(*writer, own_key, end, {.a = *operand, .b = 1, .c = 0, .scalars = 1},
+                                       static_cast<std::uint32_t>(description.row_hashes[next]));
         }
     }
     recording.detach(writer);

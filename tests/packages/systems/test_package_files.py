@@ -23,7 +23,7 @@ def test_library_and_command_need_the_c_library_2_17_and_nothing_else(unpacked):
 
 def test_every_package_has_everything(unpacked):
     names = {file.name.removesuffix(".gz") for file in unpacked.rglob("*") if file.is_file()}
-    wanted = {"fp32shim", "libfp32shim.so", "fp32shim.h", "fp32shim.f90", "sitecustomize.py", "copyright", "_fp32shim",
+    wanted = {"fp32shim", "libfp32shim.so", "fp32shim.h", "fp32shim.hpp", "fp32shim.f90", "sitecustomize.py", "copyright", "_fp32shim",
               "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc", "gpu-check"}
     patterns = ("gpu_check/frameworks/*.py", "python/*fp32shim/*.py", "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*",
                 "examples/fleet/*.*")

@@ -3,6 +3,7 @@
 //   scopes MODE
 
 #define _GNU_SOURCE
+#define FP32SHIM_IS_THE_LIBRARY  // declarations only: this client looks the functions up itself
 #include "fp32shim/fp32shim.h"
 
 #include <dlfcn.h>

@@ -62,6 +62,13 @@ def test_a_suite_ends_as_without_the_plugin_and_the_preview_names_what_differs(r
     assert f"{len(named)} of {len(named)} failures passed natively, 0 failed there too." in found.section("preview of tf32")
 
 
+def test_tests_whose_products_ran_below_fp32_fail_on_the_workers_of_xdist(run):
+    some = [*LINALG[:2], "-k", "TestCholesky and float32", "-n", "2"]
+    for words, outcome in (([], "passed"), (["--fp32shim-fail", "fp32"], "failure")):
+        found = run(*some, *words, FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="medium")
+        assert suites.count(found.outcomes, outcome) > 0, outcome
+
+
 def test_the_tests_of_scikit_learn_that_need_fp32_are_named_with_their_products(run):
     found = run(*PCA, "--fp32shim-preview", "tf32")
     lines = found.section("preview of tf32")

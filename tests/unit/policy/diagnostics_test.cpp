@@ -246,6 +246,23 @@ TEST(Diagnostics, PassOnWhatIsNotToml) {
     }
 }
 
+TEST(Diagnostics, OfATextWithoutItsQuotesShowItWithThem) {
+    const std::pair<std::string_view, std::string_view> cases[] = {
+        {"schema = 1\ndefault = high\n", "\"high\""},
+        {"schema = 1\n[log]\npath = /tmp/x.fp32rec # here", "\"/tmp/x.fp32rec\""},
+        {"schema = 1\n[[rule]]\nwhen = { m = 4, where = train.py }", "\"train.py\""},
+        {"schema = 1\nname = a", "\"a\""},
+    };
+    for (const auto& [text, quoted] : cases) {
+        const auto messages = messages_of(text);
+        ASSERT_EQ(messages.size(), 1u);
+        EXPECT_TRUE(messages.front().ends_with("; a text needs quotes: " + std::string(quoted))) << messages.front();
+    }
+    for (const std::string_view text : {"default = ", "m = 1_", "x y", "[limits", "a = [1 2]"})
+        for (const std::string& message : messages_of("schema = 1\n" + std::string(text)))
+            EXPECT_EQ(message.find("quotes: "), std::string::npos) << message;
+}
+
 TEST(Diagnostics, AskForTheSchema) {
     EXPECT_EQ(messages_of("default = \"high\"\n"),
               std::vector<std::string>{"p.toml:1:1: schema is missing; write schema = 1"});

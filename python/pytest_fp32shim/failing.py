@@ -1,0 +1,61 @@
+"""--fp32shim-fail: a test fails itself if a product of its own ran below a format, or was allowed to."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+
+import pytest
+
+import fp32shim
+from pytest_fp32shim import marks, recorded
+
+
+class Failing:
+    """Hooks that run after the body of a test and after its teardown, in each process that runs tests.
+
+    Such a failure is one of the test: it is in every report, and markers such as xfail apply to it.
+    """
+
+    def __init__(self, level):
+        self.level = level
+        self.known = collections.Counter()  # calls that an earlier failure has named, such as that of a test that is repeated
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_call(self, item):
+        self.check(item)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item):
+        self.check(item)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Tells in the report of a test that failed before it was checked what ran below: it may be the cause."""
+        report = (yield).get_result()
+        if report.failed and call.when != "teardown" and (text := self.below_of(item)):
+            report.sections.append(("fp32shim", text))
+
+    def check(self, item):
+        if text := self.below_of(item):
+            pytest.fail(text, pytrace=False)
+
+    def below_of(self, item):
+        """Returns lines about the products of a test that ran below what it may, since the last look; None if there is none."""
+        path, level = fp32shim.recording(), marks.allowed_below(item, self.level)
+        if path is None:
+            return f"--fp32shim-fail {self.level}: this process has no recording, so what ran is not known"
+        owners = {marks.label_of(marks.name_of(item)): item}
+        below = []
+        for row in recorded.command("report", "--format", "json", "--", path)["rows"]:
+            if recorded.is_below(row, level) and row["reason"] != "no_product" and recorded.owner_of(row["scope"] or "", owners)[0]:
+                decision = tuple(itertools.takewhile(lambda each: each[0] != "sizes_folded", row.items()))
+                calls = row["calls"] - self.known[decision]
+                self.known[decision] = row["calls"]
+                if calls > 0:
+                    below.append({**row, "calls": calls})
+        if not below:
+            return None
+        calls, word = recorded.count(below), "ran" if any(map(recorded.is_shown, below)) else "allowed to run"
+        return "\n".join([f"{calls:,} product{'s' * (calls != 1)} {word} below {level} (--fp32shim-fail {self.level}):",
+                          *recorded.lines_of(below)])
