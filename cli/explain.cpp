@@ -227,6 +227,17 @@ std::string_view rounding_code(const policy::Policy& policy) {
     return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
 
+Json accumulator_json(policy::Accumulator accumulator) {
+    return text_or_null(std::string(policy::to_string(accumulator)));
+}
+
+/// Returns what a half product adds in, and what it would add in as the program calls it.
+std::string accumulator_text(const PlannedFormat& outcome) {
+    const auto adds = policy::to_string(outcome.accumulator);
+    const auto as_called = policy::to_string(outcome.accumulator_as_called);
+    return adds == as_called ? fmt::format("{}, as called", adds) : fmt::format("{} instead of {}", adds, as_called);
+}
+
 std::string to_json(const Explanation& e) {
     Json rules = Json::array();
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
@@ -241,6 +252,7 @@ std::string to_json(const Explanation& e) {
     Json others = Json::array();
     for (const PlannedCall::Other& other : e.planned.others) {
         others.push_back({{"applied", policy::to_string(other.outcome.applied)},
+                          {"accumulator", accumulator_json(other.outcome.accumulator)},
                           {"reason", policy::to_string(other.outcome.reason)},
                           {"where", other.where}});
     }
@@ -258,6 +270,9 @@ std::string to_json(const Explanation& e) {
                       {"precision", policy::to_string(e.decision.precision)},
                       {"applied", policy::to_string(e.planned.outcome.applied)},
                       {"reason", policy::to_string(e.planned.outcome.reason)},
+                      {"accumulate", policy::name_of(policy::accumulate_words, e.decision.accumulate)},
+                      {"accumulator_as_called", accumulator_json(e.planned.outcome.accumulator_as_called)},
+                      {"accumulator", accumulator_json(e.planned.outcome.accumulator)},
                       {"detail", e.planned.words},
                       {"supposed", e.planned.supposed},
                       {"others", others},
@@ -299,8 +314,12 @@ std::string text_of(const Explanation& e) {
         const std::size_t rest = e.policy.rules.size() - e.tried.size();
         text += fmt::format("  {} later rule{} not tried\n", rest, rest == 1 ? "" : "s");
     }
-    text += fmt::format("  asked for   {} ({})\n", policy::to_string(e.decision.requested),
-                        policy::to_string(e.decision.source));
+    const bool is_of_half = policy::is_half(e.call.dtype) && e.call.device == policy::Device::cuda;
+    text += fmt::format(
+        "  asked for   {} ({})\n",
+        is_of_half ? fmt::format("accumulate {}", policy::name_of(policy::accumulate_words, e.decision.accumulate))
+                   : policy::to_string(e.decision.requested),
+        policy::to_string(e.decision.source));
     text += fmt::format("  floor       {}\n", policy::to_string(e.policy.floor));
     if (e.call.device == policy::Device::cpu) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
@@ -318,13 +337,17 @@ std::string text_of(const Explanation& e) {
     if (is_preview) text += addition_text(e.policy.accumulation, e.call.dtype, outcome.applied);
     text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
                         e.planned.words);
+    if (outcome.accumulator != policy::Accumulator::unknown)
+        text += fmt::format("  adds in     {}\n", accumulator_text(outcome));
     text +=
         fmt::format("  reason      {}: {}\n", policy::to_string(outcome.reason), meaning_of(outcome.reason, e.call));
     if (!e.planned.supposed.empty()) {
         text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
     }
     for (const PlannedCall::Other& other : e.planned.others) {
-        text += fmt::format("  but         {} ({}) with {}\n", policy::to_string(other.outcome.applied),
+        const bool adds = other.outcome.accumulator != policy::Accumulator::unknown;
+        text += fmt::format("  but         {} ({}) with {}\n",
+                            adds ? accumulator_text(other.outcome) : policy::to_string(other.outcome.applied),
                             policy::to_string(other.outcome.reason), fmt::join(other.where, ", or "));
     }
     for (const std::string& note : e.planned.notes) text += fmt::format("  note        {}\n", note);
@@ -368,7 +391,9 @@ int explain(const ExplainOptions& options) {
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
     // Audits of the program's data may later allow a cheaper format within a tolerance. They are unknown here.
     explanation.decision = policy::without_audits(decision, explanation.policy, explanation.call.dtype);
-    if (explanation.decision.reason != policy::Reason::observed) {
+    const bool may_add_otherwise =
+        policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;
+    if (explanation.decision.reason != policy::Reason::observed || may_add_otherwise) {
         for (const policy::Rule& rule : explanation.policy.rules) {
             explanation.tried.push_back(policy::explain_rule(rule, explanation.call, process));
             if (explanation.tried.back().applies) break;

@@ -75,6 +75,24 @@ constexpr FactValue compute_types[] = {
     {"CUBLAS_COMPUTE_32F_EMULATED_16BFX9", cublas::compute_32f_emulated_16bfx9},
 };
 
+constexpr FactValue math_modes_of_half[] = {
+    {"CUBLAS_DEFAULT_MATH", cublas::math_default},
+    {"CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION", cublas::math_full_precision_reduction},
+};
+
+constexpr FactValue compute_types_of_half[] = {
+    {"CUBLAS_COMPUTE_32F", cublas::compute_32f},
+    {"CUBLAS_COMPUTE_32F_PEDANTIC", cublas::compute_32f_pedantic},
+    {"CUBLAS_COMPUTE_16F", cublas::compute_16f},
+    {"CUBLAS_COMPUTE_16F_PEDANTIC", cublas::compute_16f_pedantic},
+};
+
+constexpr FactValue reductions[] = {{"that may add partial sums in the type of the result", 0},
+                                    {"that adds partial sums in FP32, or has none", 1}};
+constexpr FactValue scalar_places[] = {
+    {"in host memory", static_cast<std::int32_t>(cublas::ScalarPlace::on_host)},
+    {"in device memory", static_cast<std::int32_t>(cublas::ScalarPlace::on_device)}};
+
 constexpr FactValue math_modes_of_float64[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
@@ -111,16 +129,31 @@ std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) 
     using cublas::Asked;
     std::vector<Unknown> unknowns;
     const bool is_lt = function.product().road == Road::lt_matmul;
-    const bool is_float64 = policy::is_double(dtype);
+    const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
     const auto add = [&](std::string_view what, std::span<const FactValue> values, auto set) {
         unknowns.push_back({what, values, set});
     };
+    using Values = std::span<const FactValue>;
     if (!is_lt && function.product().road != Road::none)
-        add("math mode", is_float64 ? std::span<const FactValue>(math_modes_of_float64) : math_modes,
+        add("math mode",
+            is_float64 ? Values(math_modes_of_float64)
+            : is_half  ? Values(math_modes_of_half)
+                       : math_modes,
             [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
-        add("compute type", is_float64 ? std::span<const FactValue>(compute_types_of_float64) : compute_types,
+        add("compute type",
+            is_float64 ? Values(compute_types_of_float64)
+            : is_half  ? Values(compute_types_of_half)
+                       : compute_types,
             [](Asked& asked, std::int32_t value) { asked.compute_type = value; });
+    if (is_half) {
+        if (is_lt)
+            add("algorithm", reductions,
+                [](Asked& asked, std::int32_t value) { asked.half.has_full_reduction = value != 0; });
+        add("alpha and beta", scalar_places,
+            [](Asked& asked, std::int32_t value) { asked.half.scalars = static_cast<cublas::ScalarPlace>(value); });
+        return unknowns;
+    }
     if (is_float64) {
         add("cuBLAS", fp64_emulation_versions,
             [](Asked& asked, std::int32_t value) { asked.has_fp64_emulation = value != 0; });
@@ -155,6 +188,8 @@ cublas::Request request_of(const Function& function, const policy::MatmulCall& c
     request.asked.is_grouped = family.batching == Batching::groups;
     request.asked.ignores_tf32_mode = cublas::ignores_tf32_mode(family);
     request.asked.compute_capability = call.compute_capability;
+    request.asked.half = {.is_half = policy::is_half(call.dtype),
+                          .adds_in_fp16 = family.treatment == Treatment::observed};
     for (const Unknown& unknown : unknowns) unknown.set(request.asked, unknown.values.front().value);
     return request;
 }
@@ -168,8 +203,13 @@ cublas::Environment read_environment(const ProcessEnvironment& environment) {
 
 std::string words_of(const cublas::Plan& plan) {
     const std::string_view format = format_words(plan.applied, policy::Device::cuda);
+    if (plan.accumulator != plan.accumulator_as_called) return "as called, but for what it adds in";
     const bool is_as_called = plan.applied != Applied::unchanged && plan.change.how == record::How::forward;
     return fmt::format("{}{}", format, is_as_called ? ", as called" : "");
+}
+
+PlannedFormat outcome_of(const cublas::Plan& plan) {
+    return {plan.applied, plan.reason, plan.accumulator_as_called, plan.accumulator};
 }
 
 PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
@@ -181,7 +221,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
         return multiplies(call) ? plan : plan_without_product(plan);
     };
     const cublas::Plan plan = plan_of(supposed);
-    PlannedCall planned{.outcome = {plan.applied, plan.reason}, .words = words_of(plan)};
+    PlannedCall planned{.outcome = outcome_of(plan), .words = words_of(plan)};
     if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
     if (const int bits = plan.change.mantissa_bits; bits != 0)
         planned.notes.push_back(
@@ -203,7 +243,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             cublas::Request request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);
-            const PlannedFormat outcome = {other.applied, other.reason};
+            const PlannedFormat outcome = outcome_of(other);
             if (outcome == planned.outcome) continue;
             matters = true;
             auto same = std::ranges::find(planned.others, outcome, &PlannedCall::Other::outcome);

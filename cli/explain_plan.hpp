@@ -15,6 +15,8 @@ namespace fp32shim::cli {
 struct PlannedFormat {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
+    policy::Accumulator accumulator = policy::Accumulator::unknown;
 
     bool operator==(const PlannedFormat&) const = default;
 };

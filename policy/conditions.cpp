@@ -130,12 +130,19 @@ bool Policy::limits_algorithms() const {
            std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.algorithms.any(); });
 }
 
+bool Policy::changes_accumulation() const {
+    return accumulate == Accumulate::fp32 || std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
+               return rule.accumulate == Accumulate::fp32;
+           });
+}
+
 bool Policy::wants(Where source) const {
     const bool opens_scopes = source == Where::nvtx || source == Where::torch;
     return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
 bool names_dtype(const Rule& rule, Dtype dtype) {
+    if (is_half(dtype)) return rule.accumulate.has_value();
     return rule.has_precision && (!is_double(dtype) || !rule.when.dtype.empty());
 }
 

@@ -22,21 +22,28 @@ Precision precision_for_type(Dtype dtype, Precision precision) {
     return is_double(dtype) && !stays ? Precision::single : precision;
 }
 
-/// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules. `rule_at(i)`
-/// returns the index in Policy::rules of the i-th rule to try, i counted from 0.
+/// Returns the index in Policy::rules of the first rule that decides this call; -1: none does. Tries `rule_count`
+/// rules. `rule_at(i)` returns the index of the i-th rule to try, i counted from 0.
+template <class RuleAt>
+std::int32_t find_rule(const MatmulCall& call, const Process& process, const Policy& policy, std::size_t rule_count,
+                       const RuleAt& rule_at) {
+    for (std::size_t i = 0; i < rule_count; ++i) {
+        const std::size_t index = rule_at(i);
+        if (matches(policy.rules[index], call, process)) return static_cast<std::int32_t>(index);
+    }
+    return -1;
+}
+
+/// Returns the precision that the strongest Source asks for, and that source. Tries rules as find_rule() does.
 template <class RuleAt>
 Decision choose_precision(const MatmulCall& call, const Process& process, const Policy& policy,
                           const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
     const bool only_rules_apply = is_double(call.dtype);
     if (overrides.pinned)
         return {.requested = only_rules_apply ? Precision::native : Precision::highest, .source = Source::guard_pin};
-    for (std::size_t i = 0; i < rule_count; ++i) {
-        const std::size_t index = rule_at(i);
-        const Rule& rule = policy.rules[index];
-        if (!matches(rule, call, process)) continue;
-        return {.requested = precision_for_type(call.dtype, rule.precision),
-                .source = Source::rule,
-                .rule = static_cast<std::int32_t>(index)};
+    if (const std::int32_t rule = find_rule(call, process, policy, rule_count, rule_at); rule >= 0) {
+        const Precision precision = policy.rules[static_cast<std::size_t>(rule)].precision;
+        return {.requested = precision_for_type(call.dtype, precision), .source = Source::rule, .rule = rule};
     }
     if (only_rules_apply) return {};
     if (overrides.thread) return {.requested = *overrides.thread, .source = Source::thread};
@@ -132,10 +139,27 @@ Decision with_algorithm_limits(Decision decision, const MatmulCall& call, const 
     return decision;
 }
 
+/// Decides what a half product on a GPU adds in. No precision, floor or pin concerns it.
+template <class RuleAt>
+Decision decide_accumulation(const MatmulCall& call, const Process& process, const Policy& policy,
+                             std::size_t rule_count, const RuleAt& rule_at) {
+    Decision decision{.reason = Reason::observed, .accumulate = policy.accumulate};
+    if (policy.accumulate == Accumulate::fp32) decision.source = Source::file;
+    decision.rule = find_rule(call, process, policy, rule_count, rule_at);
+    if (decision.rule >= 0) {
+        decision.source = Source::rule;
+        decision.accumulate = *policy.rules[static_cast<std::size_t>(decision.rule)].accumulate;
+    }
+    if (decision.accumulate == Accumulate::fp32) decision.reason = Reason::as_requested;
+    return decision;
+}
+
 template <class RuleAt>
 Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
-    // Products of narrower types than float32 are counted and left alone.
+    if (is_half(call.dtype) && call.device == Device::cuda)
+        return decide_accumulation(call, process, policy, rule_count, rule_at);
+    // Other products of narrower types than float32 are counted and left alone.
     if (!is_single(call.dtype) && !is_double(call.dtype)) return {.reason = Reason::observed};
 
     Decision decision = choose_precision(call, process, policy, overrides, rule_count, rule_at);

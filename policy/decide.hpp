@@ -27,10 +27,11 @@ struct Decision {
     Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
     Precision precision = Precision::native;  ///< precision to run at; never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: no rule won
-    Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
-    AlgorithmLimits algorithms{};          ///< limits of the algorithm that runs a product of cublasLt
-    std::int32_t algorithm_rule = -1;      ///< index of the rule that set some of them; -1: none did
+    std::int32_t rule = -1;                         ///< index into Policy::rules of the winning rule; -1: no rule won
+    Reason reason = Reason::as_requested;           ///< reason why `precision` differs from `requested`
+    AlgorithmLimits algorithms{};                   ///< limits of the algorithm that runs a product of cublasLt
+    std::int32_t algorithm_rule = -1;               ///< index of the rule that set some of them; -1: none did
+    Accumulate accumulate = Accumulate::as_called;  ///< half products: what to add in
 
     bool operator==(const Decision&) const = default;
 };
@@ -38,7 +39,8 @@ struct Decision {
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
 /// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
-/// and complex128. Thread-safe; allocates nothing.
+/// and complex128. Products of narrower types are left alone, but for what half products on a GPU add in: the first
+/// rule with `accumulate` that matches decides it, then [cuda]. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
 /// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
@@ -57,16 +59,19 @@ struct SiteFacts {
     std::optional<Dtype> dtype;  ///< element type; absent: varies from call to call
 };
 
-/// Returns true if `earlier` decides all that `later` decides: the precision, and limits of algorithms.
+/// Returns true if `earlier` decides all that `later` decides: the precision, limits of algorithms, and what half
+/// products add in.
 inline bool decides_as_much(const Rule& earlier, const Rule& later) {
-    return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any();
+    return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any() &&
+           earlier.accumulate.has_value() >= later.accumulate.has_value();
 }
 
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns false if the rule has no precision, or if its `when` names no element type and products of this type need
-/// a rule that names it.
+/// Returns false if the rule decides nothing about the precision of products of this type, or, for half products,
+/// about what they add in: it lacks `precision` or `accumulate`; or its `when` names no element type, which products
+/// of float64 need.
 bool names_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.

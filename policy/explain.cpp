@@ -92,10 +92,13 @@ bool all_conditions_hold(const std::vector<ConditionVerdict>& verdicts) {
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
     RuleVerdict verdict;
     verdict.when = explain(rule.when, call, process);
-    if (!rule.has_precision)
-        verdict.when.insert(verdict.when.begin(), {"precision", "set", "not set by this rule", false});
-    else if (!names_dtype(rule, call.dtype))
-        verdict.when.insert(verdict.when.begin(), {"dtype", "float32 or complex64, as the rule names no other",
+    if (!names_dtype(rule, call.dtype))
+        verdict.when.insert(verdict.when.begin(), {"dtype",
+                                                   is_half(call.dtype)   ? "others, as the rule has no accumulate"
+                                                   : !rule.has_precision ? "float16 or bfloat16, as the rule has no "
+                                                                           "precision"
+                                                                         : "float32 or complex64, as the rule names "
+                                                                           "no other",
                                                    std::string(to_string(call.dtype)), false});
     verdict.unless = explain(rule.unless, call, process);
     verdict.applies =

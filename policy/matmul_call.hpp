@@ -14,6 +14,8 @@ enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8,
 constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::complex64 || dtype == Dtype::complex128; }
 /// Returns true for float32 and complex64: all settings apply to products of these types.
 constexpr bool is_single(Dtype dtype) { return dtype == Dtype::float32 || dtype == Dtype::complex64; }
+/// Returns true for float16 and bfloat16: only `accumulate` applies to products of these types.
+constexpr bool is_half(Dtype dtype) { return dtype == Dtype::float16 || dtype == Dtype::bfloat16; }
 /// Returns true for float64 and complex128: only rules that name these types apply to their products.
 constexpr bool is_double(Dtype dtype) { return dtype == Dtype::float64 || dtype == Dtype::complex128; }
 

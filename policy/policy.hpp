@@ -64,9 +64,10 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
-    bool has_precision = true;          ///< false: the rule decides nothing about the precision
-    AlgorithmLimits algorithms;         ///< limits of cublasLt's algorithms
-    std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
+    bool has_precision = true;             ///< false: the rule decides nothing about products of float32 and float64
+    std::optional<Accumulate> accumulate;  ///< absent: the rule decides nothing about half products
+    AlgorithmLimits algorithms;            ///< limits of cublasLt's algorithms
+    std::uint8_t fixed_point_bits = 0;     ///< with the precision `fixed`: bits of the fixed-point numbers
     std::uint8_t mantissa_bits =
         0;  ///< with the precision `fp64_emulated`: bits that cuBLAS is to keep; 0: cuBLAS decides
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
@@ -163,6 +164,7 @@ struct Policy {
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
     AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
+    Accumulate accumulate = Accumulate::as_called;  ///< of half products for which no rule decides it
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
@@ -203,6 +205,8 @@ struct Policy {
     bool has_tolerances() const;
     /// Returns true if products of cublasLt may need other algorithms.
     bool limits_algorithms() const;
+    /// Returns true if some half product may have to add in FP32.
+    bool changes_accumulation() const;
 };
 
 }  // namespace fp32shim::policy

@@ -45,6 +45,9 @@ enum class Accumulation : std::uint8_t {
 #include "policy/tensor_cores.def"
 };
 
+/// What half products, of float16 and bfloat16, add in on a GPU: as the program called them, or float32 to the end.
+enum class Accumulate : std::uint8_t { as_called, fp32 };
+
 /// The number type in which a product of half-precision matrices adds. fp32_reduced: FP32, but sums of parts of k
 /// (split-K) may be added in the type of the result. Recordings contain the numbers.
 enum class Accumulator : std::uint8_t { unknown, fp16, fp32_reduced, fp32 };

@@ -54,9 +54,13 @@ std::vector<Device> devices_of(const Conditions& conditions) {
     return is_implied ? std::vector{Device::cuda} : conditions.device;
 }
 
-/// Returns the element types to which a rule with these conditions applies.
-std::vector<Dtype> dtypes_of(const Conditions& conditions) {
-    return conditions.dtype.empty() ? std::vector{Dtype::float32, Dtype::complex64} : conditions.dtype;
+/// Returns the element types to which a rule applies.
+std::vector<Dtype> dtypes_of(const Rule& rule) {
+    if (!rule.when.dtype.empty()) return rule.when.dtype;
+    std::vector<Dtype> types;
+    if (rule.has_precision) types = {Dtype::float32, Dtype::complex64};
+    if (rule.accumulate) types.insert(types.end(), {Dtype::float16, Dtype::bfloat16});
+    return types;
 }
 
 /// Returns true if `broad` holds for every call that satisfies `narrow`. Both are conditions of the same kind, `when`
@@ -105,8 +109,7 @@ bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
     if (!decides_as_much(earlier, later)) return false;
     // Limits of algorithms apply to products of all types.
     if (later.algorithms.any() && !covers_list(earlier.when.dtype, later.when.dtype, budget, same)) return false;
-    if (!covers(earlier.when, later.when, budget) ||
-        !covers_list(dtypes_of(earlier.when), dtypes_of(later.when), budget, same))
+    if (!covers(earlier.when, later.when, budget) || !covers_list(dtypes_of(earlier), dtypes_of(later), budget, same))
         return false;
     if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
     return !later.unless.empty() && covers(later.unless, earlier.unless, budget);

@@ -122,6 +122,9 @@ inline constexpr Word<Accumulation> accumulation_words[] = {
 #include "policy/tensor_cores.def"
 };
 
+inline constexpr Word<Accumulate> accumulate_words[] = {{"as_called", Accumulate::as_called},
+                                                        {"fp32", Accumulate::fp32}};
+
 inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
 
 inline constexpr Word<Dtype> dtype_words[] = {
@@ -132,9 +135,10 @@ inline constexpr Word<Dtype> dtype_words[] = {
 
 /// Words of the element types whose products the shim may alter. Products of other types are only recorded.
 inline constexpr auto governed_dtype_words = [] {
-    std::array<Word<Dtype>, 4> words{};
-    std::copy_if(std::begin(dtype_words), std::end(dtype_words), words.begin(),
-                 [](const Word<Dtype>& word) { return is_single(word.value) || is_double(word.value); });
+    std::array<Word<Dtype>, 6> words{};
+    std::copy_if(std::begin(dtype_words), std::end(dtype_words), words.begin(), [](const Word<Dtype>& word) {
+        return is_single(word.value) || is_double(word.value) || is_half(word.value);
+    });
     return words;
 }();
 

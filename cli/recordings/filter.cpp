@@ -99,6 +99,8 @@ void Filter::declare_options(CLI::App& app) {
 }
 
 std::string Filter::read() {
+    const std::string rule_begin =  // has both keys, since calls of all types are filtered
+        "schema = 1\n[[rule]]\nprecision = \"native\"\naccumulate = \"as_called\"\nwhen = { ";
     ran_below_ = policy::parse_floor(ran_below_text_);
     std::string conditions;
     for (const auto& [key, texts] : values_) {
@@ -107,8 +109,7 @@ std::string Filter::read() {
         for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
         // Each key is read alone, so that an error message names one key.
         const std::string condition = fmt::format("{} = [{}]", key, list);
-        const policy::Loaded one = policy::read_policy(
-            "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + condition + " }\n", "filter");
+        const policy::Loaded one = policy::read_policy(rule_begin + condition + " }\n", "filter");
         if (!one.errors.empty()) {
             std::string message = one.errors.front().message;
             if (message.starts_with(key + ": ")) message.erase(0, key.size() + 2);
@@ -117,8 +118,7 @@ std::string Filter::read() {
         (conditions += conditions.empty() ? "" : ", ") += condition;
     }
     if (conditions.empty()) return {};
-    policy::Loaded all = policy::read_policy(
-        "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + conditions + " }\n", "filter");
+    policy::Loaded all = policy::read_policy(rule_begin + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
     rule_ = folded_rule_ = std::move(all.policy.rules.front());
     policy::Conditions& folded = folded_rule_.when;

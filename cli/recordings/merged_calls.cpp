@@ -106,6 +106,11 @@ bool MergedRow::is_refused() const {
            reason != "vector_product" && !is_vector();
 }
 
+std::string MergedRow::accumulator_text() const {
+    const std::string_view adds = accumulator, as_called = accumulator_as_called;
+    return adds == as_called ? std::string(adds) : fmt::format("{} ({} as called)", adds, as_called);
+}
+
 std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& line) const {
     if (!is_onednn()) return std::nullopt;
     line = fmt::format("onednn_verbose,exec,{},0", static_cast<std::string_view>(detail));

@@ -77,6 +77,10 @@ struct MergedRow : MergedDecision {
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
+    /// Returns true for products of float16 and bfloat16.
+    bool is_half() const { return dtype == "float16" || dtype == "bfloat16"; }
+    /// Returns what a half product adds in: `fp32`, `fp32 (fp16 as called)`; empty if it is not known.
+    std::string accumulator_text() const;
     /// Returns true for products with a vector.
     bool is_vector() const;
     bool has_rounded_sizes() const { return is_folded; }

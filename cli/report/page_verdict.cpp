@@ -8,6 +8,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/report/page_parts.hpp"
+#include "cli/report/tables.hpp"
 #include "cli/report/timeline.hpp"
 #include "policy/words.hpp"
 
@@ -61,7 +62,7 @@ Json verdict_json(const MergedCalls& calls) {
             const bool is_on_cpu = row.device == "cpu";
             if (is_on_cpu && row.how != "forward") previewed += count;
             if (!is_on_cpu && row.actual.empty()) allowed += count;
-        } else if (!floor && row.reason == "observed") {
+        } else if (!floor && (row.reason == "observed" || row.is_half())) {
             narrower += count;
         } else if (!floor && row.reason != "no_product") {
             unknown += count;
@@ -72,9 +73,13 @@ Json verdict_json(const MergedCalls& calls) {
     const RowOrder order = calls.calls_without_work() == 0 && total.work > 0 ? RowOrder::flops
                            : total.host_ns > 0                               ? RowOrder::time
                                                                              : RowOrder::calls;
-    Json json = {{"measure", page_name(order)}, {"below", sums_json(below)},
-                 {"narrower", narrower},        {"float64", {{"calls", calls.float64_calls()}, {"rounded", rounded}}},
-                 {"unknown", unknown},          {"busiest", largest_json(places, RowOrder::time)}};
+    Json json = {{"measure", page_name(order)},
+                 {"below", sums_json(below)},
+                 {"narrower", narrower},
+                 {"adds_in_fp16", half_products(calls).in_fp16},
+                 {"float64", {{"calls", calls.float64_calls()}, {"rounded", rounded}}},
+                 {"unknown", unknown},
+                 {"busiest", largest_json(places, RowOrder::time)}};
     json["below"].update({{"allowed", allowed},
                           {"previewed", previewed},
                           {"place", largest_json(places_below, order)},

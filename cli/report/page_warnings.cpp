@@ -37,11 +37,16 @@ constexpr RowWarning row_warnings[] = {
      },
      true},
     {"were forwarded unchanged: the format that they ran at is not known",
-     [](const MergedRow& row) { return is_unchanged(row) && row.reason != "observed"; },
+     [](const MergedRow& row) { return is_unchanged(row) && row.reason != "observed" && !row.is_half(); },
      [](const MergedRow& row) { return fmt::format("{} ({})", row.function, row.reason); }},
     {"were only observed: their operands are narrower than float32",
      [](const MergedRow& row) { return is_unchanged(row) && row.reason == "observed"; },
      [](const MergedRow& row) { return fmt::format("{} of {}", row.function, row.dtype); }},
+    {"did not add in FP32 as requested",
+     [](const MergedRow& row) {
+         return is_unchanged(row) && row.is_half() && row.reason != "observed" && row.reason != "as_requested";
+     },
+     [](const MergedRow& row) { return fmt::format("{} of {} ({})", row.function, row.dtype, row.reason); }, true},
     {"found no room for their own decision: only their number and time are known",
      [](const MergedRow& row) { return row.is_overflow; },
      [](const MergedRow&) { return std::string("all decisions together"); }},

@@ -287,6 +287,7 @@ const TextColumn of_call_sites[] = {
      true},
     {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, format_or_unknown},
+    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, Shown::where_one_has_it},
     {{"bits", true},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
      Shown::where_one_has_it},
@@ -390,6 +391,13 @@ void put_section(const std::string& title, const std::string& body, int stream, 
     put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
 }
 
+/// Returns a line about half products that may add in FP16; empty if there are none.
+std::string half_text(const MergedCalls& calls) {
+    const HalfProducts sums = half_products(calls);
+    if (sums.in_fp16 == 0) return {};
+    return fmt::format("{} of {} may add in FP16\n", count_text(sums.in_fp16), counted(sums.all, "half product"));
+}
+
 /// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
 /// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
 /// written line by line, since it may have a million lines.
@@ -404,7 +412,7 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
     std::string wrong;
     for (const std::string& line : known_wrong_lines(calls)) wrong += printable(line) + "\n";
     section("Algorithms of cublasLt that are known to be wrong", wrong);
-    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
+    section("", format_text(calls, stream) + operands_text(calls) + half_text(calls) + fixed_order_text(calls));
     if (groups) {
         std::vector<const MergedRow*> all;
         for (const RowGroup& group : *groups) all.push_back(&group);
@@ -423,6 +431,16 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
 }
 
 }  // namespace
+
+HalfProducts half_products(const MergedCalls& calls) {
+    HalfProducts sums;
+    for (const MergedRow& row : calls.rows()) {
+        if (row.is_overflow || !row.is_half()) continue;
+        sums.all += row.counters.calls;
+        if (row.accumulator == "fp16") sums.in_fp16 += row.counters.calls;
+    }
+    return sums;
+}
 
 std::string operands_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};

@@ -21,6 +21,12 @@ struct TableLimits {
 /// Returns a line with the numbers of products of matrices by their operands' types; empty if no call is of float64.
 std::string operands_text(const MergedCalls& calls);
 
+/// The numbers of products of float16 and bfloat16, and of those that may add in FP16.
+struct HalfProducts {
+    std::uint64_t all = 0, in_fp16 = 0;
+};
+HalfProducts half_products(const MergedCalls& calls);
+
 /// Returns a report for people: totals, formats, the most important call sites, refusals and omissions. `stream` is 1
 /// for stdout, 2 for stderr, -1 for a file.
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);

@@ -18,9 +18,9 @@ constexpr std::size_t digits = 12;
 bool changes_products(const policy::Policy& policy) {
     return !policy.disabled &&
            (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-            policy.limits_algorithms() || std::ranges::any_of(policy.rules, [](const policy::Rule& rule) {
-                return rule.precision != policy::Precision::native;
-            }));
+            policy.limits_algorithms() || policy.changes_accumulation() ||
+            std::ranges::any_of(
+                policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
 }
 
 json ranges(const std::vector<policy::Range>& all) {
@@ -61,11 +61,12 @@ json limits(const policy::AlgorithmLimits& all) {
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
-        rules.push_back(json::array({rule.precision, rule.has_precision, limits(rule.algorithms), rule.assume_aligned,
+        rules.push_back(json::array({rule.precision, rule.has_precision, limits(rule.algorithms),
+                                     rule.accumulate.value_or(policy.accumulate), rule.assume_aligned,
                                      rule.lower_guarded, conditions(rule.when), conditions(rule.unless)}));
     const json all =
         json::array({policy.default_precision, policy.floor, policy.allow_bf16x9, policy.min_compute_capability,
-                     policy.pedantic, limits(policy.algorithms), pins, rules});
+                     policy.pedantic, limits(policy.algorithms), policy.accumulate, pins, rules});
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -81,13 +81,15 @@ std::string violations_part(const Json& violations) {
     if (violations.empty()) return html + "<p>None was found.</p>\n";
     html += "<table><thead><tr><th>product<th>ran at<th class=calls>calls<th>made by</thead><tbody>\n";
     for (const Json& row : violations) {
+        const bool adds = !row["accumulator"].is_null();  // only such half products are violations
         for (const Json& maker : row["made_by"])
-            html +=
-                fmt::format("<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n",
-                            shown_text(row["function"]), size_text(row["m"]), size_text(row["n"]),
-                            size_text(row["k"]), shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                            count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker),
-                            shown_text(maker["recording"]));
+            html += fmt::format("<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n",
+                                shown_text(row["function"]), size_text(row["m"]), size_text(row["n"]),
+                                size_text(row["k"]),
+                                adds ? "adds in " + shown_text(row["accumulator"])
+                                     : shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
+                                count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker),
+                                shown_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -131,14 +133,15 @@ std::string recordings_part(const Json& processes) {
 
 std::string basis_part(const Json& result) {
     const auto float64 = result["float64_calls"].get<std::uint64_t>();
-    std::string html =
-        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}{}. {}{}{}.</p>\n",
-                    counted(result["recordings"].get<std::uint64_t>(), "recording"),
-                    counted(result["calls"].get<std::uint64_t>(), "call"),
-                    float64 == 0 ? "" : fmt::format(", {} of them of float64", count_text(float64)),
-                    result["at_least"].is_null() ? "All must have run in a fixed order" : "Lowest format allowed: ",
-                    result["at_least"].is_null() ? "" : shown_text(result["at_least"]),
-                    result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");
+    std::string html = fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}{}. {}{}{}.</p>\n",
+                                   counted(result["recordings"].get<std::uint64_t>(), "recording"),
+                                   counted(result["calls"].get<std::uint64_t>(), "call"),
+                                   float64 == 0 ? "" : fmt::format(", {} of them of float64", count_text(float64)),
+                                   !result["accumulate"].is_null() ? "All half products must add in FP32"
+                                   : result["at_least"].is_null()  ? "All must have run in a fixed order"
+                                                                   : "Lowest format allowed: ",
+                                   result["at_least"].is_null() ? "" : shown_text(result["at_least"]),
+                                   result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");
     const Json& expected = result["expected"];
     if (expected["file"].is_null())
         return html +
@@ -153,7 +156,8 @@ std::string basis_part(const Json& result) {
 
 }  // namespace
 
-Claim claim_of(const std::string& at_least) {
+Claim claim_of(const std::string& at_least, bool of_accumulation) {
+    if (of_accumulation) return {"add in FP32", "may add in less than FP32", "may add in less than FP32", ""};
     if (at_least.empty()) return {"ran in a fixed order", "ran in another order", "ran in another order", ""};
     return {"ran at " + at_least + " or above", "ran below " + at_least + ", or was allowed to",
             "ran below " + at_least + ", or were allowed to", " below " + at_least};
@@ -162,7 +166,7 @@ Claim claim_of(const std::string& at_least) {
 std::string verdict_page(Json result, const std::string& date) {
     make_texts_plain(result);
     const std::string at_least = result["at_least"].is_null() ? "" : result["at_least"].get<std::string>();
-    const std::string below = claim_of(at_least).below;
+    const std::string below = claim_of(at_least, !result["accumulate"].is_null()).below;
     std::string html(head);
     html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
                         result["verdict"].get<std::string>(), shown_text(result["summary"]));

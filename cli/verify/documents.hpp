@@ -16,8 +16,9 @@ struct Claim {
     std::string below;        ///< " below fp32", which completes "multiplied"; empty if any product counts
 };
 
-/// Returns the words for a lowest format, or, if it is empty, for products in a fixed order.
-Claim claim_of(const std::string& at_least);
+/// Returns the words for a lowest format, or, if it is empty, for products in a fixed order or for half products that
+/// add in FP32.
+Claim claim_of(const std::string& at_least, bool of_accumulation);
 
 /// Returns a page in UTF-8 that loads nothing and has no script. `result` is the JSON of verify, whose texts come
 /// from recordings and may be any text. `date` is the time of the verdict.

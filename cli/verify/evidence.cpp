@@ -86,7 +86,7 @@ std::string contradiction_in(const MergedRow& row) {
     const auto applied = policy::parse_word(policy::applied_words, std::string_view(row.applied));
     if (row.how == "round_operands" && applied && !is_rounded_to(*applied, row))
         return fmt::format("its operands were rounded (how {}), but applied is {}", row.how, row.applied);
-    if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
+    if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode" || row.how == "algorithm"
                   : row.how == "round_operands" || row.how == "one_by_one" || row.how == "fixed_order" ||
                         row.how == "bf16_units")
         return fmt::format("how {} is not done on {}", row.how, row.device);

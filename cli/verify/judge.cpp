@@ -117,7 +117,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
                      what, static_cast<std::string_view>(row.detail))});
     } else if (row.is_kernel() && !row.detail.empty()) {
         verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
-    } else if (row.reason == "observed") {
+    } else if (row.reason == "observed" || row.is_half()) {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
     } else if (row.is_onednn()) {
         std::string line;
@@ -149,6 +149,33 @@ void judge_order(const MergedRow& row, Verified& verified) {
         verified.doubts.push_back(
             {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
                              counted(count, "call"), row.function, row.size_text())});
+    else
+        verified.violations.push_back(&row);
+}
+
+/// Judges what a half product adds in. Products of other types are not judged.
+void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
+    const bool is_narrow = row.is_half() || row.dtype == "float8";
+    if (row.is_overflow || (row.is_kernel() && is_allowed(row.function, options)))
+        return judge_row(row, options, verified);
+    const std::uint64_t count = row.counters.calls;
+    if (row.is_kernel()) {
+        verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, what it adds in is not known"});
+        return;
+    }
+    if (!is_narrow) return;
+    verified.half_calls += count;
+    const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
+    const std::string what =
+        fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
+    if (const std::string contradiction = contradiction_in(row); !contradiction.empty())
+        verified.doubts.push_back({"", fmt::format("{}: the recording contradicts itself, so it was damaged or "
+                                                   "changed: {}",
+                                                   what, contradiction)});
+    else if (is_empty || row.accumulator == "fp32")
+        verified.shown_calls += count;
+    else if (row.accumulator.empty())
+        verified.doubts.push_back({"", what + ": what it adds in is not known"});
     else
         verified.violations.push_back(&row);
 }
@@ -217,7 +244,14 @@ policy::Floor floor_of(const VerifyOptions& options) {
     return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
 }
 
+bool adds_below_fp32(const record::RecordedRow* row) {
+    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
+           row->decision.accumulator != policy::Accumulator::unknown &&
+           row->decision.accumulator != policy::Accumulator::fp32;
+}
+
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
+    if (!options.accumulate.empty()) return adds_below_fp32(row);
     if (!options.reproducible) return is_below(row, options);
     return row != nullptr && !row->is_overflow &&
            !std::string_view(row->decision.call.function).starts_with(record::kernel_prefix) &&
@@ -236,6 +270,10 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", fmt::format("job {} is expected, but has no recording here", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
+        if (!options.accumulate.empty()) {
+            judge_accumulator(*row, options, verified);
+            continue;
+        }
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
         if (!options.reproducible) count_emulated(*row, verified.emulated);
     }
@@ -251,6 +289,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
+    else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
+        verified.doubts.push_back({"", "no half products were recorded"});
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     for (PossibleBypass& bypass : bypasses) {

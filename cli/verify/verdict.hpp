@@ -25,6 +25,7 @@ struct VerifyOptions {
     std::vector<std::string> assumed_unused;   ///< each element may have several names, separated by commas
     std::vector<std::string> allowed_kernels;  ///< globs
     std::string at_least, expect, output;
+    std::string accumulate;  ///< `fp32`: half products must add in FP32; empty: not asked
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
 };
@@ -87,6 +88,7 @@ struct Verified {
     ExpectedJobs expected;
     std::uint64_t shown_calls = 0;
     EmulatedCalls emulated;
+    std::uint64_t half_calls = 0;  ///< with --accumulate: half products, which it judges
 
     /// Returns the number of calls of violations that `is_of` selects.
     std::uint64_t violating_calls(bool (MergedRow::*is_of)() const) const {
@@ -102,11 +104,14 @@ struct Verified {
     }
 };
 
-/// Returns the floor that --at-least names; with --reproducible, which needs none, fp32.
+/// Returns the floor that --at-least names; with --reproducible and --accumulate, which need none, fp32.
 policy::Floor floor_of(const VerifyOptions& options);
 
 /// Returns true if the calls of a row violate what the options ask. `row` is null for calls without a row.
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
+
+/// Returns true for half products that may add in less than FP32, or may add partial sums in less. `row` may be null.
+bool adds_below_fp32(const record::RecordedRow* row);
 
 /// Judges all calls and processes. `problems` are those of reading the recordings.
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,

@@ -52,6 +52,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"summary", fmt::format("{}: {}.", verified.verdict().title, summary_of(verified, calls, options))},
                  {"at_least", text_or_null(options.at_least)},
                  {"reproducible", options.reproducible},
+                 {"accumulate", text_or_null(options.accumulate)},
                  {"allow_bf16x9", options.allow_bf16x9},
                  {"recordings", calls.recording_count()},
                  {"calls", calls.total().calls},

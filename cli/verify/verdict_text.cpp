@@ -13,11 +13,19 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::string_view scope_note =
+constexpr std::string_view scope_note_begin =
     "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
     "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
-    "that its function's name stands for. Products "
+    "that its function's name stands for. ";
+
+constexpr std::string_view scope_note_begin_of_accumulation =
+    "The verdict is about what products of float16 and bfloat16 matrices by functions of cuBLAS may add in. That "
+    "follows from the compute type, the handle's math mode and the reduction scheme of the algorithm; no result was "
+    "measured. It is not about products of other types, or about what else a program adds. ";
+
+constexpr std::string_view scope_note =
+    "Products "
     "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
@@ -82,8 +90,10 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
     for (const auto& [index, count] : judged.below_by_row) {
         if (++said > max_violators) break;
         const MergedRow& row = calls.rows()[index];
-        text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function_text()),
-                            row.size_text(), printable(row.ran_at()));
+        const std::string ran =
+            row.accumulator.empty() ? "at " + printable(row.ran_at()) : "adding in " + row.accumulator_text();
+        text += fmt::format("    {} of {} {} {}\n", counted(count, "call"), printable(row.function_text()),
+                            row.size_text(), ran);
     }
     if (judged.below_by_row.size() > said)
         text += fmt::format("    and {} more\n", judged.below_by_row.size() - max_violators);
@@ -190,17 +200,27 @@ std::string bits_text(const EmulatedCalls& emulated) {
 }  // namespace
 
 std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
-    const Claim claim = claim_of(options.at_least);
-    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
+    const bool of_accumulation = !options.accumulate.empty();
+    const Claim claim = claim_of(options.at_least, of_accumulation);
+    const std::uint64_t total =
+        of_accumulation ? verified.half_calls : calls.total().calls - verified.allowed_launches;
     const std::string bits = bits_text(verified.emulated);
     const std::string recordings = counted(calls.recording_count(), "recording");
+    const std::string all = counted(total, of_accumulation ? "half product" : "call");
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{} of {} in {} {}{}", count_text(below), counted(total, "call"), recordings,
+        return fmt::format("{} of {} in {} {}{}", count_text(below), all, recordings,
                            below == 1 ? claim.broken_one : claim.broken_many, bits);
     }
-    if (verified.verdict().exit_code == exit_code::ok)
+    const bool is_shown = verified.verdict().exit_code == exit_code::ok;
+    if (of_accumulation)
+        return fmt::format("{} of {} in {} {}{}", count_text(verified.shown_calls), all, recordings,
+                           verified.shown_calls == 1 ? "adds in FP32" : claim.held,
+                           is_shown                       ? ""
+                           : verified.shown_calls < total ? "; the rest is not known"
+                                                          : "; there may have been others");
+    if (is_shown)
         return fmt::format("{} of {} on {} data in {} {}{}",
                            total == 1 ? "the one call" : "all " + counted(total, "call"), libraries_text(calls),
                            calls.float64_calls() == 0       ? "float32"
@@ -214,7 +234,8 @@ std::string summary_of(const Verified& verified, const MergedCalls& calls, const
 }
 
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
-    std::string text(scope_note);
+    std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
+    text += scope_note;
     const auto lacks_end = [](const MergedProcess& process) {
         return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
     };
@@ -228,7 +249,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
-    const Claim claim = claim_of(options.at_least);
+    const Claim claim = claim_of(options.at_least, !options.accumulate.empty());
     std::string text = fmt::format("{}: {}.\n", coloured(verified.verdict().title, verified.verdict().colour),
                                    summary_of(verified, calls, options));
     text += violations_text(verified, calls, judged) + types_text(verified, calls, options);

@@ -52,8 +52,8 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
-    std::string problem = options.at_least.empty() && !options.reproducible
-                              ? "--at-least or --reproducible is needed; see: fp32shim verify --help"
+    std::string problem = options.at_least.empty() && !options.reproducible && options.accumulate.empty()
+                              ? "--at-least, --reproducible or --accumulate is needed; see: fp32shim verify --help"
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (!problem.empty()) {
@@ -88,9 +88,14 @@ Action define_verify(CLI::App& app) {
         ->required();
     auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
                                 "Lowest format that is allowed");
-    app.add_flag("--reproducible", options->reproducible,
-                 "Instead of that: all products must have run in a fixed order (run --reproducible)")
-        ->excludes(at_least);
+    auto* reproducible =
+        app.add_flag("--reproducible", options->reproducible,
+                     "Instead of that: all products must have run in a fixed order (run --reproducible)")
+            ->excludes(at_least);
+    add_choice(app, "--accumulate", options->accumulate, {"fp32"},
+               "Instead of that: products of float16 and bfloat16 in cuBLAS must add in FP32 ([cuda] accumulate)")
+        ->excludes(at_least)
+        ->excludes(reproducible);
     add_values(app, "--allow-kernel", options->allowed_kernels,
                "Kernels on a GPU that may multiply in any format; the verdict lists them")
         ->type_name("GLOB");

@@ -161,6 +161,7 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
 constexpr Key<Rule> rule_keys[] = {
     {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
+    {"accumulate", read_word_into<&Rule::accumulate, accumulate_words>},
     {"mantissa_bits", read_mantissa_bits},
     {"split_k", read_split_k_into<&Rule::algorithms>},
     {"reduction", read_reduction_into<&Rule::algorithms>},
@@ -266,6 +267,29 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, Report
     }
 }
 
+/// Reports a rule whose element types or devices leave one of its keys, `precision` or `accumulate`, without effect,
+/// and one that names a half type, which has nothing else to decide, without `accumulate`.
+void check_accumulate(const toml::table& table, const Rule& rule, Report& report) {
+    const std::vector<Dtype>& types = rule.when.dtype;
+    const bool has_half = std::any_of(types.begin(), types.end(), is_half);
+    const bool has_other = !std::all_of(types.begin(), types.end(), is_half);
+    const toml::node* const precision = table.get("precision");
+    const toml::node* const accumulate = table.get("accumulate");
+    const bool changes = rule.accumulate == Accumulate::fp32;
+    const toml::node* const type = table.at_path("when.dtype").node();
+    if (has_half && accumulate == nullptr && !rule.algorithms.any())
+        report.error(
+            position_of(*type),
+            "dtype: found a half type, for which a rule needs accumulate, split_k or reduction; half products have "
+            "no precision to choose");
+    else if (changes && !types.empty() && !has_half)
+        report.error(position_of(*accumulate), "accumulate is for float16 and bfloat16, of which dtype names none");
+    else if (changes && rule.when.device == std::vector{Device::cpu})
+        report.error(position_of(*accumulate), "accumulate is for GPUs, but device is cpu");
+    else if (precision != nullptr && rule.precision != Precision::native && has_half && !has_other)
+        report.error(position_of(*precision), "precision is for float32 and float64, of which dtype names none");
+}
+
 Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     const std::size_t errors_before = report.count();
     Draft draft;
@@ -278,10 +302,11 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     if (draft.rule.mantissa_bits != 0 && draft.rule.precision != Precision::fp64_emulated)
         report.error(position_of(*table.get("mantissa_bits")),
                      "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
+    check_accumulate(table, draft.rule, report);
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     draft.rule.has_precision = table.contains("precision");
-    if (!draft.rule.has_precision && !draft.rule.algorithms.any()) {
+    if (!draft.rule.has_precision && !draft.rule.algorithms.any() && !table.contains("accumulate")) {
         report.error(draft.at,
                      label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
     }

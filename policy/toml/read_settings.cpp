@@ -112,6 +112,7 @@ constexpr Key<PolicyDraft> cpu_keys[] = {
 constexpr Key<PolicyDraft> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
     {"pedantic", read_boolean_into<&Policy::pedantic>},
+    {"accumulate", read_word_into<&Policy::accumulate, accumulate_words>},
     {"split_k", read_split_k_into<&Policy::algorithms>},
     {"reduction", read_reduction_into<&Policy::algorithms>},
     {"avoid_known_wrong",

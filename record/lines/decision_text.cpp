@@ -61,6 +61,8 @@ std::string_view format_decision_text(const DecisionEvent& event, std::span<char
     if (!event.rule.empty()) out.text(" \"").escaped(event.rule, 128).text("\"");
     out.text(") -> ").text(to_string(event.applied)).text(policy::name_of(ways, event.how));
     if (event.actual && *event.actual != event.applied) out.text(", really ").text(to_string(*event.actual));
+    if (event.accumulator != policy::Accumulator::unknown)
+        out.text(", adding in ").text(to_string(event.accumulator));
     if (event.reason != policy::Reason::as_requested) {
         out.text(", because ").text(reason_clause(event.reason)).text(" [").text(to_string(event.reason)).text("]");
     }

@@ -18,6 +18,8 @@ enum Status : std::int32_t {
 
 /// Values of cublasComputeType_t, the argument by which a product states its precision.
 enum ComputeType : std::int32_t {
+    compute_16f = 64,
+    compute_16f_pedantic = 65,
     compute_32f = 68,
     compute_32f_pedantic = 69,
     compute_64f = 70,
@@ -39,6 +41,7 @@ enum MathMode : std::int32_t {
     math_fp32_emulated_bf16x9 = 4,
     math_choice = 7,
     math_fp64_emulated_fixedpoint = 8,
+    math_full_precision_reduction = 16,  ///< CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
     math_flags = 8 | 16,
 };
 
@@ -83,6 +86,7 @@ enum PointerMode : std::int32_t { pointers_to_host = 0, pointers_to_device = 1 }
 /// cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t {
     desc_compute_type = 0,
+    desc_scale_type = 1,
     desc_pointer_mode = 2,
     desc_trans_a = 3,
     desc_trans_b = 4,
@@ -91,6 +95,8 @@ enum DescAttribute : std::int32_t {
     desc_epilogue = 7,
     desc_bias_batch_stride = 10,
     desc_emulation = 38,  ///< a cublasLtEmulationDesc_t, or NULL; unknown before cuBLAS 13.1
+    desc_alpha_batch_stride = 39,
+    desc_beta_batch_stride = 40,
 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -144,6 +150,11 @@ enum EmulationAttribute : std::int32_t {
 constexpr std::int32_t control_fixed = 1;
 /// What cuBLAS stores at that address for a product that it has not emulated.
 constexpr std::int32_t not_emulated = -1;
+/// Values of cublasLtMatmulAlgoConfigAttributes_t.
+enum AlgoConfig : std::int32_t { config_reduction_scheme = 3 };
+/// Bits of cublasLtReductionScheme_t: the type in which an algorithm adds the partial sums of split-K. The other
+/// schemes, INPLACE and OUTPUT_TYPE, add in the type of the result.
+enum ReductionScheme : std::uint32_t { reduction_none = 0, reduction_compute_type = 2 };
 
 /// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.
 enum ImplFlags : std::uint64_t {

@@ -37,6 +37,25 @@ std::int32_t math_mode_for(Format format, bool pedantic);
 /// Returns the bits of the program's math mode that stay as they are when a product's mode is set for a format.
 std::int32_t kept_mode_bits(Format format);
 
+/// Where a call has alpha and beta.
+enum class ScalarPlace : std::uint8_t {
+    on_host,
+    on_device,
+    unreadable,  ///< not two numbers that the library is sure to read
+};
+
+/// The facts about a product of float16 or bfloat16 on which depends what it adds in.
+struct Half {
+    bool is_half = false;
+    bool adds_in_fp16 = false;     ///< the function has no compute type, and is cublasHgemm or a batch of it
+    bool is_result_float = false;  ///< the result is of float32, so partial sums lose nothing when they are stored
+    ScalarPlace scalars = ScalarPlace::on_host;  ///< known only of products that add in FP16
+    /// cublasLt: the algorithm adds partial sums in the compute type, or has none.
+    bool has_full_reduction = false;
+
+    bool operator==(const Half&) const = default;
+};
+
 struct Asked {
     Road road = Road::none;
     std::int32_t math_mode = 0;     ///< math mode that the program set on the handle; 0 for cublasLt, which has none
@@ -50,6 +69,7 @@ struct Asked {
     bool has_fp64_emulation = false;      ///< the library is cuBLAS 13.1 or newer
     Format of_algorithm =
         Format::fp32;  ///< format to which the program's cublasLt algorithm rounds, by its capability flags
+    Half half{};
 
     bool operator==(const Asked&) const = default;
 };
@@ -89,10 +109,12 @@ struct Change {
     Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
-    std::int32_t compute_type = 0;    ///< used if `how` is compute_type
-    std::int32_t math_mode = -1;      ///< math_mode_for() the format during the call; -1: left unchanged
-    bool replaces_algorithm = false;  ///< the default algorithm replaces the program's, which allows FP16
-    std::uint8_t mantissa_bits = 0;   ///< with fp64_emulated: bits that cuBLAS is to keep; 0: it decides
+    std::int32_t compute_type = 0;      ///< used if `how` is compute_type
+    std::int32_t math_mode = -1;        ///< math_mode_for() the format during the call; -1: left unchanged
+    bool replaces_algorithm = false;    ///< the default algorithm replaces the program's, which allows FP16
+    bool converts_scalars = false;      ///< alpha and beta of float16 are passed as float32
+    bool needs_full_reduction = false;  ///< cublasLt: only algorithms with Half::has_full_reduction
+    std::uint8_t mantissa_bits = 0;     ///< with fp64_emulated: bits that cuBLAS is to keep; 0: it decides
 
     bool operator==(const Change&) const = default;
 };

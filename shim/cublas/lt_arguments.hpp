@@ -45,7 +45,8 @@ bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute,
     return get.keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
-/// A copy of the program's descriptor with another compute type.
+/// A copy of the program's descriptor with another compute type. If that is one of float32, so is the scale type,
+/// which is the type of alpha and beta, in place of float16.
 class ChangedDesc {
   public:
     /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
@@ -55,8 +56,15 @@ class ChangedDesc {
         const std::size_t size = desc_size(library, version);
         if (size == 0) return false;
         std::memcpy(words_.data(), desc, size);
-        return set(library, desc_compute_type, compute_type);
+        std::int32_t scale_type = type_r_32f;
+        const bool is_single = compute_type == compute_32f || compute_type == compute_32f_pedantic;
+        changes_scale_type_ =
+            is_single && read(library.desc_get, desc, desc_scale_type, scale_type) && scale_type == type_r_16f;
+        return set(library, desc_compute_type, compute_type) &&
+               (!changes_scale_type_ || set(library, desc_scale_type, std::int32_t{type_r_32f}));
     }
+    /// Returns true if alpha and beta of the program's call do not have the type that this descriptor says.
+    bool changes_scale_type() const { return changes_scale_type_; }
     /// Sets another attribute. Returns false if the library refuses.
     template <class Value>
     bool set(const Library& library, std::int32_t attribute, const Value& value) {
@@ -67,6 +75,7 @@ class ChangedDesc {
 
   private:
     alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
+    bool changes_scale_type_ = false;
 };
 
 /// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.

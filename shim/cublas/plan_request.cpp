@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/words.hpp"
+#include "shim/cublas/accumulation.hpp"
 #include "shim/cublas/api.hpp"
 
 namespace fp32shim::cublas {
@@ -88,10 +89,7 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     plan.decision = decision;
     const Asked& asked = request.asked;
     const bool is_float64 = request.counted == Counted::as_called;
-    if (request.counted == Counted::observed) {
-        plan.reason = Reason::observed;
-        return plan;
-    }
+    if (request.counted == Counted::observed) return plan_accumulation(request, decision);
     if (!is_float64 && asked.road == Road::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
@@ -127,7 +125,11 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
 
 Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
-    set_outcome(plan, plan.asked, reason, environment);
+    plan.accumulator = plan.accumulator_as_called;
+    if (plan.applied == policy::Applied::unchanged)
+        plan.reason = reason;  // a half product
+    else
+        set_outcome(plan, plan.asked, reason, environment);
     return plan;
 }
 
@@ -143,6 +145,11 @@ Plan plan_without_pedantic(Plan plan, const Asked& asked, const Environment& env
 }
 
 Plan plan_without_product(Plan plan) {
+    plan.accumulator_as_called = plan.accumulator = policy::Accumulator::unknown;
+    if (plan.applied == policy::Applied::unchanged && plan.change.how != record::How::forward) {
+        plan.change = {};
+        plan.reason = Reason::no_product;
+    }
     if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
     const bool is_float64 = plan.applied == policy::Applied::fp64 || plan.applied == policy::Applied::fp64_emulated;
     plan.change = {};

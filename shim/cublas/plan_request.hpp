@@ -14,7 +14,7 @@ namespace fp32shim::cublas {
 enum class Counted : std::uint8_t {
     governed,
     as_called,   ///< float64: counted, and altered only by rules that name it
-    observed,    ///< narrower than float32: counted, never altered
+    observed,    ///< narrower than float32: counted; of half products, what they add in may be altered
     not_at_all,  ///< integers
 };
 
@@ -36,6 +36,8 @@ struct Plan {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product
+    policy::Accumulator accumulator = policy::Accumulator::unknown;            ///< the same, of the changed call
 
     bool changes() const { return change.how != record::How::forward || change.mantissa_bits != 0; }
     /// Returns the compute type in which a call runs that has a compute type of its own.

@@ -1,5 +1,6 @@
 #include "shim/cublas/product.hpp"
 
+#include "shim/cublas/accumulation.hpp"
 #include "shim/cublas/api.hpp"
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/routes.hpp"
@@ -18,6 +19,29 @@ void describe_one_size(const ArgumentReader& arguments, const ProductFamily& fam
 }
 
 bool is_xt(const Function& function) { return function.form == NameForm::xt; }
+
+/// Fills in `product.asked.half`. No plan is kept for calls whose scalars decide it.
+void describe_half(const Site& site, const Frame& frame, Product& product) {
+    const ArgumentReader arguments(*site.function, frame);
+    Half& half = product.asked.half;
+    half.is_half = true;
+    half.adds_in_fp16 = site.function->family->treatment == Treatment::observed;
+    const std::int32_t result = arguments.enumerator(Role::c_type, type_r_16f);
+    half.is_result_float = result == type_r_32f || result == type_c_32f;
+    if (accumulator_of(product.asked) != policy::Accumulator::fp16) return;
+    product.key = key_unknown;
+    std::int32_t pointer_mode = pointers_to_host;
+    const auto& get_pointer_mode = site.cublas.library->get_pointer_mode;
+    if (get_pointer_mode == nullptr ||
+        get_pointer_mode.keeping_errno(arguments.handle(), &pointer_mode) != status_success ||
+        pointer_mode != pointers_to_host)
+        half.scalars = ScalarPlace::on_device;
+    else if (product.asked.is_grouped || arguments.array(Role::alpha) == nullptr ||
+             arguments.array(Role::beta) == nullptr || arguments.integer(Role::m, 1) < 1 ||
+             arguments.integer(Role::n, 1) < 1 || arguments.integer(Role::k, 1) < 1 ||
+             arguments.integer(Role::batch_count, 1) < 1)
+        half.scalars = ScalarPlace::unreadable;
+}
 
 }  // namespace
 
@@ -116,6 +140,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     asked.compute_capability = product.device.compute_capability;
     product.key =
         join(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));
+    if (policy::is_half(product.dtype)) describe_half(site, frame, product);
 }
 
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call) {

@@ -45,7 +45,9 @@ std::int64_t argument(const Frame& frame, const Substitution& substitution) {
         return gemm_default;
     } else if constexpr (position < 0) {
         static_assert(role == Role::a_type || role == Role::b_type || role == Role::c_type);
-        return called.dtype == policy::Dtype::complex64 ? type_c_32f : type_r_32f;
+        return called.dtype == policy::Dtype::complex64 ? type_c_32f
+               : called.dtype == policy::Dtype::float16 ? type_r_16f
+                                                        : type_r_32f;
     } else {
         return frame.word(position);
     }

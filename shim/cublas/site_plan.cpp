@@ -80,6 +80,8 @@ Done done_as_planned(const Site& site, const Plan& plan) {
     done.how = plan.change.how;
     done.applied = plan.applied;
     done.reason = plan.reason;
+    done.accumulator_as_called = plan.accumulator_as_called;
+    done.accumulator = plan.accumulator;
     done.detail = plan.is_by_environment ? detail_of(plan) : ambiguity_of(site);
     return done;
 }

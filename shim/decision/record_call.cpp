@@ -49,6 +49,8 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     }
     event.applied = done.applied;
     event.actual = done.actual;
+    event.accumulator_as_called = done.accumulator_as_called;
+    event.accumulator = done.accumulator;
     event.how = done.how;
     event.reason = done.reason;
     event.detail = done.detail;
@@ -83,11 +85,14 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     const int actual = done.actual ? static_cast<int>(*done.actual) + 1 : 0;
     hash.add(pack(call.trans_a, call.trans_b, call.dtype, call.compute_capability, call.device_index, done.applied,
                   done.how, done.reason));
-    hash.add(pack(decision.requested, decision.source, actual, done.mantissa_bits) << 32 |
+    hash.add(pack(decision.requested, decision.source, actual,
+                  static_cast<int>(done.accumulator_as_called) << 4 | static_cast<int>(done.accumulator))
+                 << 32 |
              static_cast<std::uint32_t>(decision.rule));
     hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use()) hash.add(scope_key());
+    if (done.mantissa_bits != 0) hash.add(done.mantissa_bits);
     if (done.algorithm.size > 0) hash.add(done.algorithm.view());
     return hash.value();
 }

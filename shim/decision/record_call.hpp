@@ -21,8 +21,10 @@ struct Done {
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< static text that explains `reason`
     std::optional<policy::Applied> actual{};
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
+    policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
-    std::uint8_t mantissa_bits = 0;  ///< see record::DecisionEvent
+    std::uint8_t mantissa_bits = 0;     ///< see record::DecisionEvent
     policy::AlgorithmWord algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
 };
 

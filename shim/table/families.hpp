@@ -278,7 +278,9 @@ namespace families {
                                                           roles::list);
 #define BY_COMPUTE_TYPE(family, operation, dtype, batching, list, typed)                                            \
     inline constexpr ProductFamily family = cublas_family(blas::Operation::operation, policy::Dtype::dtype,         \
-                                                          Batching::batching, Treatment::governed,                  \
+                                                          Batching::batching,                                       \
+                                                          is_half(policy::Dtype::dtype) ? Treatment::observed       \
+                                                                                        : Treatment::governed,      \
                                                           Road::compute_type, roles::list, &(typed));
 #define LEGACY(family, operation, dtype, list) \
     inline constexpr ProductFamily family = legacy_family(blas::Operation::operation, policy::Dtype::dtype, roles::list);

@@ -83,7 +83,7 @@ def test_explain_knows_what_each_function_can_do(function, applied, reason):
 def test_explain_says_what_it_supposes_where_the_outcome_depends_on_it():
     result = explained("--function", "cublasSgemm_v2", "--compute-capability", "9.0", "--precision", "native")
     assert (result["applied"], result["supposed"]) == ("fp32", ["math mode CUBLAS_DEFAULT_MATH"])
-    assert {"applied": "tf32", "reason": "as_requested", "where": ["math mode CUBLAS_TF32_TENSOR_OP_MATH"]} in result["others"]
+    assert {"applied": "tf32", "accumulator": None, "reason": "as_requested", "where": ["math mode CUBLAS_TF32_TENSOR_OP_MATH"]} in result["others"]
     lowered = explained("--function", "cublasSgemm_v2", "--compute-capability", "9.0", "--precision", "high")
     assert (lowered["applied"], lowered["supposed"]) == ("tf32", ["math mode CUBLAS_DEFAULT_MATH"])
     assert {(other["applied"], other["reason"]) for other in lowered["others"]} == {("fp32", "guarded")}

@@ -63,7 +63,7 @@ MODE_HOOKS = {
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
     "compute_capability trans_a trans_b m n k batch caller scope where provider requested source rule applied actual how "
-    "reason detail host_ns status"
+    "reason detail host_ns status accumulator_as_called accumulator mantissa_bits algorithm"
 ).split()
 
 

@@ -26,8 +26,8 @@ void* find_with_compute_type(const Site& site) {
 bool may_change_calls(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-           !policy.rules.empty() || in_force.limits_algorithms || process_precision() ||
-           process_floor() != policy::Floor::none || scopes_set_precisions();
+           !policy.rules.empty() || in_force.limits_algorithms || policy.changes_accumulation() ||
+           process_precision() || process_floor() != policy::Floor::none || scopes_set_precisions();
 }
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
@@ -122,7 +122,9 @@ bool needs_gate(const Site& site, const Settings& in_force) {
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
-    const bool is_float64 = policy::is_double(site.function->product().dtype);
+    const policy::Dtype dtype = site.function->product().dtype;
+    if (policy::is_half(dtype)) return in_force.policy.changes_accumulation();
+    const bool is_float64 = policy::is_double(dtype);
     return site.function->family->treatment == Treatment::governed &&
            (is_float64 ? governs_float64(in_force) : may_change_calls(in_force));
 }

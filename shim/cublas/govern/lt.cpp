@@ -11,6 +11,7 @@
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/emulation.hpp"
 #include "shim/cublas/govern/lt_fitting.hpp"
+#include "shim/cublas/govern/lt_half.hpp"
 #include "shim/cublas/govern/lt_search.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -155,6 +156,8 @@ struct Telling {
 
     void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
         if (format) done.actual = actual_format(library, ran, compute_type);
+        if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
+            done.accumulator = policy::Accumulator::fp32;
         if (algorithm && ran != nullptr) done.algorithm = known_algorithm(library, algorithm_at(ran)).word;
     }
 };
@@ -197,6 +200,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     OwnFrame arguments(*site.function, frame);
     arguments.put(argument_desc, changed.desc);
     arguments.put(argument_algorithm, algorithm);
+    std::optional<FloatScalars> scalars;
+    if (desc.changes_scale_type()) scalars.emplace(arguments, argument_alpha, argument_beta);
     const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
@@ -226,12 +231,14 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         return run_fitting(site, frame, parts, lt, form, tell, done, reason);
     };
     if (plan.changes()) {
+        const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
         Form form{
-            plan.compute_type(own_compute_type), plan.change.format, limits, {plan.change.mantissa_bits, kept_bits}};
+            plan.compute_type(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
+        form.limits |= limits;
         if (const auto status = run_as(form, obstacle)) return *status;
         if (std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
             if (const auto status = run_as(form, obstacle)) return *status;
-        if (std::exchange(form.limits, {}).any()) {  // the precision matters more than the algorithm
+        if (std::exchange(form.limits, needed) != needed) {  // the precision matters more than the algorithm
             if (const auto status = run_as(form, obstacle)) {
                 done.reason = Reason::no_algorithm;
                 return *status;
@@ -304,6 +311,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
         lt.product.counted == Counted::not_at_all)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
+    if (policy::is_half(lt.product.dtype))
+        describe_half(*site.cublas.library, parts, pointer(argument_algorithm), &frame, lt.product);
     if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
@@ -330,10 +339,12 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
         lt.product.handle == nullptr || lt.product.counted == Counted::not_at_all)
         return untouched;
-    if (!in_force.limits_algorithms &&
-        (lt.product.counted == Counted::observed ||
-         (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())))
+    if (!in_force.limits_algorithms && !has_changed_searches() &&
+        (lt.product.counted == Counted::as_called  ? !governs_float64(in_force)
+         : lt.product.counted == Counted::observed ? !in_force.policy.changes_accumulation()
+                                                   : false))
         return untouched;
+    if (policy::is_half(lt.product.dtype)) describe_half(*site.cublas.library, parts, nullptr, nullptr, lt.product);
     const auto in_words = [&](policy::MatmulCall& call) {
         describe_sizes(*site.cublas.library, parts, lt.call);
         call = lt.call;
@@ -351,8 +362,10 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
                             (!wish.is_any() || emulation.emplace().give(*site.cublas.library, wish, desc));
     const Search::Form own{parts.desc, own_compute_type};
     // If no algorithm is within the limits, the compute type is changed nevertheless.
-    for (const AlgorithmLimits& limits :
-         {limits_in(*site.cublas.library, plan.decision.algorithms), AlgorithmLimits{}}) {
+    const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
+    AlgorithmLimits wanted = needed;
+    wanted |= limits_in(*site.cublas.library, plan.decision.algorithms);
+    for (const AlgorithmLimits& limits : {wanted, needed}) {
         if (!is_changed && !limits.any()) break;
         const Search::Form changed{desc.address(), compute_type};
         if (!search.search_changed(own, is_changed ? changed : own, limits)) continue;

@@ -1,5 +1,6 @@
 #include "shim/cublas/govern/run.hpp"
 
+#include "shim/cublas/accumulation.hpp"
 #include "shim/cublas/emulation.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/own_frame.hpp"
@@ -7,9 +8,18 @@
 namespace fp32shim::cublas {
 namespace {
 
+/// Makes the call with alpha and beta, of float16, as float32: a compute type of float32 has such scalars.
+std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const Change& change) {
+    const Positions& positions = site.function->positions();
+    OwnFrame arguments(*site.function, frame);
+    const FloatScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
+    return call_with_compute_type(site, arguments.frame(), change);
+}
+
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
                         const Change& change, Done& done) {
     const auto call_in_this_mode = [&] {
+        if (change.converts_scalars) return call_with_float_scalars(site, frame, change);
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
     };

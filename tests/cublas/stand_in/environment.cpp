@@ -38,6 +38,7 @@ Environment read() {
     result.fast_lacks_memory = fast == "no_memory" || result.lacks_memory;
     std::istringstream leaks{std::string(may_lie() ? variable("STAND_IN_LEAKS") : "")};
     for (std::string word; std::getline(leaks, word, ',');) result.leaks.insert(word);
+    result.refuses_half_in_32f = variable("STAND_IN_REFUSES") == "half_in_32f";
     result.graphs_differ = may_lie() && variable("STAND_IN_GRAPHS") == "differ";
     result.compute = variable("STAND_IN_KERNELS") != "none";
     result.finds_algorithms = variable("STAND_IN_SEARCHES") != "none";

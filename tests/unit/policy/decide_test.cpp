@@ -208,6 +208,42 @@ TEST(Decide, OnlyObservesNarrowerProducts) {
     }
 }
 
+TEST(Decide, LetsTheFirstRuleWithAccumulateDecideWhatHalfProductsAddIn) {
+    Policy policy = with_default(highest);
+    policy.floor = Floor::fp32;
+    policy.rules = {rule_for(high), rule_for(native), rule_for(native)};
+    policy.rules[1].accumulate = Accumulate::as_called;
+    policy.rules[1].when.m = {{8, 8}};
+    policy.rules[1].has_precision = false;
+    policy.rules[2].accumulate = Accumulate::fp32;
+    policy.rules[2].has_precision = false;
+    Overrides overrides;
+    overrides.pinned = true;
+    for (const auto dtype : {Dtype::float16, Dtype::bfloat16}) {
+        MatmulCall call = on_cuda(90);
+        call.dtype = dtype;
+        for (const std::int64_t m : {8, 9}) {
+            call.m = m;
+            Decision expected{native, native, Source::rule, m == 8 ? 1 : 2,
+                              m == 8 ? Reason::observed : Reason::as_requested};
+            expected.accumulate = m == 8 ? Accumulate::as_called : Accumulate::fp32;
+            EXPECT_EQ(decide(call, program, policy, overrides), expected);
+        }
+        call.device = Device::cpu;
+        EXPECT_EQ(decide(call, program, policy, overrides).accumulate, Accumulate::as_called);
+    }
+    policy.rules.erase(policy.rules.begin());
+    EXPECT_EQ(decide(on_cuda(90), program, policy, {}).source, policy.default_source);
+    policy.rules.clear();
+    policy.accumulate = Accumulate::fp32;
+    MatmulCall call = on_cuda(90);
+    call.dtype = Dtype::float16;
+    EXPECT_EQ(decide(call, program, policy, {}).accumulate, Accumulate::fp32);
+    EXPECT_EQ(decide(call, program, policy, {}).source, Source::file);
+    call.dtype = Dtype::float8;
+    EXPECT_EQ(decide(call, program, policy, {}).accumulate, Accumulate::as_called);
+}
+
 TEST(Decide, GivesFloat64ProductsOnlyPrecisionsThatTheyHaveWhateverTheFloor) {
     int lowered = 0;
     for (const auto& [floor_word, floor] : floor_words)

@@ -137,9 +137,10 @@ const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // these are lines
 INSTANTIATE_TEST_SUITE_P(
     Rules, Diagnostics,
     testing::Values(
-        Case{"UnknownRuleKey", rule + "wehn = { m = 1 }",
-             "p.toml:4:1: unknown key \"wehn\" in rule; allowed: name, precision, mantissa_bits, split_k, reduction, "
-             "assume_aligned, lower_guarded, when, unless; did you mean \"when\"?"},
+        Case{
+            "UnknownRuleKey", rule + "wehn = { m = 1 }",
+            "p.toml:4:1: unknown key \"wehn\" in rule; allowed: name, precision, accumulate, mantissa_bits, split_k, "
+            "reduction, assume_aligned, lower_guarded, when, unless; did you mean \"when\"?"},
         Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
              "p.toml:4:10: unknown key \"max_dims\" in when; allowed: " + when_keys + "; did you mean \"max_dim\"?"},
         Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",
@@ -170,12 +171,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownDevice", rule + "when = { device = \"gpu\" }",
              "p.toml:4:19: device: found \"gpu\"; allowed: cpu, cuda; did you mean \"cpu\"?"},
         Case{"UnknownDtype", rule + "when = { dtype = \"flaot32\" }",
-             "p.toml:4:18: dtype: found \"flaot32\"; allowed: float32, complex64, float64, complex128; did you mean "
-             "\"float32\"?"},
-        Case{"ObservedDtype", rule + "when = { dtype = [\"float32\", \"float16\"] }",
-             "p.toml:4:30: dtype: found \"float16\"; allowed: float32, complex64, float64, complex128; narrower "
-             "products are observed, "
-             "never altered"},
+             "p.toml:4:18: dtype: found \"flaot32\"; allowed: float32, complex64, float16, bfloat16, float64, "
+             "complex128; did you mean \"float32\"?"},
+        Case{"ObservedDtype", rule + "when = { dtype = [\"float32\", \"float8\"] }",
+             "p.toml:4:30: dtype: found \"float8\"; allowed: float32, complex64, float16, bfloat16, float64, "
+             "complex128; narrower products are observed, never altered"},
+        Case{"HalfDtypeWithoutAccumulate", rule + "when = { dtype = [\"float32\", \"float16\"] }",
+             "p.toml:4:18: dtype: found a half type, for which a rule needs accumulate; half products have no "
+             "precision to choose"},
+        Case{"AccumulateOfFloat32", rule + "accumulate = \"fp32\"\nwhen = { dtype = \"float32\" }",
+             "p.toml:4:14: accumulate is for float16 and bfloat16, of which dtype names none"},
+        Case{"AccumulateOnCpu", rule + "accumulate = \"fp32\"\nwhen = { device = \"cpu\" }",
+             "p.toml:4:14: accumulate is for GPUs, but device is cpu"},
+        Case{"PrecisionOfHalf", rule + "accumulate = \"fp32\"\nwhen = { dtype = \"bfloat16\" }",
+             "p.toml:3:13: precision is for float32 and float64, of which dtype names none"},
         Case{"CapabilityAsNumber", rule + "when = { compute_capability = 8.0 }",
              "p.toml:4:31: compute_capability: found 8.0; allowed: a string such as \">=8.0\", \"9.0\", or a list of "
              "these"},

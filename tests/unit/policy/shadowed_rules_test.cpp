@@ -64,6 +64,10 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { stack = "* train" })", R"(when = { stack = "a.py:* train" })", true},
         {R"(when = { stack = "a.py:* train" })", R"(when = { stack = "* train" })", false},
         {R"(when = { stack = "* train" })", R"(when = { where = "* train" })", false},
+        // Half products go on to later rules if a rule says nothing about what they add in.
+        {R"(when = { caller = "lib*" })", "accumulate = \"fp32\"\nwhen = { caller = \"libfoo\" }", false},
+        {"accumulate = \"fp32\"\nwhen = { caller = \"lib*\" }",
+         "accumulate = \"as_called\"\nwhen = { caller = \"libfoo\" }", true},
         // Without conditions it is the last rule. Only another rule without conditions could shadow it.
         {R"(when = { caller = "*" })", "", false},
     };

@@ -102,6 +102,14 @@ const requestedColumn = (cell) => textColumn("Requested", cell, {value: keyValue
 const countColumn = (title, key, more) =>
   numberColumn(title, (row) => count(row[key]), {value: keyValue(key), ...more});
 
+const accumulatorCell = ({accumulator: adds, accumulator_as_called: asCalled}) => [
+  adds ?? "–",
+  asCalled !== adds && second(`${asCalled ?? "?"} as called`),
+];
+const accumulator = textColumn("Adds in", accumulatorCell, {
+  value: keyValue("accumulator"),
+  isNeeded: () => listed.some((row) => row.accumulator),
+});
 const applied = textColumn("Applied", appliedCell, {value: keyValue("format"), class: "format"});
 const reason = textColumn("Reason", reasonCell, {value: keyValue("reason")});
 
@@ -125,6 +133,7 @@ export const decisionColumns = [
   textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size"}),
   requestedColumn(requestedCell),
   applied,
+  accumulator,
   reason,
   ...amounts,
   textColumn("Call site", siteCell, {value: routeText, class: "site"}),

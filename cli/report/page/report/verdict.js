@@ -89,6 +89,7 @@ function unknownLine() {
     verdict.unknown > 0 && `The precision of ${counted(verdict.unknown, "call")} is not known.`,
     verdict.narrower > 0 &&
       `The operands of ${counted(verdict.narrower, "call")} are narrower than float32.`,
+    verdict.adds_in_fp16 > 0 && `${counted(verdict.adds_in_fp16, "half product")} may add in FP16.`,
   ].filter(Boolean);
   return parts.length > 0 && line(parts.join(" "));
 }

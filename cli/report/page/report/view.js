@@ -5,7 +5,7 @@ import {groups, isEstimated, listed, routeText, sizeText} from "./decisions.js";
 
 const searchedKeys =
   "function dtype device compute_capability trans_a trans_b caller where scope provider " +
-  "requested source rule applied actual how reason detail format";
+  "requested source rule applied actual accumulator how reason detail format";
 function searchedText(row) {
   const texts = searchedKeys.split(" ").map((key) => row[key] ?? "");
   if (!row.isGroup) texts.push(sizeText(row), routeText(row));

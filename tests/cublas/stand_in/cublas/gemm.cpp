@@ -36,6 +36,20 @@ std::optional<Emulation> mantissa_settings_of(cublasHandle_t handle) {
     return emulation_of({handle->mantissa_control.load(), handle->most_bits.load(), handle->bit_offset.load()});
 }
 
+// Lets a half product add in FP16, or add the parts of its sums in the type of its result, where that is permitted.
+void add_in_half(const GemmCall& call, const Request& request, Gemm& gemm) {
+    if (call.a.type != CUDA_R_16F && call.a.type != CUDA_R_16BF) return;
+    const bool is_hgemm = !request.compute_type && call.scale_type == CUDA_R_16F;
+    const bool is_16f =
+        request.compute_type == CUBLAS_COMPUTE_16F || request.compute_type == CUBLAS_COMPUTE_16F_PEDANTIC;
+    gemm.adds_in_fp16 = (is_hgemm && yes(Row::hgemm_adds_in_fp16)) || (is_16f && yes(Row::compute_16f_adds_in_fp16));
+    const bool forbids = (request.math_mode & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) != 0 ||
+                         request.compute_type == CUBLAS_COMPUTE_32F_PEDANTIC;
+    if (forbids || !yes(Row::reduced_precision_reduction)) return;
+    gemm.split_k = 4;
+    gemm.type_of_parts = call.c.type;
+}
+
 Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const Request& request) {
     Gemm gemm;
     gemm.trans_a = call.trans_a;
@@ -51,6 +65,7 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const R
     gemm.c = gemm.d = batched(call.c, call.batch);
     gemm.rounding = {format, tf32_ties(handle->head.compute_capability)};
     if (is_float32(call.a.type) && format != Format::fp32 && format != Format::bf16x9) gemm.alignment = 16;
+    add_in_half(call, request, gemm);
     if (is_float64(call.a.type) && emulates_float64(request))
         gemm.emulation = mantissa_settings_of(handle).value_or(Emulation{});
     return gemm;

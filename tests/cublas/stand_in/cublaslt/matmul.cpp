@@ -268,6 +268,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     const Algorithm ran = opened != nullptr ? *opened : make_algorithm(id, types);
     gemm.split_k = ran.split_k;
     gemm.type_of_parts = ran.reduction_scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE ? types.scale : types.d;
+    gemm.adds_in_fp16 = call.types.scale == CUDA_R_16F && yes(Row::compute_16f_adds_in_fp16);
     if ((call.types.a == CUDA_R_64F || call.types.a == CUDA_C_64F) &&
         emulates_float64({.compute_type = call.types.compute, .lt = true})) {
         const auto* const own = static_cast<const EmulationDescriptor*>(operation.emulation_descriptor);

@@ -62,6 +62,18 @@ Dense<T> multiply_in_parts(const Dense<T>& a, const Dense<T>& b, std::int64_t pa
     return total;
 }
 
+// Multiplies with sums of FP16: each is rounded after each product, and may become infinite.
+template <class T>
+Dense<T> multiply_in_fp16(const Dense<T>& a, const Dense<T>& b) {
+    const auto rounded = [](double value) { return double{rounding::fp16_value(rounding::fp16_bits(value))}; };
+    Dense<T> result(a.rows, b.columns);
+    for (std::int64_t j = 0; j < b.columns; ++j)
+        for (std::int64_t p = 0; p < a.columns; ++p)
+            for (std::int64_t i = 0; i < a.rows; ++i)
+                result(i, j) = rounded(std::real(result(i, j) + a(i, p) * b(p, j)));
+    return result;
+}
+
 // Returns the bits that a line's numbers take, so that none loses any: those of float64, and the range of exponents.
 template <class T>
 int bits_of_lines(const Dense<T>& dense, bool by_rows) {
@@ -113,7 +125,9 @@ int run_one(const View& view, const Gemm& gemm, std::int64_t index) {
         T factor = alpha;
         if (gemm.scale_a != nullptr) factor *= load<double>(view(gemm.scale_a, sizeof(float)), CUDA_R_32F);
         if (gemm.scale_b != nullptr) factor *= load<double>(view(gemm.scale_b, sizeof(float)), CUDA_R_32F);
-        result = scaled(gemm.split_k > 1 ? multiply_in_parts(a, b, gemm.split_k, gemm.type_of_parts) : multiply(a, b),
+        result = scaled(gemm.adds_in_fp16  ? multiply_in_fp16(a, b)
+                        : gemm.split_k > 1 ? multiply_in_parts(a, b, gemm.split_k, gemm.type_of_parts)
+                                           : multiply(a, b),
                         factor);
     }
     if (beta != T{0}) result = sum(scaled(read<T>(view, c_matrix, gemm.m, gemm.n, CUBLAS_OP_N, {}), beta), result);

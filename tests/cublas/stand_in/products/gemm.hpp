@@ -28,8 +28,9 @@ struct Gemm {
     BatchedMatrix a, b, c, d;
     Rounding rounding;
     Emulation emulation;
-    int split_k = 1;           // number of parts of each sum, which are added as numbers of a type
+    int split_k = 1;  // number of parts of each sum, which are added as numbers of a type
     cudaDataType type_of_parts = CUDA_R_32F;
+    bool adds_in_fp16 = false;  // each sum is rounded to FP16 after each product
     std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
 
     // The epilogue of cublasLt:

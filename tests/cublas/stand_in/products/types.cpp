@@ -1,5 +1,7 @@
 #include "products/types.hpp"
 
+#include "environment.hpp"
+
 namespace stand_in {
 
 std::size_t size_of(cudaDataType type) {
@@ -75,7 +77,8 @@ bool gemm_types_supported(cublasComputeType_t compute, cudaDataType a, cudaDataT
             return a == CUDA_R_8I && c == CUDA_R_32I;
         case CUBLAS_COMPUTE_32F:
         case CUBLAS_COMPUTE_32F_PEDANTIC:
-            if (a == CUDA_R_16F || a == CUDA_R_16BF) return c == a || c == CUDA_R_32F;
+            if (a == CUDA_R_16F || a == CUDA_R_16BF)
+                return (c == a || c == CUDA_R_32F) && !environment().refuses_half_in_32f;
             if (a == CUDA_R_8I) return c == CUDA_R_32F;
             if (a == CUDA_C_8I) return c == CUDA_C_32F;
             return is_float32(a) && c == a;
