@@ -4,8 +4,8 @@
 
 CALL: `Hgemm`, `HgemmBatched`, `HgemmStridedBatched`; `GemmEx:COMPUTE_TYPE`, `GemmBatchedEx:COMPUTE_TYPE`,
 `GemmStridedBatchedEx:COMPUTE_TYPE`; all of them also with `_64` after the name. `SgemmEx`; `Lt:COMPUTE_TYPE`, or
-`LtFound:COMPUTE_TYPE`, with the algorithm of a search, which `LtSplit:COMPUTE_TYPE` sets to split sums in four and add them in
-the type of the result. `@MODE` sets the handle's math mode, `/bf16` is for operands of
+`LtFound:COMPUTE_TYPE`, with the algorithm of a search, which `LtSplit:COMPUTE_TYPE` sets to split sums in four and add
+them in the type of the result. `@MODE` sets the handle's math mode, `/bf16` is for operands of
 bfloat16, `/float` for a result of float32.
 
 The elements are 1/2 · s + 2 · 3 for two sums s over 4096 products:
@@ -51,12 +51,14 @@ def lt_product(compute_type, name, types, alpha, a, b, beta, c):
     workspace = gpu.put(np.zeros((1 << 12, 1), np.uint8), 1 << 12)
     size, result, found = ctypes.c_size_t(1 << 12), ctypes.create_string_buffer(96), ctypes.c_int()
     if name != "Lt":
-        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, x, y, z, z, gpu.lt_object("MatmulPreference", {1: size}), 1, result,
-               ctypes.byref(found))
+        preference = gpu.lt_object("MatmulPreference", {1: size})
+        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, x, y, z, z, preference, 1, result, ctypes.byref(found))
         assert found.value == 1
         for attribute, value in ((SPLIT_K, 4), (REDUCTION_SCHEME, OUTPUT_TYPE)) if name == "LtSplit" else ():
-            gpu.lt("MatmulAlgoConfigSetAttribute", result, attribute, ctypes.byref(ctypes.c_uint32(value)), ctypes.c_size_t(4))
-    gpu.lt("Matmul", gpu.handle, desc, alpha, a, x, b, y, beta, c, z, c, z, result if name != "Lt" else None, workspace, size, gpu.stream)
+            word = ctypes.c_uint32(value)
+            gpu.lt("MatmulAlgoConfigSetAttribute", result, attribute, ctypes.byref(word), ctypes.c_size_t(4))
+    algorithm = None if name == "Lt" else result
+    gpu.lt("Matmul", gpu.handle, desc, alpha, a, x, b, y, beta, c, z, c, z, algorithm, workspace, size, gpu.stream)
 
 
 def product(call):
@@ -70,8 +72,8 @@ def product(call):
     scale = np.float32 if name == "SgemmEx" or int(compute_type or 0) in SINGLE_TYPES else np.float16
     alpha, beta = gpu.scalar(0.5, scale), gpu.scalar(2, scale)
     of_result = stored(np.full((ROWS, COLUMNS * BATCH), 3), types[2])
-    a, b, c = gpu.put(stored(np.ones((ROWS, SUMMED * BATCH)), half), ROWS), gpu.put(stored(np.hstack([sums] * BATCH), half), SUMMED), \
-        gpu.put(of_result, ROWS)
+    a = gpu.put(stored(np.ones((ROWS, SUMMED * BATCH)), half), ROWS)
+    b, c = gpu.put(stored(np.hstack([sums] * BATCH), half), SUMMED), gpu.put(of_result, ROWS)
     if name.startswith("Lt"):
         lt_product(int(compute_type), name, types, alpha, a, b, beta, c)
     else:
