@@ -46,7 +46,7 @@ SPLIT_K, REDUCTION_SCHEME, OUTPUT_TYPE = 2, 3, 4
 def lt_product(compute_type, name, types, alpha, a, b, beta, c):
     scale = FLOAT32 if compute_type in SINGLE_TYPES else FLOAT16
     desc = gpu.lt_object("MatmulDesc", {2: ctypes.c_int(IS_DEVICE)}, compute_type, scale)
-    x, y, z = (gpu.lt_object("MatrixLayout", {}, dtype, ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows))
+    x, y, z = (gpu.lt_object("MatrixLayout", {}, dtype, *map(ctypes.c_uint64, (rows, columns)), ctypes.c_int64(rows))
                for dtype, rows, columns in zip(types, (ROWS, SUMMED, ROWS), (SUMMED, COLUMNS, COLUMNS)))
     workspace = gpu.put(np.zeros((1 << 12, 1), np.uint8), 1 << 12)
     size, result, found = ctypes.c_size_t(1 << 12), ctypes.create_string_buffer(96), ctypes.c_int()
