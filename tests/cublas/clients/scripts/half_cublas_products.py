@@ -4,7 +4,8 @@
 
 CALL: `Hgemm`, `HgemmBatched`, `HgemmStridedBatched`; `GemmEx:COMPUTE_TYPE`, `GemmBatchedEx:COMPUTE_TYPE`,
 `GemmStridedBatchedEx:COMPUTE_TYPE`; all of them also with `_64` after the name. `SgemmEx`; `Lt:COMPUTE_TYPE`, or
-`LtFound:COMPUTE_TYPE`, with the algorithm of a search. `@MODE` sets the handle's math mode, `/bf16` is for operands of
+`LtFound:COMPUTE_TYPE`, with the algorithm of a search, which `LtSplit:COMPUTE_TYPE` sets to split sums in four and add
+them in the type of the result. `@MODE` sets the handle's math mode, `/bf16` is for operands of
 bfloat16, `/float` for a result of float32.
 
 The elements are 1/2 · s + 2 · 3 for two sums s over 4096 products:
@@ -39,18 +40,25 @@ def read(matrix, dtype):
     return (matrix.astype(np.uint32) << 16).view(np.float32) if dtype == BFLOAT16 else matrix.astype(np.float32)
 
 
-def lt_product(compute_type, is_found, types, alpha, a, b, beta, c):
+SPLIT_K, REDUCTION_SCHEME, OUTPUT_TYPE = 2, 3, 4
+
+
+def lt_product(compute_type, name, types, alpha, a, b, beta, c):
     scale = FLOAT32 if compute_type in SINGLE_TYPES else FLOAT16
     desc = gpu.lt_object("MatmulDesc", {2: ctypes.c_int(IS_DEVICE)}, compute_type, scale)
-    x, y, z = (gpu.lt_object("MatrixLayout", {}, dtype, ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows))
+    x, y, z = (gpu.lt_object("MatrixLayout", {}, dtype, *map(ctypes.c_uint64, (rows, columns)), ctypes.c_int64(rows))
                for dtype, rows, columns in zip(types, (ROWS, SUMMED, ROWS), (SUMMED, COLUMNS, COLUMNS)))
     workspace = gpu.put(np.zeros((1 << 12, 1), np.uint8), 1 << 12)
     size, result, found = ctypes.c_size_t(1 << 12), ctypes.create_string_buffer(96), ctypes.c_int()
-    if is_found:
-        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, x, y, z, z, gpu.lt_object("MatmulPreference", {1: size}), 1, result,
-               ctypes.byref(found))
+    if name != "Lt":
+        preference = gpu.lt_object("MatmulPreference", {1: size})
+        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, x, y, z, z, preference, 1, result, ctypes.byref(found))
         assert found.value == 1
-    gpu.lt("Matmul", gpu.handle, desc, alpha, a, x, b, y, beta, c, z, c, z, result if is_found else None, workspace, size, gpu.stream)
+        for attribute, value in ((SPLIT_K, 4), (REDUCTION_SCHEME, OUTPUT_TYPE)) if name == "LtSplit" else ():
+            word = ctypes.c_uint32(value)
+            gpu.lt("MatmulAlgoConfigSetAttribute", result, attribute, ctypes.byref(word), ctypes.c_size_t(4))
+    algorithm = None if name == "Lt" else result
+    gpu.lt("Matmul", gpu.handle, desc, alpha, a, x, b, y, beta, c, z, c, z, algorithm, workspace, size, gpu.stream)
 
 
 def product(call):
@@ -64,10 +72,10 @@ def product(call):
     scale = np.float32 if name == "SgemmEx" or int(compute_type or 0) in SINGLE_TYPES else np.float16
     alpha, beta = gpu.scalar(0.5, scale), gpu.scalar(2, scale)
     of_result = stored(np.full((ROWS, COLUMNS * BATCH), 3), types[2])
-    a, b, c = gpu.put(stored(np.ones((ROWS, SUMMED * BATCH)), half), ROWS), gpu.put(stored(np.hstack([sums] * BATCH), half), SUMMED), \
-        gpu.put(of_result, ROWS)
+    a = gpu.put(stored(np.ones((ROWS, SUMMED * BATCH)), half), ROWS)
+    b, c = gpu.put(stored(np.hstack([sums] * BATCH), half), SUMMED), gpu.put(of_result, ROWS)
     if name.startswith("Lt"):
-        lt_product(int(compute_type), name == "LtFound", types, alpha, a, b, beta, c)
+        lt_product(int(compute_type), name, types, alpha, a, b, beta, c)
     else:
         is_strided, is_array = "Strided" in name, "mBatched" in name
         sizes = [ROWS * SUMMED, SUMMED * COLUMNS, ROWS * COLUMNS]
