@@ -11,6 +11,7 @@
   requested STRING, source STRING, rule STRING, applied STRING, actual STRING, how STRING, reason STRING, detail STRING,
   status BIGINT, sizes_folded BOOLEAN, flops DOUBLE, processes BIGINT,
   calls BIGINT, host_ns BIGINT, timed_calls BIGINT, host_ns_min BIGINT, host_ns_max BIGINT, host_ns_median BIGINT,
+  gpu_samples BIGINT, gpu_calls BIGINT, gpu_ns BIGINT, gpu_ns_min BIGINT, gpu_ns_max BIGINT,
   "first" STRING, "last" STRING, ran_at STRING, first_ns BIGINT, last_ns BIGINT,
   -- columns of a recording
   state STRING, forked_from BIGINT, command STRING, opened STRING, log_level STRING,
