@@ -62,12 +62,11 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     return {status, nullptr};
 }
 
-/// Has a call measured on the GPU if it is its turn. Precondition: the handle's lock is held.
-void measure(const Site& site, const Product& product, const Settings& in_force, const policy::MatmulCall& call,
-             TimedCall& time) {
+/// Has a call measured on the GPU. Precondition: the handle's lock is held.
+[[gnu::noinline]] void measure(const Site& site, const Product& product, TimedCall& time) {
     const Library& library = *site.cublas.library;
     Stream stream = nullptr;
-    if (product.handle != nullptr && library.get_stream != nullptr && time.gpu.is_due(site, in_force, call) &&
+    if (product.handle != nullptr && library.get_stream != nullptr &&
         library.get_stream(product.handle->handle.load(std::memory_order_relaxed), &stream) == status_success)
         time.gpu.measure_on(stream);
 }
@@ -86,7 +85,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
     TimedCall time;
-    if (in_force.logs()) measure(site, product, in_force, call, time);
+    if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
@@ -171,7 +170,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     policy::MatmulCall call;
     if (logs) {
         in_words(call);
-        measure(site, product, in_force, call, time);
+        if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
     }
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });

@@ -129,17 +129,24 @@ EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer)
     return pairs;
 }
 
-/// Returns true for the first calls of a kind. Calls of a kind mostly have one row.
+constexpr std::uint32_t count_mask = 3;
+static_assert(first_gpu_times == count_mask);
+
+std::uint32_t tag_of(std::uint64_t kind) { return static_cast<std::uint32_t>(kind) & ~count_mask; }
+
+/// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
+bool has_had_first_calls(const EventPairs& pairs, std::uint64_t kind) {
+    return pairs.kinds[system::table_index(kind, kind_bits)] == (tag_of(kind) | first_gpu_times);
+}
+
+/// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
 bool is_one_of_the_first(EventPairs& pairs, std::uint64_t kind) {
     constexpr std::size_t last = (std::size_t{1} << kind_bits) - 1;
-    constexpr std::uint32_t count_mask = 3;
-    static_assert(first_gpu_times <= count_mask);
     const std::size_t index = system::table_index(kind, kind_bits);
-    const auto tag = static_cast<std::uint32_t>(kind) | (count_mask + 1);  // not 0, which marks a free entry
     for (std::size_t i = 0; i < longest_probe; ++i) {
         std::uint32_t& entry = pairs.kinds[(index + i) & last];
-        if (entry == 0) entry = tag & ~count_mask;
-        if ((entry & ~count_mask) != (tag & ~count_mask)) continue;
+        if (entry == 0) entry = tag_of(kind);
+        if ((entry & ~count_mask) != tag_of(kind)) continue;
         if ((entry & count_mask) == first_gpu_times) return false;
         ++entry;
         return true;
@@ -192,7 +199,19 @@ EventPair* unused_pair(EventPairs& pairs, std::uint64_t context) {
 }  // namespace
 
 bool GpuTimer::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    if (in_force.gpu_times == 0 || in_force.recording == nullptr) return false;
+    ThreadContext* const context = existing_thread_context();
+    const std::uint64_t kind = kind_of(site, in_force, call);
+    if (context != nullptr && context->gpu_calls_left != 0 && context->recording == in_force.recording &&
+        context->writer != nullptr && context->writer->part() != nullptr &&
+        has_had_first_calls(*static_cast<EventPairs*>(context->writer->part()), kind)) {
+        --context->gpu_calls_left;
+        return false;
+    }
+    return is_due_by_kind(in_force, kind);
+}
+
+bool GpuTimer::is_due_by_kind(const Settings& in_force, std::uint64_t kind) {
+    if (in_force.recording == nullptr) return false;
     record::ThreadWriter* const writer = writer_in(*in_force.recording);
     if (writer == nullptr) return false;
     std::uint32_t& calls_left = existing_thread_context()->gpu_calls_left;
@@ -201,7 +220,7 @@ bool GpuTimer::is_due(const Site& site, const Settings& in_force, const policy::
         calls_left = UINT32_MAX;
         return false;
     }
-    if (!is_one_of_the_first(*pairs_, kind_of(site, in_force, call)) && calls_left > 0) {
+    if (!is_one_of_the_first(*pairs_, kind) && calls_left > 0) {
         --calls_left;
         return false;
     }

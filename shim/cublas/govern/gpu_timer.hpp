@@ -27,7 +27,7 @@ class GpuTimer {
     GpuTimer& operator=(const GpuTimer&) = delete;
 
     /// Returns true if it is the turn of this call: one of the first calls of its kind on this thread, or one in
-    /// Settings::gpu_times. Called once for each recorded call.
+    /// Settings::gpu_times. Called once for each recorded call. Precondition: in_force.gpu_times != 0.
     bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
     /// Has the call measured that now runs on this stream. Precondition: is_due().
     void measure_on(Stream stream) {
@@ -43,6 +43,7 @@ class GpuTimer {
     std::uint64_t counted_as = 0;  ///< key under which the recording has counted the call; 0: none
 
   private:
+    [[gnu::noinline]] bool is_due_by_kind(const Settings& in_force, std::uint64_t kind);
     void record_begin();
     void record_end(bool has_succeeded);
     void keep();

@@ -367,8 +367,9 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 }
 
 /// Has a product measured on the GPU if it is its turn.
-void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force, TimedCall& time) {
-    if (lt.product.handle != nullptr && time.gpu.is_due(site, in_force, lt.call))
+inline void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
+                    TimedCall& time) {
+    if (in_force.gpu_times != 0 && lt.product.handle != nullptr && time.gpu.is_due(site, in_force, lt.call))
         time.gpu.measure_on(reinterpret_cast<Stream>(frame.word(argument_stream)));
 }
 
@@ -386,7 +387,7 @@ void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Se
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
     TimedCall time;
-    if (in_force.logs()) measure(site, frame, lt, in_force, time);
+    measure(site, frame, lt, in_force, time);
     const AuditedRun done = run_audited(
         site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
         [&](const Plan& plan, Done& done_so_far) {
@@ -419,7 +420,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
     TimedCall time;
-    if (logs) measure(site, frame, lt, in_force, time);
+    measure(site, frame, lt, in_force, time);
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, parts, lt, logs, plan, done); });
     if (logs) {

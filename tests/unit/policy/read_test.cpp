@@ -35,6 +35,7 @@ on_full = "overwrite"
 where = ["python", "nvtx"]
 mode = "0640"
 group = "auditors"
+gpu_times = 100
 
 [audit]
 sample = 0.001
