@@ -28,9 +28,9 @@
 // Each entry is published by a single store with release order, after all of its other bytes are written. The fields
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `OperandsRecord::time`, `GpuTimeRecord::samples`, `RuleRecord::published`, `ChildRecord::state`, `ListedRecording::published`,
-// `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its earlier value. The file of a
-// running or killed process therefore holds whole entries only.
+// `OperandsRecord::time`, `GpuTimeRecord::samples`, `RuleRecord::published`, `ChildRecord::state`,
+// `ListedRecording::published`, `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its
+// earlier value. The file of a running or killed process therefore holds whole entries only.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,8 @@ class Run:
     def __init__(self, folder, *words, library=STAND_IN, **variables):
         calls, log = folder / "calls", folder / "run.fp32rec"
         folder.mkdir(exist_ok=True)
-        settings = {"STAND_IN_CLOCK": 1, "STAND_IN_EVENT_CALLS": calls, "FP32_MATMUL_LOG": log, "STAND_IN_DEVICES": 2, **variables}
+        settings = {"STAND_IN_CLOCK": 1, "STAND_IN_EVENT_CALLS": calls, "STAND_IN_DEVICES": 2, "FP32_MATMUL_LOG": log,
+                    **variables}
         script = shim.SCRIPTS.parents[2] / "cublas/clients/scripts/timed_cublas_products.py"
         shim.run(script, *words, blas=None, libraries=[library], precision=None, timeout=600,
                  env={"PYTHONPATH": str(shim.SCRIPTS), **{name: str(value) for name, value in settings.items()}})

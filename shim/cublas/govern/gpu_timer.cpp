@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <new>
@@ -156,13 +157,11 @@ bool is_one_of_the_first(EventPairs& pairs, std::uint64_t kind) {
 
 /// Returns a hash of what distinguishes most rows, and is known before the call.
 std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    const auto part = [](std::int64_t word, std::uint64_t random) {
-        return static_cast<std::uint64_t>(word) * random;
-    };
-    const std::uint64_t sum = site.number * 0x62bba1b9f2757641 + part(call.m, 0x7a6f56d50c7a670d) +
-                              part(call.n, 0xbc6aa802aafcc4e7) + part(call.k, 0x6a4a7def0860909f) +
-                              part(call.batch, 0x66d6a2999d170b6b) + part(call.device_index, 0x2127599bf4325c37) +
-                              in_force.generation + scope_key();
+    const auto bits = [](std::int64_t word, int place) { return std::rotl(static_cast<std::uint64_t>(word), place); };
+    const std::uint64_t sizes = static_cast<std::uint64_t>(call.m) + bits(call.n, 21) + bits(call.k, 42);
+    const std::uint64_t others = site.number + bits(call.batch, 32) + bits(call.device_index, 56);
+    const std::uint64_t sum =
+        sizes * 0x7a6f56d50c7a670d + others * 0x62bba1b9f2757641 + in_force.generation + scope_key();
     return system::folded(in_force.tells_paths_apart() ? where::with_location_key(sum, where::location_key(in_force))
                                                        : sum);
 }

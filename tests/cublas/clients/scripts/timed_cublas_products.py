@@ -44,7 +44,8 @@ class Multiplier:
     def lt(self, size):
         x, gpu = self.operands[size], self.gpu
         description = gpu.lt_object("MatmulDesc", {}, COMPUTE_32F, REAL_32F)
-        layout = gpu.lt_object("MatrixLayout", {}, REAL_32F, ctypes.c_uint64(size), ctypes.c_uint64(size), ctypes.c_int64(size))
+        sizes = ctypes.c_uint64(size), ctypes.c_uint64(size), ctypes.c_int64(size)
+        layout = gpu.lt_object("MatrixLayout", {}, REAL_32F, *sizes)
         gpu.lt("Matmul", gpu.handle, description, self.one, x, layout, x, layout, self.one, x, layout, x, layout, None, None,
                ctypes.c_size_t(0), gpu.stream)
 
