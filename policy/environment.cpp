@@ -111,13 +111,14 @@ Problem read_stochastic_seed(std::string_view text, PolicyDraft& policy) {
     return {};
 }
 
-Problem read_threads(std::string_view text, PolicyDraft& policy) {
-    constexpr int most = 256;
-    int threads = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > most)
-        return "found " + in_quotes(text) + "; allowed: a whole number from 1 to " + std::to_string(most);
-    policy.threads = threads;
+template <auto setting, std::uint32_t least, std::uint32_t most>
+Problem read_number(std::string_view text, PolicyDraft& policy) {
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < least || number > most)
+        return "found " + in_quotes(text) + "; allowed: a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most);
+    policy.*setting = static_cast<std::remove_reference_t<decltype(policy.*setting)>>(number);
     return {};
 }
 
@@ -149,7 +150,7 @@ constexpr Variable variables[] = {
     {"POLICY", read_policy},
     {"CPU",
      [](std::string_view text, PolicyDraft& policy) { return read_word(text, cpu_mode_words, policy.cpu_mode); }},
-    {"THREADS", read_threads},
+    {"THREADS", read_number<&Policy::threads, 1, 256>},
     {"STOCHASTIC_SEED", read_stochastic_seed},
     {"LOG", read_log},
     {"LOG_LEVEL",
@@ -158,6 +159,7 @@ constexpr Variable variables[] = {
     {"ONEDNN", read_switch<&Policy::log_onednn>},
     {"KERNELS", read_switch<&Policy::log_kernels>},
     {"VECTORS", read_switch<&Policy::log_vectors>},
+    {"GPU_TIMES", read_number<&Policy::log_gpu_times, 0, max_gpu_times>},
     {"AUDIT", read_audit},
     {"ON_ERROR", [](std::string_view text,
                     PolicyDraft& policy) { return read_word(text, on_error_words, policy.asked_on_error); }},

@@ -53,6 +53,9 @@ enum class Metric : std::uint8_t {
 /// `[audit] action` is pin.
 inline constexpr double default_sample_of_judges = 1e-3;
 
+/// Largest number for Policy::log_gpu_times.
+inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;
+
 /// Upper limit of an error.
 struct Tolerance {
     double error = 1e-2;  ///< largest accepted error
@@ -170,12 +173,13 @@ struct Policy {
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
-    std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
-    WhereSet log_where;             ///< sources of a call's location in its program
-    std::string log_group;          ///< group of the log; empty: the process's own
-    bool log_onednn = false;        ///< record what copies of oneDNN in the process multiply
-    bool log_kernels = false;       ///< record the kernels that are launched on GPUs
-    bool log_vectors = false;       ///< record products with a vector, also those that run as called
+    std::uint32_t log_mode = 0600;     ///< permission bits of the log; only its owner may write
+    WhereSet log_where;                ///< sources of a call's location in its program
+    std::string log_group;             ///< group of the log; empty: the process's own
+    bool log_onednn = false;           ///< record what copies of oneDNN in the process multiply
+    bool log_kernels = false;          ///< record the kernels that are launched on GPUs
+    bool log_vectors = false;          ///< record products with a vector, also those that run as called
+    std::uint32_t log_gpu_times = 64;  ///< one product in so many is timed on its GPU; 0: none
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit

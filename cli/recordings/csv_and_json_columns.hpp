@@ -13,6 +13,11 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
+/// Returns a time on the GPU; null if no call was measured there.
+inline FieldValue gpu_time(const record::RecordedCounters& counters, std::uint64_t nanoseconds) {
+    return counters.gpu_samples == 0 ? FieldValue() : FieldValue(nanoseconds);
+}
+
 /// Columns with the counters of a row or a group of rows.
 template <class Row>
 inline constexpr Column<Row> counter_columns[] = {
@@ -28,6 +33,11 @@ inline constexpr Column<Row> counter_columns[] = {
          return row.counters.timed_calls == 0 ? FieldValue() : FieldValue(row.counters.longest_ns);
      }},
     {"host_ns_median", [](const Row& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
+    {"gpu_samples", [](const Row& row) { return FieldValue(row.counters.gpu_samples); }},
+    {"gpu_calls", [](const Row& row) { return FieldValue(row.counters.gpu_calls); }},
+    {"gpu_ns", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_ns); }},
+    {"gpu_ns_min", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_shortest_ns); }},
+    {"gpu_ns_max", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_longest_ns); }},
     {"first", [](const Row& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };

@@ -54,6 +54,13 @@ std::string Environment::identity_of(std::string_view library) const {
     return {};
 }
 
+std::set<std::string> Environment::names_of_gpu(std::int32_t device) const {
+    const auto about = about_.find("cuda:" + std::to_string(device));
+    if (about == about_.end()) return {};
+    const auto found = about->second.find(EnvironmentFact::gpu);
+    return found == about->second.end() ? std::set<std::string>() : found->second;
+}
+
 /// Returns the values as text. Without `with_files`, returns files only if nothing else tells what a library is.
 std::string Environment::text_of(const Values& values, bool with_files) {
     std::vector<std::string> texts;

@@ -23,6 +23,8 @@ class Environment {
     /// Returns `OpenBLAS 0.3.21` for the library of that name, or its file if it does not tell its version; empty if
     /// neither is known.
     std::string identity_of(std::string_view library) const;
+    /// Returns the names of a GPU, which differ if a process had several under this number; empty: not known.
+    std::set<std::string> names_of_gpu(std::int32_t device) const;
     /// Returns a line about the machine and the program, then one for each library and device.
     std::vector<std::string> lines() const;
 

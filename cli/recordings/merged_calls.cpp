@@ -74,6 +74,13 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
     sum.longest_ns = std::max(sum.longest_ns, counters.longest_ns);
     sum.first_ns = is_first ? counters.first_ns : std::min(sum.first_ns, counters.first_ns);
     sum.last_ns = std::max(sum.last_ns, counters.last_ns);
+    if (counters.gpu_samples == 0) return;
+    sum.gpu_shortest_ns =
+        sum.gpu_samples == 0 ? counters.gpu_shortest_ns : std::min(sum.gpu_shortest_ns, counters.gpu_shortest_ns);
+    sum.gpu_longest_ns = std::max(sum.gpu_longest_ns, counters.gpu_longest_ns);
+    sum.gpu_samples += counters.gpu_samples;
+    sum.gpu_calls += counters.gpu_calls;
+    sum.gpu_ns += counters.gpu_ns;
 }
 
 std::uint64_t clamped_median(std::uint64_t median_ns, const record::RecordedCounters& counters) {
@@ -253,7 +260,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .children = recording.children(),
                           .missed_children = recording.missed_children(),
                           .marks = recording.marks(),
-                          .missed_marks = recording.missed_marks()};
+                          .missed_marks = recording.missed_marks(),
+                          .gpus = {}};
     process.environment.add(recording.environment());
     rules_.add(recording, process.state == record::RecordingState::live);
     if (objects_ == Objects::kept) process.objects = recording.objects();
@@ -289,6 +297,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
+        if (row != nullptr && row->decision.call.device == policy::Device::cuda && !rows_[index].is_kernel())
+            add_counters(process.gpus[row->decision.call.device_index], counters);
         total_.add(counters, rows_[index].flops);
         if (rows_[index].flops < 0) calls_without_work_ += counters.calls;
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;

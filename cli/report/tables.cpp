@@ -239,6 +239,14 @@ std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }
 
+/// Returns the time on the GPU of the calls of which it is known, divided by a number; empty if none was measured.
+std::string gpu_time_text(const record::RecordedCounters& counters, std::uint64_t divisor) {
+    return counters.gpu_samples == 0
+               ? ""
+               : duration_text(static_cast<double>(counters.gpu_ns) / static_cast<double>(divisor),
+                               counters.gpu_samples < counters.gpu_calls);
+}
+
 /// The columns with which all tables begin.
 const TextColumn amounts[] = {
     {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
@@ -261,6 +269,15 @@ const TextColumn amounts[] = {
      Shown::where_one_has_it},
     {{"max", true, 0, spread_rank},
      [](const MergedRow& row) { return spread_text(row, row.counters.longest_ns); },
+     Shown::where_one_has_it},
+    {{"GPU time", true},
+     [](const MergedRow& row) { return gpu_time_text(row.counters, 1); },
+     Shown::where_one_has_it},
+    {{"mean there", true, 0, detail_rank},
+     [](const MergedRow& row) { return gpu_time_text(row.counters, row.counters.gpu_calls); },
+     Shown::where_one_has_it},
+    {{"measured", true, 0, spread_rank},
+     [](const MergedRow& row) { return row.counters.gpu_samples == 0 ? "" : count_text(row.counters.gpu_samples); },
      Shown::where_one_has_it},
 };
 

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,6 +52,29 @@ constexpr NoShare no_share_reasons[] = {
     {"run_times", "products ran on a GPU, and the host times only their launch"}};
 enum ReasonIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 
+/// The GPU on which measured_gains were measured.
+constexpr std::string_view measured_on = "NVIDIA H200";
+/// The factor by which TF32 was faster there than FP32, for square products (docs/gpu-results.md).
+struct MeasuredGain {
+    double size, factor;
+};
+constexpr MeasuredGain measured_gains[] = {{512, 2.0}, {2048, 6.3}, {8192, 6.9}};
+
+/// Estimates of the time that products took on GPUs. A GPU counts once for each process that used it.
+struct GpuWorth {
+    std::uint64_t gpus = 0;
+    double least = 0, most = 0;             ///< shares of the processes' wall times
+    std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over `gpus`
+    std::uint64_t samples = 0;              ///< number of calls that were measured
+    std::uint64_t known_calls = 0;          ///< number of calls for which they stand
+    std::uint64_t calls = 0;                ///< number of all calls
+    std::int32_t device = -1;               ///< number of the last GPU
+    bool is_known = true;                   ///< the name of each GPU is known
+    std::set<std::string> names;
+    double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, with any filter over all processes
+    double tf32_ns = 0;  ///< the same at TF32, by measured_gains
+};
+
 /// The time that faster products could gain.
 struct Worth {
     std::uint64_t processes = 0;             ///< number of processes whose share of products is known
@@ -61,6 +86,7 @@ struct Worth {
     /// For each of gpu_peaks, the factor by which these products would be faster at TF32, each by itself: a range,
     /// because it depends on how much of the peaks is reached. Empty without such products.
     std::vector<std::pair<double, double>> gains;
+    GpuWorth gpu;
 };
 
 std::optional<ReasonIndex> why_no_share(const MergedProcess& process) {
@@ -94,6 +120,23 @@ double bytes_of(const MergedRow& row) {
 double seconds_of_call(const MergedRow& row, double rate, double bandwidth, double cache) {
     const double bytes = bytes_of(row);
     return std::max(row.flops / rate, bytes > cache ? bytes / bandwidth : 0);
+}
+
+/// Returns the factor by which TF32 is faster than FP32 for a product, interpolated in the logarithm of m·n·k.
+/// Smaller and larger products than those that were measured are taken to gain as much as the next of them.
+double measured_gain(const MergedRow& row) {
+    const auto size_of = [](double product) { return std::log(std::max(product, 1.0)) / 3; };
+    const double size = size_of(static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k));
+    const MeasuredGain* before = measured_gains;
+    for (const MeasuredGain& gain : measured_gains) {
+        const double here = std::log(gain.size), from = std::log(before->size);
+        if (size <= here)
+            return here == from || size <= from
+                       ? before->factor
+                       : before->factor + (gain.factor - before->factor) * (size - from) / (here - from);
+        before = &gain;
+    }
+    return before->factor;
 }
 
 std::string processes_text(std::uint64_t count) {
@@ -138,11 +181,74 @@ std::string tf32_text(const Worth& worth) {
         text, count_text(worth.tf32_calls), counted(worth.fp32_calls, "call"));
 }
 
+std::string gpu_name_text(const GpuWorth& gpu) {
+    if (!gpu.is_known || gpu.names.empty()) return "which GPU ran these is not known";
+    const bool is_same =
+        std::ranges::all_of(gpu.names, [](const std::string& name) { return name.starts_with(measured_on); });
+    if (is_same) return "these ran on such a GPU";
+    return fmt::format("these ran on another GPU ({})", printable(fmt::format("{}", fmt::join(gpu.names, ", "))));
+}
+
+std::string gpu_text(const GpuWorth& gpu, std::string_view products) {
+    const bool is_one = gpu.gpus == 1;
+    const auto time = [](double nanoseconds) { return duration_text(nanoseconds, true); };
+    std::string text = fmt::format(
+        "{} took {} on {}, {} of the wall time {}: an estimate from {} for {} of {}.\nIt is no share of the time in "
+        "which a GPU was busy.\n",
+        products, time(static_cast<double>(gpu.gpu_ns)),
+        is_one ? fmt::format("GPU {}", gpu.device) : fmt::format("{} GPUs", count_text(gpu.gpus)),
+        is_one ? percent_text(gpu.most) : fmt::format("{} to {}", percent_text(gpu.least), percent_text(gpu.most)),
+        is_one ? "of " + duration_text(static_cast<double>(gpu.wall_ns)) : "of their processes",
+        counted(gpu.samples, "measured call"), count_text(gpu.known_calls), counted(gpu.calls, "call"));
+    const auto wall = static_cast<double>(gpu.wall_ns);
+    const auto times_as_fast = [&](double saved_ns) { return wall / (wall - saved_ns); };
+    if (is_one && gpu.most < 1)
+        text += fmt::format(
+            "If they took no time and nothing else changed, the process would be about {:.2f} times as "
+            "fast, at most.\n",
+            times_as_fast(static_cast<double>(gpu.gpu_ns)));
+    if (gpu.fp32_ns <= 0) return text;
+    text += fmt::format("TF32 in place of FP32 would make {} of it about {}", time(gpu.fp32_ns), time(gpu.tf32_ns));
+    if (is_one && gpu.most < 1)
+        text +=
+            fmt::format(", and the process {:.2f} times as fast at most", times_as_fast(gpu.fp32_ns - gpu.tf32_ns));
+    std::string gains;
+    for (const MeasuredGain& gain : measured_gains)
+        gains += fmt::format("{}{:.1f} times at {}", gains.empty() ? "" : ", ", gain.factor, gain.size);
+    return text + fmt::format(",\nby what square products gained on an {} ({}); {}.\n", measured_on, gains,
+                              gpu_name_text(gpu));
+}
+
+/// Adds the GPUs of a process. Returns false if no call was measured on any.
+bool add_gpus(GpuWorth& worth, const MergedProcess& process, std::uint64_t wall_ns) {
+    bool is_measured = false;
+    for (const auto& [device, counters] : process.gpus) {
+        worth.calls += counters.calls;
+        if (counters.gpu_samples == 0) continue;
+        is_measured = true;
+        const double part = static_cast<double>(counters.gpu_ns) / static_cast<double>(wall_ns);
+        worth.least = worth.gpus == 0 ? part : std::min(worth.least, part);
+        worth.most = std::max(worth.most, part);
+        worth.wall_ns += wall_ns;
+        worth.gpu_ns += counters.gpu_ns;
+        worth.samples += counters.gpu_samples;
+        worth.known_calls += counters.gpu_calls;
+        worth.device = device;
+        ++worth.gpus;
+        const std::set<std::string> names = process.environment.names_of_gpu(device);
+        worth.is_known &= !names.empty();
+        worth.names.insert(names.begin(), names.end());
+    }
+    return is_measured;
+}
+
 void add_shares(Worth& worth, const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
         if (const auto why = why_no_share(process)) {
-            ++worth.unknown[*why];
+            const bool is_measured =
+                *why == on_gpu && add_gpus(worth.gpu, process, static_cast<std::uint64_t>(process.facts.wall_ns()));
+            if (!is_measured) ++worth.unknown[*why];
             continue;
         }
         const auto wall = static_cast<std::uint64_t>(process.facts.wall_ns());
@@ -163,6 +269,9 @@ void add_gains(Worth& worth, const MergedCalls& calls) {
         if (!can_be_lowered(row)) continue;
         worth.tf32_calls += row.counters.calls;
         lowered.push_back(&row);
+        if (row.counters.gpu_samples == 0 || row.dtype != "float32") continue;
+        worth.gpu.fp32_ns += static_cast<double>(row.counters.gpu_ns);
+        worth.gpu.tf32_ns += static_cast<double>(row.counters.gpu_ns) / measured_gain(row);
     }
     if (worth.tf32_calls == 0) return;
     for (const GpuPeaks& gpu : gpu_peaks) {
@@ -179,6 +288,18 @@ void add_gains(Worth& worth, const MergedCalls& calls) {
     }
 }
 
+Json gpu_json(const GpuWorth& gpu) {
+    const auto known = [&](double value) { return gpu.gpus > 0 ? number_or_null(value) : Json(); };
+    return {{"gpus", gpu.gpus},
+            {"samples", gpu.samples},
+            {"gpu_calls", gpu.known_calls},
+            {"gpu_ns", known(static_cast<double>(gpu.gpu_ns))},
+            {"share", {{"from", known(gpu.least)}, {"to", known(gpu.most)}}},
+            {"fp32_ns", known(gpu.fp32_ns)},
+            {"tf32_ns", known(gpu.tf32_ns)},
+            {"measured_on", measured_on}};
+}
+
 Worth worth_of(const MergedCalls& calls) {
     Worth worth;
     add_shares(worth, calls);
@@ -193,6 +314,7 @@ std::string worth_text(const MergedCalls& calls) {
     std::string text;
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
     if (worth.processes > 0) text += share_text(worth, is_filtered ? "These calls" : "Products");
+    if (worth.gpu.gpus > 0) text += gpu_text(worth.gpu, is_filtered ? "These calls" : "Products");
     for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
         if (worth.unknown[i] > 0)
             text += fmt::format("The share of products is not known of {}: {}.\n", processes_text(worth.unknown[i]),
@@ -209,7 +331,8 @@ Json worth_json(const MergedCalls& calls) {
                  {"without", Json::object()},
                  {"fp32_calls", worth.fp32_calls},
                  {"tf32_calls", worth.tf32_calls},
-                 {"tf32", Json::array()}};
+                 {"tf32", Json::array()},
+                 {"gpu", gpu_json(worth.gpu)}};
     for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
         json["without"][std::string(no_share_reasons[i].key)] = worth.unknown[i];
     for (std::size_t i = 0; i < worth.gains.size(); ++i)

@@ -12,6 +12,7 @@
   status BIGINT, accumulator_as_called STRING, accumulator STRING, mantissa_bits BIGINT, algorithm STRING,
   sizes_folded BOOLEAN, flops DOUBLE, processes BIGINT,
   calls BIGINT, host_ns BIGINT, timed_calls BIGINT, host_ns_min BIGINT, host_ns_max BIGINT, host_ns_median BIGINT,
+  gpu_samples BIGINT, gpu_calls BIGINT, gpu_ns BIGINT, gpu_ns_min BIGINT, gpu_ns_max BIGINT,
   "first" STRING, "last" STRING, ran_at STRING, first_ns BIGINT, last_ns BIGINT,
   -- columns of a recording
   state STRING, forked_from BIGINT, command STRING, opened STRING, log_level STRING,

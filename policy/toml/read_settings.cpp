@@ -85,6 +85,15 @@ void read_log_where(const Entry& entry, PolicyDraft& policy, Report& report) {
     policy.log_where = where;
 }
 
+void read_gpu_times(const Entry& entry, PolicyDraft& policy, Report& report) {
+    const auto* number = as<std::int64_t>(*entry.value);
+    if (number != nullptr && *number >= 0 && *number <= max_gpu_times) {
+        policy.log_gpu_times = static_cast<std::uint32_t>(*number);
+    } else {
+        report_not_allowed(entry, "a whole number from 0 to " + std::to_string(max_gpu_times), report);
+    }
+}
+
 void read_audit_sample(const Entry& entry, PolicyDraft& policy, Report& report) {
     assign_if_read(policy.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
@@ -131,6 +140,7 @@ constexpr Key<PolicyDraft> log_keys[] = {
     {"onednn", read_boolean_into<&Policy::log_onednn>},
     {"kernels", read_boolean_into<&Policy::log_kernels>},
     {"vectors", read_boolean_into<&Policy::log_vectors>},
+    {"gpu_times", read_gpu_times},
 };
 constexpr Key<PolicyDraft> audit_keys[] = {
     {"sample", read_audit_sample},

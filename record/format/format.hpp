@@ -13,6 +13,7 @@
 //                      audits    682 AuditRecords of 96 bytes, all of one slot: one per audited call
 //                      fingerprints  221 FingerprintRecords of 296 bytes, all of one slot: one per fingerprinted call
 //                      rules     2046 RuleRecords of 32 bytes: one per rule of the policy
+//                      gpu times 1364 GpuTimeRecords of 48 bytes, all of one slot: one per row that was measured
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
@@ -27,9 +28,9 @@
 // Each entry is published by a single store with release order, after all of its other bytes are written. The fields
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `ListedRecording::published`,
-// `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its earlier value. The file of a
-// running or killed process therefore holds whole entries only.
+// `OperandsRecord::time`, `GpuTimeRecord::samples`, `RuleRecord::published`, `ChildRecord::state`,
+// `ListedRecording::published`, `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its
+// earlier value. The file of a running or killed process therefore holds whole entries only.
 #pragma once
 
 #include <cstddef>

@@ -26,6 +26,7 @@ enum class SegmentKind : std::uint32_t {
     fingerprints,
     rules,
     operands,
+    gpu_times,
     count_
 };
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
@@ -159,6 +160,24 @@ struct CounterRecord {
     std::uint64_t timed;         ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
+
+// ---- times on a GPU
+// ------------------------------------------------------------------------------------------------
+
+/// Times on the GPU of those calls of one slot with one row that were measured there, in nanoseconds. `samples` is
+/// stored last.
+struct GpuTimeRecord {
+    std::uint64_t samples;  ///< number of measured calls
+    std::uint64_t total;    ///< sum of their times
+    std::uint64_t shortest;
+    std::uint64_t longest;
+    std::uint64_t total_of_firsts;  ///< times of those measured calls that were the slot's first of the row
+    std::uint32_t row_plus_one;     ///< number of the row plus 1; 0: unused
+    std::uint32_t firsts;           ///< number of those calls
+};
+static_assert(sizeof(GpuTimeRecord) == 48);
+/// Largest number of segments with times on a GPU in one slot. Rows beyond them have none.
+inline constexpr std::uint32_t gpu_time_segment_limit = 64;
 
 // ---- events -------------------------------------------------------------------------------------------------------
 
@@ -299,6 +318,7 @@ using AuditSegment = Segment<AuditRecord>;
 using FingerprintSegment = Segment<FingerprintRecord>;
 using RuleSegment = Segment<RuleRecord>;
 using OperandsSegment = Segment<OperandsRecord>;
+using GpuTimeSegment = Segment<GpuTimeRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
@@ -307,5 +327,6 @@ static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 
 static_assert(sizeof(FingerprintSegment) <= segment_size && FingerprintSegment::capacity == 221);
 static_assert(sizeof(RuleSegment) == segment_size && RuleSegment::capacity == 2046);
 static_assert(sizeof(OperandsSegment) <= segment_size && OperandsSegment::capacity == 1169);
+static_assert(sizeof(GpuTimeSegment) == segment_size && GpuTimeSegment::capacity == 1364);
 
 }  // namespace fp32shim::record::format

@@ -147,6 +147,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     objects_.until_exit = header.exited_at != 0;
     {
         SegmentIndex index = index_segments(*bytes_, *problems_);
+        read_gpu_times(index[SegmentKind::gpu_times]);
         read_counters(index[SegmentKind::counters]);
         read_rings(index[SegmentKind::ring]);
     }

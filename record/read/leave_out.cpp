@@ -32,6 +32,15 @@ std::string RecordingReader::leave_out(const RecordingReader& earlier) {
     }
     std::erase_if(rest, [](const CounterRecord& counters) { return counters.calls == 0; });
     counters_ = std::move(rest);
+    for (const auto& [row, before] : earlier.gpu_times_) {
+        const auto now = gpu_times_.find(row);
+        if (now == gpu_times_.end()) continue;
+        subtract(now->second.samples, before.samples);
+        subtract(now->second.total, before.total);
+        subtract(now->second.total_of_firsts, before.total_of_firsts);
+        now->second.firsts -= std::min(now->second.firsts, before.firsts);
+        if (now->second.samples == 0) gpu_times_.erase(now);
+    }
     subtract(total_calls_, earlier.total_calls_);
     subtract(uncounted_calls_, earlier.uncounted_calls_);
     subtract(dropped_events_, earlier.dropped_events_);

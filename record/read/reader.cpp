@@ -294,9 +294,12 @@ std::uint64_t RecordingReader::duration_ns(std::uint64_t ticks) const {
 }
 
 RecordingReader::RowCounters RecordingReader::to_counters(const CounterRecord& record) const {
-    return {record.row_plus_one - 1,
-            {record.calls, duration_ns(record.total), duration_ns(record.shortest), duration_ns(record.longest),
-             realtime_of(record.first), realtime_of(record.last), record.timed}};
+    RowCounters result{
+        record.row_plus_one - 1,
+        {record.calls, duration_ns(record.total), duration_ns(record.shortest), duration_ns(record.longest),
+         realtime_of(record.first), realtime_of(record.last), record.timed}};
+    add_gpu_times(result);
+    return result;
 }
 
 RecordedEvent RecordingReader::to_event(const EventCursor::Event& recorded, std::uint32_t slot) const {

@@ -90,6 +90,11 @@ struct RecordedCounters {
     std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
+    std::uint64_t gpu_samples = 0;      ///< number of calls whose time on the GPU was measured
+    std::uint64_t gpu_calls = 0;        ///< number of calls of the rows in which there are such calls
+    std::uint64_t gpu_ns = 0;           ///< estimate of the time on the GPU of all `gpu_calls`
+    std::uint64_t gpu_shortest_ns = 0;  ///< shortest measured time
+    std::uint64_t gpu_longest_ns = 0;
 };
 
 /// One call, as recorded at the level `calls`.
@@ -418,6 +423,7 @@ class RecordingReader {
     void read_counters(const std::vector<IndexedSegment>& segments);
     bool add_counters(const IndexedSegment& segment, std::uint32_t first,
                       std::vector<std::uint32_t>& counters_by_row);
+    void read_gpu_times(const std::vector<IndexedSegment>& segments);
     void read_rings(const std::vector<IndexedSegment>& rings);
     void check_completeness(std::uint32_t whole, std::uint32_t in_use);
     void arrange_events(const std::vector<IndexedSegment>& full_rings);
@@ -432,6 +438,7 @@ class RecordingReader {
     std::uint64_t duration_ns(std::uint64_t ticks) const;
     const format::CounterRecord* counters_of(std::uint32_t row) const;
     RowCounters to_counters(const format::CounterRecord& record) const;
+    void add_gpu_times(RowCounters& result) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
 
     // On the heap: `decisions_` refers to the two objects before it, and these references must survive a move of the
@@ -442,7 +449,8 @@ class RecordingReader {
 
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
-    std::vector<format::CounterRecord> counters_;  // counters summed over slots, by rising row
+    std::vector<format::CounterRecord> counters_;               // counters summed over slots, by rising row
+    std::map<std::uint32_t, format::GpuTimeRecord> gpu_times_;  // times on the GPU summed over slots, by row
     std::set<std::uint32_t> slots_;
     std::map<std::uint32_t, SlotEvents> events_;  // places of events, indexed by slot
     std::vector<RecordedChange> changes_;

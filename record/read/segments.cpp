@@ -102,7 +102,8 @@ namespace {
 
 bool has_slot(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events ||
-           kind == SegmentKind::audits || kind == SegmentKind::fingerprints || kind == SegmentKind::operands;
+           kind == SegmentKind::audits || kind == SegmentKind::fingerprints || kind == SegmentKind::operands ||
+           kind == SegmentKind::gpu_times;
 }
 
 }  // namespace

@@ -97,9 +97,10 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
            short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);
 }
 
-inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const {
+[[gnu::always_inline]] inline Recording::Counted Recording::counted(ThreadWriter& writer, std::uint64_t key) const {
     format::CounterRecord* const counters = counters_of(writer, key);
-    return counters == nullptr || has_to_be_timed(*counters);
+    if (counters == nullptr) return {};
+    return {true, has_to_be_timed(*counters), counters->row_plus_one - 1, counters->calls};
 }
 
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,

@@ -30,26 +30,26 @@ void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, CounterSe
 
 CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t row) {
     if (row == format::overflow_row) return overflow_counters;
-    CountersNumber* const known = entry_of_row(row);
+    CountersNumber* const known = by_row_.of(row);
     if (known == nullptr) return overflow_counters;
     if (*known == overflow_counters && has_room_for_counters(file)) *known = assign_counters(row);
     return *known;
 }
 
-CountersNumber* ThreadWriter::entry_of_row(std::uint32_t row) {
-    if (row < by_row_capacity_) return &by_row_[row];
+std::uint32_t* NumbersOfRows::of(std::uint32_t row) {
+    if (row < capacity_) return &numbers_[row];
     constexpr std::size_t least = 1024;
     const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(row + 1, least));
     auto* const pages =
-        static_cast<CountersNumber*>(map_private_pages(capacity * sizeof(CountersNumber), InChild::nothing));
+        static_cast<std::uint32_t*>(map_private_pages(capacity * sizeof(std::uint32_t), InChild::nothing));
     if (pages == nullptr) return nullptr;
-    if (by_row_ != nullptr) {
-        std::copy_n(by_row_, by_row_capacity_, pages);
-        unmap_pages(by_row_, by_row_capacity_ * sizeof(CountersNumber));
+    if (numbers_ != nullptr) {
+        std::copy_n(numbers_, capacity_, pages);
+        unmap_pages(numbers_, capacity_ * sizeof(std::uint32_t));
     }
-    by_row_ = pages;
-    by_row_capacity_ = capacity;
-    return &by_row_[row];
+    numbers_ = pages;
+    capacity_ = capacity;
+    return &numbers_[row];
 }
 
 /// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused counters.

@@ -24,12 +24,28 @@ struct CallRecords {
     std::uint64_t retry_at;  // time in ticks; no space is requested before it
 };
 
+/// A number for each row, in private pages that grow. All zeros: none.
+class NumbersOfRows {
+  public:
+    /// Returns the number of a row, 0 at first; nullptr: there is no memory.
+    std::uint32_t* of(std::uint32_t row);
+    std::uint32_t known(std::uint32_t row) const { return row < capacity_ ? numbers_[row] : 0; }
+
+  private:
+    std::uint32_t* numbers_;
+    std::size_t capacity_;
+};
+
 /// Writes the calls of one thread. Recording::attach() makes a writer in zeroed pages: a writer of zeros has no slot.
 /// In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
     ThreadWriter& operator=(const ThreadWriter&) = delete;
+
+    /// Memory of code of a higher floor that belongs to the slot, so that a later thread which continues it has it
+    /// too; nullptr at first, and in a forked child. Not guarded by use_.
+    void*& part() { return part_; }
 
   private:
     friend class Recording;
@@ -80,8 +96,8 @@ class alignas(64) ThreadWriter {
     template <class Entry>
     bool begin_records(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
 
-    /// Returns the entry of a row in by_row_; nullptr: there is no memory.
-    CountersNumber* entry_of_row(std::uint32_t row);
+    /// Returns the times of a row on the GPU; nullptr: there is no space.
+    format::GpuTimeRecord* gpu_times_of_row(RecordingFile& file, std::uint32_t row);
     CountersNumber assign_counters(std::uint32_t row);
     void begin_counters(RecordingFile& file, format::CounterSegment* segment);
     bool has_room_for_counters(RecordingFile& file);
@@ -109,8 +125,13 @@ class alignas(64) ThreadWriter {
     CallRecords<format::AuditRecord> audits_;
     CallRecords<format::FingerprintRecord> fingerprints_;
     CallRecords<format::OperandsRecord> operands_;
-    CountersNumber* by_row_;  // the slot's counters of each row; overflow_counters: the row has none
-    std::size_t by_row_capacity_;
+    NumbersOfRows by_row_;  // the slot's counters of each row (CountersNumber); overflow_counters: the row has none
+    void* part_;
+    // The following members are guarded by the code that owns part_.
+    NumbersOfRows gpu_times_by_row_;    // number, from 1, of each row's entry in gpu_time_segments_; 0: none
+    std::uint32_t gpu_times_used_;      // number of used entries in all segments
+    std::uint64_t gpu_times_retry_at_;  // time in ticks; no space for further entries is requested before it
+    format::GpuTimeSegment* gpu_time_segments_[format::gpu_time_segment_limit];
 
     // Has room for one counter of each row. Last member, since few threads use more than its beginning.
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];

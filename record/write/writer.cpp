@@ -296,7 +296,7 @@ void Recording::detach(ThreadWriter* writer) {
 }
 
 void Recording::detach_one(ThreadWriter* writer) {
-    if (writer->counter_segment_count_ == 0) {
+    if (writer->counter_segment_count_ == 0 && writer->part_ == nullptr) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
         refine_ticks_per_second(ticks());

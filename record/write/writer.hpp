@@ -154,8 +154,18 @@ class Recording {
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
-    /// Returns true if the next call of this key has to be timed.
-    bool times_next(ThreadWriter& writer, std::uint64_t key) const;
+    /// What the thread has counted under a key so far.
+    struct Counted {
+        bool is_known = false;   ///< the thread knows the key, so that count() will not call `describe`
+        bool times_next = true;  ///< the next call has to be timed
+        std::uint32_t row = 0;
+        std::uint64_t calls = 0;
+    };
+    Counted counted(ThreadWriter& writer, std::uint64_t key) const;
+    /// Adds the time on the GPU of a call that this writer has counted in this row. `is_first`: the call was the
+    /// slot's first of the row. A time without space is dropped. Only one thread may call this for a writer at a
+    /// time.
+    void add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first);
 
     /// Returns true if `fp32shim set` or `reload` has written a command that no thread has taken yet. Costs two
     /// loads, of words that only commands change.

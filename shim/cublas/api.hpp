@@ -169,6 +169,8 @@ enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_cap
 
 /// CUstream or cudaStream_t: a stream of the driver. nullptr: the default stream.
 using Stream = void*;
+/// CUevent: an event of the driver.
+using Event = void*;
 
 /// The values of CUresult that the shim distinguishes, and those of CUstreamCaptureStatus and CUstreamCaptureMode.
 enum DriverResult : std::int32_t { driver_success = 0, driver_not_ready = 600 };

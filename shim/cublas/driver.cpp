@@ -75,6 +75,11 @@ Driver find_driver() {
     find_in(*object, "cuMemAllocAsync", driver.allocate);
     find_in(*object, "cuMemFreeAsync", driver.release);
     find_in(*object, "cuMemcpy2DAsync_v2", driver.copy);
+    find_in(*object, "cuCtxGetId", driver.context_id);
+    find_in(*object, "cuEventCreate", driver.create_event);
+    find_in(*object, "cuEventRecord", driver.record_event);
+    find_in(*object, "cuEventQuery", driver.query_event);
+    find_in(*object, "cuEventElapsedTime", driver.elapsed_time);
     return driver;
 }
 

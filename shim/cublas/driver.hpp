@@ -23,7 +23,7 @@ Device current_device();
 /// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
 std::array<std::int32_t, 9> compute_capabilities();
 
-/// The functions of the driver that audits call. nullptr: the driver lacks the function.
+/// The functions of the driver that audits and measurements of time call. nullptr: the driver lacks the function.
 struct Driver {
     ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing;
     ForeignFunction<std::int32_t(std::int32_t* mode)> exchange_capture_mode;
@@ -32,10 +32,21 @@ struct Driver {
     ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate;
     ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release;
     ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy;
+    ForeignFunction<std::int32_t(void* context, std::uint64_t* id)> context_id;
+    ForeignFunction<std::int32_t(Event*, std::uint32_t flags)> create_event;
+    ForeignFunction<std::int32_t(Event, Stream)> record_event;
+    ForeignFunction<std::int32_t(Event)> query_event;
+    ForeignFunction<std::int32_t(float* milliseconds, Event begin, Event end)> elapsed_time;
 
     bool is_complete() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
                memory_info != nullptr && allocate != nullptr && release != nullptr && copy != nullptr;
+    }
+    /// Returns true if there are all functions for measuring times by events.
+    bool has_events() const {
+        return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && context_id != nullptr &&
+               create_event != nullptr && record_event != nullptr && query_event != nullptr &&
+               elapsed_time != nullptr;
     }
 };
 

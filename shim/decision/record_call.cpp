@@ -136,6 +136,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (in_force.tells_paths_apart()) key.value = where::with_location_key(key.value, where::location_key(in_force));
     where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
                                                               : nullptr);
+    if (time.counted_as != nullptr) *time.counted_as = key.value;
     recording.count(*context->writer, key.value, time.begin, time.end, in_force.log_every_call,
                     [&](record::DecisionEvent& event) {
                         event = decision_event(site, in_force, call, decision, done, location);

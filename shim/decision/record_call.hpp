@@ -35,6 +35,8 @@ std::string_view ambiguity_of(const Site& site);
 struct CallTime {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    std::uint64_t* counted_as =
+        nullptr;  ///< if there is one, receives the key under which the recording counts the call
 };
 
 /// Returns the current time in the unit of CallTime. Makes no system call.

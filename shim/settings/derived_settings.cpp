@@ -53,6 +53,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
     derived.finds_nonfinite = policy.audit_nonfinite;
     derived.asks_onednn = policy.log_onednn && has_recording;
     derived.asks_kernels = policy.log_kernels && has_recording;
+    derived.gpu_times = has_recording ? policy.log_gpu_times : 0;
     return derived;
 }
 

@@ -21,10 +21,14 @@ struct Frame;
 enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
+/// Number of calls at the start of a row that are all measured on their GPU.
+constexpr std::uint32_t first_gpu_times = 3;
+
 struct ThreadContext {
     record::Recording* recording = nullptr;  ///< the recording that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is the right one
+    std::uint32_t gpu_calls_left = 0;       ///< calls before the next one that is measured on its GPU
     bool writes_every_call = false;         ///< every call gets an event in `recording`
     Scopes scopes;                          ///< key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
@@ -35,6 +39,14 @@ struct ThreadContext {
     const Frame* product = nullptr;                          ///< frame of the product of the last permit()
     policy::Applied permitted = policy::Applied::unchanged;  ///< format to which that permit() lowered the product
     std::array<char, record::log_buffer_size> log_buffer{};
+
+    /// Returns true if the next call of a row with so many calls is to be measured on its GPU. Otherwise counts it.
+    bool measures_next(std::uint64_t calls_of_row) {
+        if (calls_of_row < first_gpu_times) gpu_calls_left = 0;
+        if (gpu_calls_left == 0) return true;
+        --gpu_calls_left;
+        return false;
+    }
 };
 
 /// Returns this thread's context. Makes it on first use. Returns nullptr if there is no memory.

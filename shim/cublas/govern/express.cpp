@@ -29,7 +29,7 @@ const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_sh
 /// the call must be planned and run again: settings changed, the recording lacks a row, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
-    const ThreadContext* context = existing_thread_context();
+    ThreadContext* const context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
@@ -41,8 +41,11 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
     if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
-    if (!record::Recording::knows_key(writer, key)) return false;
-    const bool is_timed = recording.times_next(writer, key);
+    const record::Recording::Counted counted = recording.counted(writer, key);
+    if (!counted.is_known) return false;
+    // A call that is measured on its GPU takes the way of a new one, by which the handle's stream is asked for.
+    if (in_force.gpu_times != 0 && context->measures_next(counted.calls)) return false;
+    const bool is_timed = counted.times_next;
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
     const bool is_forwarded = change.how == record::How::forward;
     if (in_force.asks_kernels) {

@@ -62,6 +62,15 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     return {status, nullptr};
 }
 
+/// Has a call measured on the GPU. Precondition: the handle's lock is held.
+[[gnu::noinline]] void measure(const Site& site, const Product& product, TimedCall& time) {
+    const Library& library = *site.cublas.library;
+    Stream stream = nullptr;
+    if (product.handle != nullptr && library.get_stream != nullptr &&
+        library.get_stream(product.handle->handle.load(std::memory_order_relaxed), &stream) == status_success)
+        time.gpu.measure_on(stream);
+}
+
 inline bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
@@ -75,7 +84,8 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     Launcher launcher{site, frame, product, set_up_cublas, launch_by_cublas};
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
-    CallTime time;
+    TimedCall time;
+    if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
@@ -158,14 +168,17 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     Plan plan = kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, in_words);
     if (multiplies_nothing(site, frame, product)) plan = plan_without_product(plan);
     Done done = done_as_planned(site, plan);
-    CallTime time;
+    TimedCall time;
+    policy::MatmulCall call;
+    if (logs) {
+        in_words(call);
+        if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
+    }
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });
     guard.release();
     if (logs) {
         done.status = status;
-        policy::MatmulCall call;
-        in_words(call);
         record_call(site, in_force, call, plan.decision, done, &time,
                     express_key_after(site, frame, product, plan, done, change_count));
     }

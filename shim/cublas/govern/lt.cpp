@@ -271,6 +271,13 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     return status;
 }
 
+/// Has a product measured on the GPU if it is its turn.
+inline void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
+                    TimedCall& time) {
+    if (in_force.gpu_times != 0 && lt.product.handle != nullptr && time.gpu.is_due(site, in_force, lt.call))
+        time.gpu.measure_on(reinterpret_cast<Stream>(frame.word(argument_stream)));
+}
+
 /// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Parts& parts, LtProduct& lt,
                                                  const Settings& in_force) {
@@ -284,7 +291,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     const bool is_nothing = !multiplies(lt.call);
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
-    CallTime time;
+    TimedCall time;
+    measure(site, frame, lt, in_force, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
@@ -319,7 +327,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     if (!multiplies(lt.call)) plan = plan_without_product(plan);
     if (!plan.changes() && !plan.decision.algorithms.any() && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
-    CallTime time;
+    TimedCall time;
+    measure(site, frame, lt, in_force, time);
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, parts, lt, logs, plan, done); });
     if (logs) {

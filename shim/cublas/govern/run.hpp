@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "shim/cublas/govern/gpu_timer.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/cublas/site_plan.hpp"
 #include "shim/thread/running.hpp"
@@ -43,8 +44,9 @@ std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* 
 /// logged.
 template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
-                                                     const Done& done, CallTime& time, const Run& run) {
+                                                     const Done& done, TimedCall& time, const Run& run) {
     const bool logs = in_force.logs();
+    if (logs) time.gpu.begin();
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     if (in_force.asks_kernels) permit(frame, done.applied);
@@ -52,6 +54,7 @@ template <class Run>
     const std::int32_t status = run();
     if (logs) time.end = time_now(in_force);
     running = outer;
+    if (logs) time.gpu.end(status == status_success);
     return status;
 }
 

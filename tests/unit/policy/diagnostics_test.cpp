@@ -94,6 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NegativeLogMaxSize", "[log]\nmax_size = -1",
              "p.toml:3:12: max_size: found -1; allowed: bytes, at least 1 MiB, as a number or a string such as "
              "\"64MiB\", \"1GiB\""},
+        Case{"LogGpuTimes", "[log]\ngpu_times = -1",
+             "p.toml:3:13: gpu_times: found -1; allowed: a whole number from 0 to 1000000000"},
         Case{"LogWhere", "[log]\nwhere = [\"python\", \"lines\"]",
              "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         Case{"LogWhereWithATooLargeNumber", "[log]\nwhere = \"native:65\"",

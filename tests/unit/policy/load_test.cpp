@@ -175,11 +175,12 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
     ASSERT_EQ(loaded.warnings.size(), 3u);
     EXPECT_EQ(loaded.warnings[0].text(),
               "FP32_MATMUL_PRECISON: unknown variable, ignored; did you mean FP32_MATMUL_PRECISION?");
-    EXPECT_EQ(loaded.warnings[1].text(),
-              "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known variables: FP32_MATMUL_ followed by "
-              "PRECISION, FLOOR, POLICY, "
-              "CPU, THREADS, STOCHASTIC_SEED, LOG, LOG_LEVEL, WHERE, ONEDNN, KERNELS, VECTORS, AUDIT, ON_ERROR, "
-              "INSTRUCTIONS, DISABLE");
+    EXPECT_EQ(
+        loaded.warnings[1].text(),
+        "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known variables: FP32_MATMUL_ followed by "
+        "PRECISION, FLOOR, POLICY, "
+        "CPU, THREADS, STOCHASTIC_SEED, LOG, LOG_LEVEL, WHERE, ONEDNN, KERNELS, VECTORS, GPU_TIMES, AUDIT, ON_ERROR, "
+        "INSTRUCTIONS, DISABLE");
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
 }
 

@@ -35,6 +35,7 @@ on_full = "overwrite"
 where = ["python", "nvtx"]
 mode = "0640"
 group = "auditors"
+gpu_times = 100
 
 [audit]
 sample = 0.001
@@ -107,6 +108,7 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(to_string(policy.log_where), "python,nvtx");
     EXPECT_EQ(policy.log_mode, 0640u);
     EXPECT_EQ(policy.log_group, "auditors");
+    EXPECT_EQ(policy.log_gpu_times, 100u);
     EXPECT_EQ(policy.audit_sample, 0.001);
     EXPECT_EQ(policy.audit_seed, 42u);
     EXPECT_EQ(policy.audit_against, AuditFormat::bf16);
@@ -126,7 +128,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.precision, Precision::highest);
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
-    EXPECT_EQ(first.line, 38);
+    EXPECT_EQ(first.line, 39);
     EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
@@ -139,7 +141,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.name, "rule 2");
     EXPECT_EQ(second.precision, Precision::bf16x9);
     EXPECT_TRUE(second.assume_aligned);
-    EXPECT_EQ(second.line, 44);
+    EXPECT_EQ(second.line, 45);
     EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
     EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});
@@ -177,6 +179,7 @@ TEST(ReadPolicy, KeepsTheDefaultsOfWhatIsNotWritten) {
     EXPECT_EQ(policy.log_level, LogLevel::unset);
     EXPECT_EQ(policy.log_max_size, untouched.log_max_size);
     EXPECT_EQ(policy.log_mode, 0600u);
+    EXPECT_EQ(policy.log_gpu_times, 64u);
     EXPECT_EQ(policy.audit_sample, 0);
     EXPECT_FALSE(policy.audit_fingerprint);
     EXPECT_FALSE(policy.audit_nonfinite);

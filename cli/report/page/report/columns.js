@@ -39,6 +39,12 @@ function medianCell(row) {
   return hasMedian(row) ? duration(row.host_ns_median) : "–";
 }
 
+function gpuTimeCell(row) {
+  if (!(row.gpu_samples > 0)) return "–";
+  const time = hostTime(row.gpu_ns, row.gpu_samples < row.gpu_calls);
+  return [time, second(`${count(row.gpu_samples)} measured`)];
+}
+
 function shareCell(row) {
   const max = Math.max(view.totals.host_ns, 1);
   const bar = element("progress", {max, value: row.host_ns, "aria-hidden": "true"});
@@ -121,6 +127,10 @@ const amounts = [
   numberColumn("Median", medianCell, {
     value: (row) => row.host_ns_median ?? -1,
     isNeeded: () => !grouping().any && listed.some(hasMedian),
+  }),
+  numberColumn("GPU time", gpuTimeCell, {
+    value: (row) => row.gpu_ns ?? -1,
+    isNeeded: () => listed.some((row) => row.gpu_samples > 0),
   }),
   numberColumn("Work", (row) => flops(work(row)), {id: "work", value: work}),
   numberColumn("Share", shareCell, {value: hostTimeValue}),

@@ -48,8 +48,9 @@ Driver& driver() {
 }
 
 std::vector<CUcontext>& context_stack() {
-    thread_local std::vector<CUcontext> stack;
-    return stack;
+    // Never destroyed: handlers of exit() run after the destructors of thread-local objects.
+    thread_local auto* const stack = new std::vector<CUcontext>;
+    return *stack;
 }
 
 CUstreamCaptureMode& thread_capture_mode() {
@@ -207,7 +208,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) 
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     std::lock_guard lock(driver().retain_mutex);
-    ++device->primary.retained;
+    static std::uint64_t last_id = 0;
+    if (device->primary.retained++ == 0) device->primary.id = ++last_id;
     *context = &device->primary;
     return CUDA_SUCCESS;
 }
@@ -236,6 +238,16 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
     if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *context = current();
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetId(CUcontext context, unsigned long long* id) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (context == nullptr) context = current();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->retained == 0) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *id = context->id;
     return CUDA_SUCCESS;
 }
 
@@ -299,6 +311,8 @@ CUresult stand_in_run(int device, const stand_in::Kernel& kernel) {
 std::byte* stand_in_view(const void* address, std::size_t bytes) {
     return driver().memory.view(reinterpret_cast<std::uintptr_t>(address), bytes);
 }
+
+void stand_in_take_time(std::uint64_t nanoseconds) { stand_in::Scheduler::take_time(nanoseconds); }
 
 int stand_in_compute_capability(int ordinal) {
     const auto* device = driver().device(ordinal);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #pragma GCC visibility push(default)
@@ -26,6 +27,9 @@ CUresult stand_in_run(int device, const stand_in::Kernel& kernel);
 
 // Returns the host's view of `bytes` bytes at a device address; NULL unless all of them lie in one allocation.
 std::byte* stand_in_view(const void* address, std::size_t bytes);
+
+// The kernel that is running takes so much time, by the simulated clock of its stream.
+void stand_in_take_time(std::uint64_t nanoseconds);
 
 // Returns the compute capability of a device: 10 * major + minor.
 int stand_in_compute_capability(int device);

@@ -1,6 +1,7 @@
 #include "driver/stream.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -18,6 +19,9 @@ CUgraphNode append(CUgraph graph, GraphWork content) {
     graph->nodes.back()->content = std::move(content);
     return graph->nodes.back().get();
 }
+
+// The stream whose work the running thread executes.
+thread_local CUstream executing = nullptr;
 
 CUresult do_nothing() { return CUDA_SUCCESS; }
 
@@ -135,7 +139,9 @@ CUresult Scheduler::run(CUcontext context, Next next) {
             stream->queue.pop_front();
             ++stream->executing;
         }
+        CUstream const outer = std::exchange(executing, stream);
         const CUresult result = kernel();
+        executing = outer;
         std::lock_guard lock(mutex_);
         --stream->executing;
         if (result != CUDA_SUCCESS) context->fault = result;
@@ -286,6 +292,7 @@ CUresult Scheduler::record(CUevent event, CUstream stream) {
         if (!events_.contains(event)) return CUDA_SUCCESS;
         event->reached = sequence;
         event->time = std::chrono::steady_clock::now();
+        event->simulated_time = executing->clock;
         return CUDA_SUCCESS;
     });
     if (result != CUDA_SUCCESS || event->captured) return result;
@@ -324,6 +331,28 @@ CUresult Scheduler::synchronize(CUevent event) {
     return run_stream(stream, sequence);
 }
 
+CUresult Scheduler::query(CUevent event) {
+    CUstream stream = nullptr;
+    std::uint64_t first = 0;
+    {
+        std::lock_guard lock(mutex_);
+        if (!events_.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+        if (event->captured) return CUDA_ERROR_CAPTURED_EVENT;
+        if (event->context->fault != CUDA_SUCCESS) return event->context->fault;
+        if (event->stream == nullptr || event->reached >= event->sequence) return CUDA_SUCCESS;
+        stream = event->stream;
+        if (stream->queue.empty()) return CUDA_ERROR_NOT_READY;
+        first = stream->queue.front().sequence;
+    }
+    std::unique_lock executing_lock(execution_, std::try_to_lock);
+    if (executing_lock.owns_lock()) run_stream(stream, first);
+    return CUDA_ERROR_NOT_READY;
+}
+
+void Scheduler::take_time(std::uint64_t nanoseconds) {
+    if (executing != nullptr) executing->clock += nanoseconds;
+}
+
 CUresult Scheduler::elapsed(CUevent start, CUevent end, float* milliseconds) {
     std::lock_guard lock(mutex_);
     if (!events_.contains(start) || !events_.contains(end)) return CUDA_ERROR_INVALID_HANDLE;
@@ -331,7 +360,11 @@ CUresult Scheduler::elapsed(CUevent start, CUevent end, float* milliseconds) {
     if (!start->timing || !end->timing || start->sequence == 0 || end->sequence == 0)
         return CUDA_ERROR_INVALID_HANDLE;
     if (start->reached != start->sequence || end->reached != end->sequence) return CUDA_ERROR_NOT_READY;
-    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    static const bool simulates = std::getenv("STAND_IN_CLOCK") != nullptr;
+    if (simulates)
+        *milliseconds = static_cast<float>(end->simulated_time - start->simulated_time) * 1e-6F;
+    else
+        *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return CUDA_SUCCESS;
 }
 
@@ -551,6 +584,7 @@ void Scheduler::reset(CUcontext context) {
         delete stream;
     }
     context->streams.clear();
+    std::erase_if(events_, [context](CUevent event) { return event->context == context; });
     context->fault = CUDA_SUCCESS;
 }
 

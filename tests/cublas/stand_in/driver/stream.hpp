@@ -53,8 +53,9 @@ struct CUstream_st {
     CUcontext context = nullptr;
     bool blocking = true;
     std::deque<Work> queue;
-    int executing = 0;     // work that was taken from the queue and is not yet done
-    bool queried = false;  // the stream was queried since the latest launch
+    int executing = 0;        // work that was taken from the queue and is not yet done
+    bool queried = false;     // the stream was queried since the latest launch
+    std::uint64_t clock = 0;  // simulated time in nanoseconds: the sum of what its work took
 
     CUstreamCaptureStatus capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -70,12 +71,14 @@ struct CUevent_st {
     bool captured = false;       // the latest record is part of a graph
     bool timing = true;
     std::chrono::steady_clock::time_point time;
+    std::uint64_t simulated_time = 0;  // clock of the stream
 };
 
 // A primary context. The stand-in has no other contexts.
 struct CUctx_st {
     int device = 0;
     int retained = 0;
+    std::uint64_t id = 0;           // another one each time that it is made anew
     CUresult fault = CUDA_SUCCESS;  // error of a fault; stays until the context is destroyed
     CUstream_st legacy_stream;
     std::set<CUstream> streams;  // streams that the program created
@@ -113,6 +116,8 @@ class Scheduler {
     CUresult record(CUevent event, CUstream stream);
     CUresult wait(CUstream stream, CUevent event);
     CUresult synchronize(CUevent event);
+    // Answers if the latest record has run. If it has not, runs the first waiting work of its stream.
+    CUresult query(CUevent event);
     CUresult elapsed(CUevent start, CUevent end, float* milliseconds);
 
     CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode);
@@ -144,6 +149,8 @@ class Scheduler {
     // Drops queued work and the fault, since the context is being destroyed.
     void reset(CUcontext context);
     CUresult fault(CUcontext context);
+    // The work that this thread is running takes so much simulated time.
+    static void take_time(std::uint64_t nanoseconds);
 
   private:
     bool known(CUstream stream) const;

@@ -1,5 +1,9 @@
 // Streams and events, captures and graphs.
+#include <pthread.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -16,6 +20,34 @@ long queries_until_streams_are_busy() {
     const char* const streams = std::getenv("STAND_IN_STREAMS");
     if (streams == nullptr || std::strncmp(streams, "busy", 4) != 0) return -1;
     return streams[4] == ':' ? std::atol(streams + 5) : 0;
+}
+
+// Counts the calls of each function for events, and at the end appends them to a file if STAND_IN_EVENT_CALLS names
+// one.
+struct EventCalls {
+    std::atomic<long> created = 0, recorded = 0, queried = 0, read = 0;
+
+    void zero() { created = recorded = queried = read = 0; }
+
+    // A child counts only its own calls.
+    EventCalls();
+    ~EventCalls() {
+        const char* const path = std::getenv("STAND_IN_EVENT_CALLS");
+        std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
+        if (file == nullptr) return;
+        std::fprintf(file, "%d %ld %ld %ld %ld\n", getpid(), created.load(), recorded.load(), queried.load(),
+                     read.load());
+        std::fclose(file);
+    }
+} event_calls;
+
+EventCalls::EventCalls() {
+    pthread_atfork(nullptr, nullptr, [] { event_calls.zero(); });
+}
+
+bool events_are(std::string_view word) {
+    const char* const events = std::getenv("STAND_IN_EVENTS");
+    return events != nullptr && events == word;
 }
 
 bool replays_nothing() {
@@ -64,6 +96,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int)
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned int flags) {
+    ++event_calls.created;
     CUcontext context = nullptr;
     const CUresult result = stand_in::require_context(&context);
     return result != CUDA_SUCCESS ? result : driver().scheduler.create_event(context, flags, event);
@@ -71,7 +104,20 @@ CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned int flags) {
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent event) { return driver().scheduler.destroy_event(event); }
 
+CUresult CUDAAPI cuEventQuery(CUevent event) {
+    ++event_calls.queried;
+    static const bool are_busy = events_are("busy");
+    CUcontext context = nullptr;
+    CUresult result = stand_in::require_context(&context);
+    if (result == CUDA_SUCCESS) result = stand_in::allow_unsafe_call(context);
+    if (result != CUDA_SUCCESS) return result;
+    return are_busy ? CUDA_ERROR_NOT_READY : driver().scheduler.query(event);
+}
+
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+    ++event_calls.recorded;
+    static const bool fails = events_are("fail");
+    if (fails) return CUDA_ERROR_UNKNOWN;
     const CUresult result = stand_in::require_stream(&stream);
     return result != CUDA_SUCCESS ? result : driver().scheduler.record(event, stream);
 }
@@ -87,6 +133,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUeve
 #undef cuEventElapsedTime
 #pragma GCC visibility push(default)
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+    ++event_calls.read;
     return driver().scheduler.elapsed(start, end, milliseconds);
 }
 #pragma GCC visibility pop
