@@ -179,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:4:30: dtype: found \"float8\"; allowed: float32, complex64, float16, bfloat16, float64, "
              "complex128; narrower products are observed, never altered"},
         Case{"HalfDtypeWithoutAccumulate", rule + "when = { dtype = [\"float32\", \"float16\"] }",
-             "p.toml:4:18: dtype: found a half type, for which a rule needs accumulate; half products have no "
-             "precision to choose"},
+             "p.toml:4:18: dtype: found a half type, for which a rule needs accumulate, split_k or reduction; "
+             "half products have no precision to choose"},
         Case{"AccumulateOfFloat32", rule + "accumulate = \"fp32\"\nwhen = { dtype = \"float32\" }",
              "p.toml:4:14: accumulate is for float16 and bfloat16, of which dtype names none"},
         Case{"AccumulateOnCpu", rule + "accumulate = \"fp32\"\nwhen = { device = \"cpu\" }",
