@@ -255,7 +255,7 @@ void GpuTimer::record_begin() {
 }
 
 void GpuTimer::record_end(bool has_succeeded) {
-    if (has_succeeded && pairs_->driver.record_event(pair_->end, stream_) == driver_success) return;
+    if (has_succeeded && pairs_->driver.record_event.keeping_errno(pair_->end, stream_) == driver_success) return;
     pair_->state.store(State::unused, std::memory_order_relaxed);
     pair_ = nullptr;
 }
