@@ -230,8 +230,8 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
         const std::string source =
             decision.algorithm_rule < 0
                 ? "[cuda]"
-                : fmt::format("rule \"{}\" and [cuda]",
-                              policy.rules[static_cast<std::size_t>(decision.algorithm_rule)].name);
+                : fmt::format("rule \"{}\"{}", policy.rules[static_cast<std::size_t>(decision.algorithm_rule)].name,
+                              policy.algorithms.any() ? " and [cuda]" : "");
         planned.notes.push_back(
             fmt::format("limits of its algorithm by {}: {}; if cublasLt has none, the product runs "
                         "without them (no_algorithm)",

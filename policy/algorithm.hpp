@@ -80,7 +80,7 @@ struct AlgorithmLimits {
     }
     bool operator==(const AlgorithmLimits&) const = default;
 };
-/// Returns the limits in words: `no split-K; no algorithm that is known to be wrong`; empty: there are none.
+/// Returns the limits in words: `no split-K; none that is known to be wrong`; empty: there are none.
 std::string limits_text(const AlgorithmLimits& limits);
 
 /// A row of known_wrong.def.

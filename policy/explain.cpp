@@ -92,7 +92,10 @@ bool all_conditions_hold(const std::vector<ConditionVerdict>& verdicts) {
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
     RuleVerdict verdict;
     verdict.when = explain(rule.when, call, process);
-    if (!names_dtype(rule, call.dtype))
+    if (!rule.has_precision && !rule.accumulate)
+        verdict.when.insert(verdict.when.begin(),
+                            {"precision", "set", "not: the rule only limits algorithms", false});
+    else if (!names_dtype(rule, call.dtype))
         verdict.when.insert(verdict.when.begin(), {"dtype",
                                                    is_half(call.dtype)   ? "others, as the rule has no accumulate"
                                                    : !rule.has_precision ? "float16 or bfloat16, as the rule has no "

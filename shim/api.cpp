@@ -193,7 +193,8 @@ int fp32shim_last_product(fp32shim_product* product, size_t size) {
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     record::Recording* const recording = settings().recording;
     const ThreadContext* const context = existing_thread_context();
-    const bool has_writer = recording != nullptr && context != nullptr && context->recording == recording;
+    const bool has_writer =
+        recording != nullptr && context != nullptr && context->recording == recording && context->writer != nullptr;
     record::DecisionEvent decision;
     bool has_sizes = false;
     if (!has_writer || !recording->last_decision(*context->writer, decision, has_sizes)) return FP32SHIM_NOT_RECORDED;

@@ -1,4 +1,5 @@
 // Selects the decisions that a report's page lists, so that the page stays small even with a million decisions.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -23,9 +24,19 @@ bool is_listed_anyway(const MergedRow& row) {
 
 bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
 
+/// Returns false for a column that no row has a value for: rows without it are smaller.
+bool is_used(const RowColumn& column, const std::vector<const MergedRow*>& rows) {
+    const bool counts_gpu_calls = column.name == "gpu_samples" || column.name == "gpu_calls";
+    return std::ranges::any_of(rows, [&](const MergedRow* row) {
+        const Json value = column.value(*row).tree();
+        return !value.is_null() && !(counts_gpu_calls && value == 0);
+    });
+}
+
 Json listed_json(const std::vector<const MergedRow*>& rows) {
     std::vector<RowColumn> columns(row_columns().begin(), row_columns().end());
-    std::erase_if(columns, [](const RowColumn& column) { return !is_on_page(column.name); });
+    std::erase_if(columns,
+                  [&](const RowColumn& column) { return !is_on_page(column.name) || !is_used(column, rows); });
     columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
     columns.push_back(
         {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});

@@ -71,7 +71,8 @@ struct GpuWorth {
     std::int32_t device = -1;               ///< number of the last GPU
     bool is_known = true;                   ///< the name of each GPU is known
     std::set<std::string> names;
-    double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, with any filter over all processes
+    bool is_of_one_process = false;  ///< the report has one process only
+    double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, of all processes of the report
     double tf32_ns = 0;  ///< the same at TF32, by measured_gains
 };
 
@@ -196,20 +197,23 @@ std::string gpu_text(const GpuWorth& gpu, std::string_view products) {
         "{} took {} on {}, {} of the wall time {}: an estimate from {} for {} of {}.\nIt is no share of the time in "
         "which a GPU was busy.\n",
         products, time(static_cast<double>(gpu.gpu_ns)),
-        is_one ? fmt::format("GPU {}", gpu.device) : fmt::format("{} GPUs", count_text(gpu.gpus)),
+        is_one ? fmt::format("GPU {}", gpu.device)
+               : fmt::format("{} GPUs, where a GPU counts once for each process", count_text(gpu.gpus)),
         is_one ? percent_text(gpu.most) : fmt::format("{} to {}", percent_text(gpu.least), percent_text(gpu.most)),
         is_one ? "of " + duration_text(static_cast<double>(gpu.wall_ns)) : "of their processes",
         counted(gpu.samples, "measured call"), count_text(gpu.known_calls), counted(gpu.calls, "call"));
     const auto wall = static_cast<double>(gpu.wall_ns);
     const auto times_as_fast = [&](double saved_ns) { return wall / (wall - saved_ns); };
-    if (is_one && gpu.most < 1)
+    const bool can_be_faster = gpu.is_of_one_process && is_one && gpu.most < 1;
+    if (can_be_faster)
         text += fmt::format(
             "If they took no time and nothing else changed, the process would be about {:.2f} times as "
             "fast, at most.\n",
             times_as_fast(static_cast<double>(gpu.gpu_ns)));
     if (gpu.fp32_ns <= 0) return text;
-    text += fmt::format("TF32 in place of FP32 would make {} of it about {}", time(gpu.fp32_ns), time(gpu.tf32_ns));
-    if (is_one && gpu.most < 1)
+    text += fmt::format("TF32 in place of FP32 would make {} {} about {}", time(gpu.fp32_ns),
+                        gpu.is_of_one_process ? "of it" : "of the GPU time of all processes", time(gpu.tf32_ns));
+    if (can_be_faster)
         text +=
             fmt::format(", and the process {:.2f} times as fast at most", times_as_fast(gpu.fp32_ns - gpu.tf32_ns));
     std::string gains;
@@ -262,6 +266,7 @@ void add_shares(Worth& worth, const MergedCalls& calls) {
 }
 
 void add_gains(Worth& worth, const MergedCalls& calls) {
+    worth.gpu.is_of_one_process = calls.processes().size() == 1;
     std::vector<const MergedRow*> lowered;
     for (const MergedRow& row : calls.rows()) {
         if (!is_float32_at_fp32(row)) continue;

@@ -61,8 +61,8 @@ json limits(const policy::AlgorithmLimits& all) {
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
-        rules.push_back(json::array({rule.precision, rule.has_precision, limits(rule.algorithms),
-                                     rule.accumulate.value_or(policy.accumulate), rule.assume_aligned,
+        rules.push_back(json::array({rule.precision, rule.has_precision, rule.mantissa_bits, limits(rule.algorithms),
+                                     rule.accumulate ? json(*rule.accumulate) : json(), rule.assume_aligned,
                                      rule.lower_guarded, conditions(rule.when), conditions(rule.unless)}));
     const json all =
         json::array({policy.default_precision, policy.floor, policy.allow_bf16x9, policy.min_compute_capability,

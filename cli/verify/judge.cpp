@@ -155,15 +155,15 @@ void judge_order(const MergedRow& row, Verified& verified) {
 
 /// Judges what a half product adds in. Products of other types are not judged.
 void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
-    const bool is_narrow = row.is_half() || row.dtype == "float8";
     if (row.is_overflow || (row.is_kernel() && is_allowed(row.function, options)))
         return judge_row(row, options, verified);
     const std::uint64_t count = row.counters.calls;
     if (row.is_kernel()) {
+        if (row.reason == "no_product") return;
         verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, what it adds in is not known"});
         return;
     }
-    if (!is_narrow) return;
+    if (!row.is_half()) return;
     verified.half_calls += count;
     const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
     const std::string what =
@@ -281,7 +281,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back(
             {"",
              fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
-                         "with FP32_MATMUL_AUDIT=1 in every call",
+                         "with FP32_MATMUL_AUDIT=1 in every call but solves and captured products",
                          count_text(emulated.known + emulated.native),
                          counted(emulated.known + emulated.native + emulated.unknown, "product"))});
     for (const MergedProcess& process : calls.processes())

@@ -307,8 +307,9 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     draft.rule.has_precision = table.contains("precision");
     if (!draft.rule.has_precision && !draft.rule.algorithms.any() && !table.contains("accumulate")) {
-        report.error(draft.at,
-                     label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
+        report.error(draft.at, label(draft.rule) +
+                                   " has no precision, accumulate, split_k or reduction; precisions: " +
+                                   joined(texts_of(precision_words)));
     }
     draft.whole = report.count() == errors_before;
     return draft;

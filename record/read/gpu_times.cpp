@@ -36,7 +36,9 @@ void RecordingReader::add_gpu_times(RowCounters& result) const {
     const bool has_others = times.samples > times.firsts;
     const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_firsts : 0)) /
                          static_cast<double>(times.samples - (has_others ? times.firsts : 0));
-    const double all = typical * static_cast<double>(result.counters.calls);
+    const bool are_all_measured = times.samples >= result.counters.calls;
+    const double all =
+        are_all_measured ? static_cast<double>(times.total) : typical * static_cast<double>(result.counters.calls);
     result.counters.gpu_samples = times.samples;
     result.counters.gpu_calls = result.counters.calls;
     result.counters.gpu_ns = all < 0x1p63 ? static_cast<std::uint64_t>(all) : INT64_MAX;

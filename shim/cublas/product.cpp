@@ -5,6 +5,7 @@
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/level3/groups.hpp"
+#include "shim/settings/settings.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -28,7 +29,7 @@ void describe_half(const Site& site, const Frame& frame, Product& product) {
     half.adds_in_fp16 = site.function->family->treatment == Treatment::observed;
     const std::int32_t result = arguments.enumerator(Role::c_type, type_r_16f);
     half.is_result_float = result == type_r_32f || result == type_c_32f;
-    if (accumulator_of(product.asked) != policy::Accumulator::fp16) return;
+    if (accumulator_of(product.asked) != policy::Accumulator::fp16 || !settings().changes_accumulation) return;
     product.key = key_unknown;
     std::int32_t pointer_mode = pointers_to_host;
     const auto& get_pointer_mode = site.cublas.library->get_pointer_mode;

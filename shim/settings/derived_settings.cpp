@@ -40,6 +40,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
     static_cast<policy::RuleNeeds&>(derived) = policy.needs();
     derived.looks_at_sizes |= derived.looks_at_where;
     derived.limits_algorithms = policy.limits_algorithms();
+    derived.changes_accumulation = policy.changes_accumulation();
     derived.lacks_module_paths = derived.looks_at_scopes && !circumstances.has_module_paths;
 
     const bool has_recording = circumstances.log == LogKind::recording;

@@ -35,17 +35,18 @@ struct Circumstances {
 /// `looks_at_sizes` is also true if some rule depends on the location of a call in the program.
 struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
-    bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool lacks_module_paths = false;  ///< some rule depends on the scope, and modules of PyTorch open none
-    bool reads_python_lines = false;  ///< the lines of Python that lead to a call are read
-    bool audits = false;              ///< some calls are audited, or decided by audits
-    bool limits_algorithms = false;   ///< some rule or [cuda] limits the algorithms of cublasLt
-    bool fingerprints = false;        ///< the recording keeps a fingerprint of each result
-    bool finds_nonfinite = false;     ///< results are searched for the first NaN or infinity
-    bool asks_onednn = false;         ///< copies of oneDNN are made to tell what they execute
-    bool asks_kernels = false;        ///< the kernels that are launched on GPUs are recorded
-    std::uint32_t gpu_times = 0;      ///< one product in so many is timed on its GPU; 0: none
-    std::uint8_t native_frames = 0;   ///< number of native callers that are recorded; 0: the call site only
+    bool forward_everything = false;    ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
+    bool lacks_module_paths = false;    ///< some rule depends on the scope, and modules of PyTorch open none
+    bool reads_python_lines = false;    ///< the lines of Python that lead to a call are read
+    bool audits = false;                ///< some calls are audited, or decided by audits
+    bool limits_algorithms = false;     ///< some rule or [cuda] limits the algorithms of cublasLt
+    bool changes_accumulation = false;  ///< some half products may have to add in FP32
+    bool fingerprints = false;          ///< the recording keeps a fingerprint of each result
+    bool finds_nonfinite = false;       ///< results are searched for the first NaN or infinity
+    bool asks_onednn = false;           ///< copies of oneDNN are made to tell what they execute
+    bool asks_kernels = false;          ///< the kernels that are launched on GPUs are recorded
+    std::uint32_t gpu_times = 0;        ///< one product in so many is timed on its GPU; 0: none
+    std::uint8_t native_frames = 0;     ///< number of native callers that are recorded; 0: the call site only
 
     bool operator==(const DerivedSettings&) const = default;
 };

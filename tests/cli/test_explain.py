@@ -443,4 +443,4 @@ def test_limits_of_the_algorithm_of_cublaslt_are_named(tmp_path):
     assert "by [cuda]: none that is known to be wrong" in note
     found = explained("--function", "cublasSgemm_v2", "--m", "64", *words)
     assert found["notes"] == [] and found["rule"] is None
-    assert "precision must be set, but is not set by this rule" in fp32shim("explain", "--function", "cublasSgemm_v2", "--m", "64", *words).stdout
+    assert "precision must be set, but is not: the rule only limits algorithms" in fp32shim("explain", "--function", "cublasSgemm_v2", "--m", "64", *words).stdout

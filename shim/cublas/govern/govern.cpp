@@ -26,7 +26,7 @@ void* find_with_compute_type(const Site& site) {
 bool may_change_calls(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-           !policy.rules.empty() || in_force.limits_algorithms || policy.changes_accumulation() ||
+           !policy.rules.empty() || in_force.limits_algorithms || in_force.changes_accumulation ||
            process_precision() || process_floor() != policy::Floor::none || scopes_set_precisions();
 }
 
@@ -85,7 +85,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
     TimedCall time;
-    if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
+    if (in_force.gpu_times != 0 && !is_nothing && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
@@ -166,13 +166,15 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const Plan* const kept = kept_plan(site, product);
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
     Plan plan = kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, in_words);
-    if (multiplies_nothing(site, frame, product)) plan = plan_without_product(plan);
+    const bool is_nothing = multiplies_nothing(site, frame, product);
+    if (is_nothing) plan = plan_without_product(plan);
     Done done = done_as_planned(site, plan);
     TimedCall time;
     policy::MatmulCall call;
     if (logs) {
         in_words(call);
-        if (in_force.gpu_times != 0 && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
+        if (in_force.gpu_times != 0 && !is_nothing && time.gpu.is_due(site, in_force, call))
+            measure(site, product, time);
     }
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });

@@ -11,7 +11,6 @@
 #include "record/write/memory.hpp"
 #include "shim/cublas/audit/stream.hpp"
 #include "shim/thread/thread_context.hpp"
-#include "shim/where/location.hpp"
 #include "system/hash.hpp"
 #include "system/kept_state.hpp"
 #include "system/this_process.hpp"
@@ -155,15 +154,14 @@ bool is_one_of_the_first(EventPairs& pairs, std::uint64_t kind) {
     return false;
 }
 
-/// Returns a hash of what distinguishes most rows, and is known before the call.
+/// Returns a hash of what distinguishes most rows, and is known before the call. Not of its line, since reading the
+/// stack takes longer than all of this.
 std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     const auto bits = [](std::int64_t word, int place) { return std::rotl(static_cast<std::uint64_t>(word), place); };
     const std::uint64_t sizes = static_cast<std::uint64_t>(call.m) + bits(call.n, 21) + bits(call.k, 42);
     const std::uint64_t others = site.number + bits(call.batch, 32) + bits(call.device_index, 56);
-    const std::uint64_t sum =
-        sizes * 0x7a6f56d50c7a670d + others * 0x62bba1b9f2757641 + in_force.generation + scope_key();
-    return system::folded(in_force.tells_paths_apart() ? where::with_location_key(sum, where::location_key(in_force))
-                                                       : sum);
+    return system::folded(sizes * 0x7a6f56d50c7a670d + others * 0x62bba1b9f2757641 + in_force.generation +
+                          scope_key());
 }
 
 /// Returns a pair with events of this context; nullptr: all are in use, or the driver makes no more. Precondition: as

@@ -186,7 +186,12 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     EmulationWish wish = form.emulation;
     std::optional<EmulationDesc> emulation;
     std::optional<ChangedDesc> emulating;
-    if (wish.is_any() && emulation.emplace().give(library, wish, emulating.emplace(desc)))
+    const auto give = [&] {
+        return wish.is_any() && emulation.emplace().give(library, wish, emulating.emplace(desc));
+    };
+    bool is_given = give();
+    if (!is_given && std::exchange(wish.kept_bits, nullptr) != nullptr) is_given = give();
+    if (is_given)
         changed.desc = emulating->address();
     else if (std::exchange(wish, {}).bits != 0)
         done.detail = mantissa_bits_not_set;
@@ -235,7 +240,10 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         Form form{
             plan.compute_type(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
         form.limits |= limits;
-        if (const auto status = run_as(form, obstacle)) return *status;
+        if (const auto status = run_as(form, obstacle)) {
+            if (done.how == record::How::forward && limits.any()) done.how = record::How::algorithm;
+            return *status;
+        }
         if (std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
             if (const auto status = run_as(form, obstacle)) return *status;
         if (std::exchange(form.limits, needed) != needed) {  // the precision matters more than the algorithm
@@ -246,16 +254,23 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         }
         done = done_unchanged(site, plan, obstacle);
     } else if (limits.any() && (algorithm == nullptr || !is_within(limits, library, algorithm_at(algorithm)))) {
-        if (const auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle)) {
-            done.how = record::How::algorithm;
-            return *status;
+        for (std::int32_t* const counted : {kept_bits, static_cast<std::int32_t*>(nullptr)}) {
+            if (const auto status = run_as({own_compute_type, own_format, limits, {0, counted}}, obstacle)) {
+                done.how = record::How::algorithm;
+                return *status;
+            }
+            if (counted == nullptr) break;
         }
         done.reason = obstacle;
     }
     Reason unused{};
-    const Form own_form{own_compute_type, own_format, {}};
+    const auto run_own = [&] {
+        auto status = run_as({own_compute_type, own_format, limits}, unused);
+        if (!status && limits.any()) status = run_as({own_compute_type, own_format}, unused);
+        return status;
+    };
     if (is_governed && is_of_other_compute_type(algorithm, own_compute_type)) {
-        if (const auto status = run_as(own_form, unused)) return *status;
+        if (const auto status = run_own()) return *status;
     }
     const std::int32_t status = run_lt_as_called(site, frame, parts.desc, own_compute_type, kept_bits);
     if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
@@ -265,7 +280,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     }
     // The algorithm may come from a search that the shim had changed and has forgotten.
     if (is_governed && algorithm != nullptr && has_changed_searches()) {
-        if (const auto other = run_as(own_form, unused)) return *other;
+        if (const auto other = run_own()) return *other;
     }
     if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
     return status;
@@ -274,7 +289,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 /// Has a product measured on the GPU if it is its turn.
 inline void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
                     TimedCall& time) {
-    if (in_force.gpu_times != 0 && lt.product.handle != nullptr && time.gpu.is_due(site, in_force, lt.call))
+    if (in_force.gpu_times != 0 && lt.product.handle != nullptr && multiplies(lt.call) &&
+        time.gpu.is_due(site, in_force, lt.call))
         time.gpu.measure_on(reinterpret_cast<Stream>(frame.word(argument_stream)));
 }
 
@@ -350,7 +366,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
         return untouched;
     if (!in_force.limits_algorithms && !has_changed_searches() &&
         (lt.product.counted == Counted::as_called  ? !governs_float64(in_force)
-         : lt.product.counted == Counted::observed ? !in_force.policy.changes_accumulation()
+         : lt.product.counted == Counted::observed ? !in_force.changes_accumulation
                                                    : false))
         return untouched;
     if (policy::is_half(lt.product.dtype)) describe_half(*site.cublas.library, parts, nullptr, nullptr, lt.product);
@@ -377,7 +393,10 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     for (const AlgorithmLimits& limits : {wanted, needed}) {
         if (!is_changed && !limits.any()) break;
         const Search::Form changed{desc.address(), compute_type};
-        if (!search.search_changed(own, is_changed ? changed : own, limits)) continue;
+        if (!search.search_changed(own, is_changed ? changed : own, limits)) {
+            if (wanted == needed) break;
+            continue;
+        }
         // From now on, run() has to see every product, whatever the settings are.
         if (is_changed && !searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};

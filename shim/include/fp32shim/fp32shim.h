@@ -54,7 +54,8 @@ extern "C" {
 #define FP32SHIM_MAX_SCOPE_PATH 1024
 
 typedef enum fp32shim_status {
-    FP32SHIM_NOT_LOADED = -1, /* the process runs without the shim, or with one of another ABI version */
+    FP32SHIM_NOT_LOADED =
+        -1, /* the process runs without the shim, or with one of another ABI version or without the function */
     FP32SHIM_OK = 0,
     FP32SHIM_INVALID_ARGUMENT = 1, /* an unknown name, a forbidden NULL, a buffer that is too small */
     FP32SHIM_NOT_ACTIVE = 2,       /* FP32_MATMUL_DISABLE=1, or the process runs with elevated rights */

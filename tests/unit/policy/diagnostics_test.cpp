@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RulePrecision", "[[rule]]\nprecision = \"tf23\"",
              "p.toml:3:13: precision: found \"tf23\"; allowed: " + rule_words + "; did you mean \"tf32\"?"},
         Case{"NoPrecision", "[[rule]]\nname = \"x\"",
-             "p.toml:2:1: rule \"x\" has no precision; allowed: " + rule_words},
+             "p.toml:2:1: rule \"x\" has no precision, accumulate, split_k or reduction; precisions: " + rule_words},
         Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
              "p.toml:2:1: rule: found a table; allowed: tables that each begin with [[rule]]"},
         Case{"ListOfRuleNames", "rule = [\"a\"]",
