@@ -13,17 +13,8 @@ constexpr auto lower = CUBLAS_FILL_MODE_LOWER;
 constexpr auto left = CUBLAS_SIDE_LEFT;
 
 cudaDataType data_type(Element element) {
-    switch (element) {
-        case Element::half:
-            return CUDA_R_16F;
-        case Element::real:
-            return CUDA_R_32F;
-        case Element::complex:
-            return CUDA_C_32F;
-        case Element::float64:
-            break;
-    }
-    return CUDA_R_64F;
+    constexpr cudaDataType in_order[] = {CUDA_R_16F, CUDA_R_32F, CUDA_C_32F, CUDA_R_64F};
+    return in_order[static_cast<int>(element)];
 }
 long long stride_of(const Call& p) { return static_cast<long long>(p.n) * p.n; }
 /// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.
