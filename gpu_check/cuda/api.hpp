@@ -58,7 +58,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
 
 // ---- cuBLAS: values
 using cublasHandle_t = struct cublasContext*;
-enum cudaDataType : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_C_32F = 4 };
+enum cudaDataType : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_C_32F = 4 };
 enum cublasStatus_t : int {
     CUBLAS_STATUS_SUCCESS = 0,
     CUBLAS_STATUS_NOT_INITIALIZED = 1,
@@ -83,6 +83,7 @@ enum cublasMath_t : int {
     CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH = 8,  // cuBLAS 13.1
 };
 enum cublasComputeType_t : int {
+    CUBLAS_COMPUTE_16F = 64,
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_64F = 70,

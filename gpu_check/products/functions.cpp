@@ -13,7 +13,8 @@ constexpr auto lower = CUBLAS_FILL_MODE_LOWER;
 constexpr auto left = CUBLAS_SIDE_LEFT;
 
 cudaDataType data_type(Element element) {
-    return element == Element::complex ? CUDA_C_32F : element == Element::float64 ? CUDA_R_64F : CUDA_R_32F;
+    constexpr cudaDataType in_order[] = {CUDA_R_16F, CUDA_R_32F, CUDA_C_32F, CUDA_R_64F};
+    return in_order[static_cast<int>(element)];
 }
 long long stride_of(const Call& p) { return static_cast<long long>(p.n) * p.n; }
 /// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.

@@ -42,7 +42,7 @@ std::string is_same(const Seen& seen) {
     if (!is_format(seen.at(0)) || !is_format(seen.at(1)) || seen.at(1) == "fp32") return "?";
     return seen.at(0) == seen.at(1) ? "yes" : "no";
 }
-std::string format(const Seen& seen) { return seen.at(0); }
+std::string as_found(const Seen& seen) { return seen.at(0); }
 std::string status(const Seen& seen) { return lower_case(seen.at(0)); }
 std::string runs_or_status(const Seen& seen) { return is_format(seen.at(0)) ? "runs" : status(seen); }
 std::string format_or_refused(const Seen& seen) {
@@ -81,6 +81,11 @@ std::string is_lowered_by_override(const Seen& seen) {
     const std::vector<const char*> others(seen.names.begin(), seen.names.end() - 2);
     const std::vector<const char*> last(seen.names.end() - 2, seen.names.end());
     return is_lowered({seen.findings, others}) == "yes" ? is_lowered({seen.findings, last}) : "?";
+}
+/// Returns whether the second product does without what the first one does.
+std::string forbids(const Seen& seen) {
+    if (seen.at(0) != "yes" || seen.at(1) == not_measured) return "?";
+    return seen.at(1) == "no" ? "yes" : "no";
 }
 std::string pointer_alignment(const Seen& seen) {
     constexpr const char* offsets[] = {"256", "16", "8", "4"};
@@ -177,12 +182,12 @@ const std::vector<Row> semantics = {
      from_8_0},
     {"tensor_op_algorithm_is_fast_16f", is_same, {"gemm_ex_32f_algo99_default", "gemm_ex_fast_16f_default"}, old},
     {"tensor_op_algorithm_under_pedantic", is_lowered, {"gemm_ex_32f_pedantic_algo99_default"}, old},
-    {"fast_16f", format, {"gemm_ex_fast_16f_default"}},
-    {"fast_16bf", format, {"gemm_ex_fast_16bf_default"}},
+    {"fast_16f", as_found, {"gemm_ex_fast_16f_default"}},
+    {"fast_16bf", as_found, {"gemm_ex_fast_16bf_default"}},
     {"tf32_ties", ties, {"tf32_ties"}, below_9_0},
     {"tf32_ties_from_9_0", ties, {"tf32_ties"}, from_9_0},
     {"math_mode_combinations", nullptr, {"not asked: a handle may not survive it"}},
-    {"tf32_override_off", format, {"NVIDIA_TF32_OVERRIDE=0/fast_tf32"}},
+    {"tf32_override_off", as_found, {"NVIDIA_TF32_OVERRIDE=0/fast_tf32"}},
     {"tf32_override_covers_fast_16bf",
      override_raises,
      {"NVIDIA_TF32_OVERRIDE=0/fast_16bf", "gemm_ex_fast_16bf_default"}},
@@ -190,7 +195,7 @@ const std::vector<Row> semantics = {
     {"tf32_override_on_under_pedantic",
      is_lowered_by_override,
      {OVERRIDE "nothing", OVERRIDE "32f", OVERRIDE "lt_32f", OVERRIDE "mode_pedantic", OVERRIDE "pedantic"}},
-    {"fast_below_compute_capability_8", format, {"gemm_ex_fast_tf32_default"}, old},
+    {"fast_below_compute_capability_8", as_found, {"gemm_ex_fast_tf32_default"}, old},
     {"bf16x9_compute_type_elsewhere", format_or_refused, {"gemm_ex_emulated_16bfx9_default"}, without_bf16x9},
     {"compute_32f_on_bf16x9_handle", nullptr, {"BF16x9 cannot be told from FP32 by a result"}},
     {"pedantic_mode_is_a_pedantic_compute_32f", nullptr, {"BF16x9 cannot be told from FP32 by a result"}},
@@ -207,6 +212,10 @@ const std::vector<Row> semantics = {
      is_emulated_under_environment,
      {"environment/dgemm_pedantic", "environment/ex_pedantic", "environment/ex_pedantic_mode",
       "environment/lt_pedantic"}},
+    {"hgemm_adds_in_fp16", as_found, {"hgemm_in_fp16"}},
+    {"compute_16f_adds_in_fp16", as_found, {"half_16f_in_fp16"}},
+    {"reduced_precision_reduction", as_found, {"half_32f_reduced"}},
+    {"pedantic_forbids_reduced_reduction", forbids, {"half_32f_reduced", "half_pedantic_reduced"}},
     {"pointer_array_alignment",
      pointer_alignment,
      {"gemm_batched_ex_offset16_fast_tf32", "gemm_batched_ex_offset8_fast_tf32",

@@ -45,6 +45,8 @@ void measure_float64(Worker& worker);
 void measure_functions(Worker& worker);
 void measure_alignment(Worker& worker);
 void measure_ties(Worker& worker);
+// half_sums.cpp
+void measure_half_sums(Worker& worker);
 // lt.cpp
 void measure_lt_formats(Worker& worker);
 void measure_lt_algorithms(Worker& worker);

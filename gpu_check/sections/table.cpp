@@ -69,6 +69,7 @@ const std::vector<Section> table = {
      {},
      true},
     {"alignment", "Operands that are not aligned to 256 bytes", measure_alignment, {}, true},
+    {"half_sums", "What products of half operands add in: errors in units of the last place", measure_half_sums},
     {"shapes", "The same product by different calls: whether the bits agree, and times as ratios",
      measure_equivalent_calls},
     {"gains", "What TF32 mode gains", measure_gains},

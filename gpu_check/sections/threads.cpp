@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <random>
 #include <thread>
 
 #include "gpu_check/products/problem.hpp"
@@ -15,14 +14,6 @@ namespace {
 constexpr int half_products = 200;
 using Halves = std::vector<std::uint16_t>;
 
-/// Returns random half-precision numbers between 0.5 and 1.
-Halves random_halves(int size) {
-    std::mt19937 generator(3);
-    Halves halves(static_cast<std::size_t>(size) * size);
-    for (auto& half : halves) half = static_cast<std::uint16_t>(0x3800 | (generator() & 0x3ff));
-    return halves;
-}
-
 }  // namespace
 
 void measure_threads(Worker& worker) {
@@ -31,7 +22,8 @@ void measure_threads(Worker& worker) {
     cublas.set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
     const int n = std::min(worker.sizes.back(), 256);
     worker.row(std::to_string(half_products) + " HGEMMs", "", [&] {
-        const Buffer a(device, random_halves(n)), c(device, random_halves(n));
+        const Halves numbers = random_halves(static_cast<std::size_t>(n) * n, 3);
+        const Buffer a(device, numbers), c(device, numbers);
         Call halves = square(n, a, a, c, Element::half);
         halves.trans_b = CUBLAS_OP_T;
         const auto multiply = [&] {
