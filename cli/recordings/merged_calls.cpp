@@ -271,6 +271,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     // Several rows of a file may be merged into one, and the process counts only once for it.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
+    // A vector that grows has its rows twice for a moment. Pages that stay unused take no memory.
+    if (rows_.empty()) rows_.reserve(recording.counters().size());
     if (paths != nullptr) paths->begin_recording();
     if (groups != nullptr) groups->begin_recording(recording.facts());
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording

@@ -166,12 +166,12 @@ Json page_data(const ReportContents& contents, const ReportView& view) {
     json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(contents.timeline);
     PageRows rows = page_rows(calls, view.order);
-    json["decisions"] = std::move(rows.json);
     json["paths"] = page_paths_json(contents.paths, calls, view.order, rows.list_indices);
     json["sources"] = sources_json(contents.paths, calls.first_ns());
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
         json["scopes"] = page_paths_json(scope_paths(calls), calls, view.order, rows.list_indices);
+    json["decisions"] = std::move(rows.json);  // last: a further key could copy it, and it is large
     return json;
 }
 

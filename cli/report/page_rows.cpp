@@ -58,7 +58,10 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
         table.push_back(std::move(values));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
-    return {{"columns", std::move(names)}, {"texts", texts.release()}, {"rows", std::move(table)}};
+    // The largest part comes last, since a further key could copy it.
+    Json json = {{"columns", std::move(names)}, {"texts", texts.release()}};
+    json["rows"] = std::move(table);
+    return json;
 }
 
 Json group_json(const RowGroup& group) {
@@ -100,10 +103,10 @@ PageRows page_rows(const MergedCalls& calls, RowOrder order) {
     std::vector<std::int32_t> list_indices(calls.rows().size(), -1);
     for (std::size_t i = 0; i < listed.size(); ++i)
         list_indices[static_cast<std::size_t>(listed[i] - calls.rows().data())] = static_cast<std::int32_t>(i);
-    return {{{"listed", listed_json(listed)},
-             {"groups", std::move(groups)},
-             {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}},
-            std::move(list_indices)};
+    Json json = {{"groups", std::move(groups)},
+                 {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}};
+    json["listed"] = listed_json(listed);
+    return {std::move(json), std::move(list_indices)};
 }
 
 }  // namespace fp32shim::cli
