@@ -61,7 +61,7 @@ constexpr Command table[] = {
      .summary = "Compare two runs: results, precisions, times and calls",
      .examples =
          R"(  fp32shim run --audit fingerprint --log a.fp32rec -- ./prog
-  fp32shim run --audit fingerprint --log b.fp32rec --precision high --cpu emulate -- ./prog
+  fp32shim run --audit fingerprint --log b.fp32rec --reproducible -- ./prog
   fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
   fp32shim diff --by scope before/ after/   calls, times and precisions only
   fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec

@@ -36,10 +36,12 @@ std::vector<std::string> known_wrong_lines(const MergedCalls& calls) {
         const policy::KnownWrong* const known = known_wrong_of(row, calls);
         if (known == nullptr) continue;
         lines.push_back(
-            fmt::format("{} of {} {}{}{} by algorithm {}, whose results may {} with split-K from {} on ({})",
+            fmt::format("{} of {} {}{}{} by algorithm {}, whose results may {} with split-K from {} on{} ({})",
                         counted(row.counters.calls, "call"), std::string_view(row.function), row.size_text(),
                         row.where.empty() ? "" : " at ", std::string_view(row.where), std::string_view(row.algorithm),
-                        known->what, known->least_split_k, known->source));
+                        known->what, known->least_split_k,
+                        calls.processes().size() > 1 ? ", in the library of at least one of these processes" : "",
+                        known->source));
     }
     return lines;
 }

@@ -63,7 +63,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_with_spare_writer);
     if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
-        writer.last_counted_ = counters;
+        writer.last_product_ = counters;
         if (with_event) add_event(writer, *counters, begin, end);
         if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
             refine_ticks_per_second(end);
@@ -117,7 +117,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
         if (!has_to_be_timed(counters) && (has_room || writer.drops_events())) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
-            writer.last_counted_ = known;
+            writer.last_product_ = known;
             if (!has_room) [[unlikely]]
                 writer.drop_event();
             else if (with_event)

@@ -46,6 +46,8 @@ class alignas(64) ThreadWriter {
     /// Memory of code of a higher floor that belongs to the slot, so that a later thread which continues it has it
     /// too; nullptr at first, and in a forked child. Not guarded by use_.
     void*& part() { return part_; }
+    /// Counters of the last call that was counted, or that record_observed() leaves here; nullptr: there was none.
+    const format::CounterRecord*& last_product() { return last_product_; }
 
   private:
     friend class Recording;
@@ -107,8 +109,8 @@ class alignas(64) ThreadWriter {
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
-    std::uint64_t last_time_;                    // time of the last event, in ticks
-    const format::CounterRecord* last_counted_;  // counters of the last call; nullptr: there was none
+    std::uint64_t last_time_;  // time of the last event, in ticks
+    const format::CounterRecord* last_product_;
 
     std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer
     std::int32_t thread_;

@@ -307,6 +307,7 @@ void Recording::detach_one(ThreadWriter* writer) {
 /// Assigns a writer that has a slot to the calling thread, and stores the thread's id in the file.
 void Recording::record_thread_change(ThreadWriter& writer) {
     writer.use_.end();
+    writer.last_product_ = nullptr;
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
@@ -360,13 +361,13 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
     CounterRecord& counters = writer.counters(number);
     if (counters.calls == 0) std::atomic_ref(counters.first).store(end, std::memory_order_relaxed);
     add_call(counters, begin, end);
-    writer.last_counted_ = &counters;
+    writer.last_product_ = &counters;
     if (with_event) add_event(writer, counters, begin, end);
 }
 
 bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes) {
     if (!is_of_this_process() || !writer.use_.begin()) return false;
-    const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_counted_;
+    const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_product_;
     const bool is_known = counters != nullptr && rows_.decision_of(counters->row_plus_one - 1, decision, has_sizes);
     writer.use_.end();
     return is_known;

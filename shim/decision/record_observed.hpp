@@ -33,6 +33,7 @@ void record_observed(const Site& site, const Settings& in_force, std::uint64_t k
     const std::uint64_t key =
         tells_paths ? where::with_location_key(hash.value(), where::location_key(in_force)) : hash.value();
     where::CallLocation location(tells_paths ? alloca(sizeof(where::LocationBuffer)) : nullptr);
+    const auto* const last_product = writer->last_product();
     recording.count(*writer, key, time.begin, time.end, in_force.log_every_call, [&](record::DecisionEvent& event) {
         const system::KeptState kept;
         describe(event);
@@ -45,6 +46,7 @@ void record_observed(const Site& site, const Settings& in_force, std::uint64_t k
         }
         note_environment(recording, site, event.call);
     });
+    writer->last_product() = last_product;  // a kernel, or an execution of oneDNN, is not what the thread called
 }
 
 }  // namespace fp32shim

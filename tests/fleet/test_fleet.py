@@ -280,7 +280,7 @@ def test_lines_that_find_no_room_are_an_error_and_leave_the_file_alone(fleet, tm
 
 def test_no_memory_for_all_decisions_is_an_error_that_names_the_remedies(tmp_path):
     prlimit = shim.tool("prlimit", "util-linux")
-    path = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:1-400000:native:fp32:as_requested:1")
+    path = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:1-700000:native:fp32:as_requested:1")
     limited = [prlimit, f"--as={200 << 20}"]
     result = fp32shim("report", path, prefix=limited)
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
