@@ -33,7 +33,8 @@ function emptyGroup(row, texts) {
 
 function addRow(group, row) {
   for (const sum of ["decisions", "calls", "host_ns", "timed_calls"]) group[sum] += row[sum];
-  for (const sum of ["gpu_samples", "gpu_calls", "gpu_ns"]) group[sum] = (group[sum] ?? 0) + (row[sum] ?? 0);
+  for (const sum of ["gpu_samples", "gpu_calls", "gpu_ns"])
+    group[sum] = (group[sum] ?? 0) + (row[sum] ?? 0);
   group.flops_total += work(row);
   group.host_ns_min = Math.min(group.host_ns_min, row.host_ns_min);
   group.host_ns_max = Math.max(group.host_ns_max, row.host_ns_max);

@@ -43,7 +43,12 @@ export function forgetElements() {
 function partOf(entry, {calls, host_ns}) {
   if (calls === entry.row.calls) return entry;
   const timed_calls = isEstimated(entry.row) ? 0 : calls;
-  const unknown = {host_ns_min: undefined, host_ns_max: undefined, host_ns_median: undefined, gpu_samples: 0};
+  const unknown = {
+    host_ns_min: undefined,
+    host_ns_max: undefined,
+    host_ns_median: undefined,
+    gpu_samples: 0,
+  };
   return {...entry, row: {...entry.row, calls, host_ns, timed_calls, ...unknown}, element: null};
 }
 
