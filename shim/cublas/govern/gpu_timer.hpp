@@ -58,7 +58,7 @@ class GpuTimer {
 struct TimedCall : CallTime {
     GpuTimer gpu;
 
-    TimedCall() : CallTime{.counted_as = &gpu.counted_as} {}
+    TimedCall() { counted_as = &gpu.counted_as; }
 };
 
 }  // namespace fp32shim::cublas

@@ -214,6 +214,24 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
+/// Runs the product as its plan changes it, by run_as(): with the limits of its algorithm, and else without those
+/// that the plan does not need. Returns nullopt, with the reason in `obstacle`, if that is impossible.
+template <class RunAs>
+std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
+                                        const AlgorithmLimits& limits, std::int32_t* kept_bits, Done& done,
+                                        Reason& obstacle) {
+    const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
+    Form form{
+        plan.compute_type(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
+    form.limits |= limits;
+    auto status = run_as(form, obstacle);
+    if (!status && std::exchange(form.emulation.kept_bits, nullptr) != nullptr) status = run_as(form, obstacle);
+    if (status || std::exchange(form.limits, needed) == needed) return status;
+    status = run_as(form, obstacle);
+    if (status) done.reason = Reason::no_algorithm;  // the precision matters more than the algorithm
+    return status;
+}
+
 /// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
 /// `done`. Returns the library's status. `logs`: the call is logged, so `done` gets the algorithm and its format.
 /// `kept_bits`: see EmulationWish.
@@ -235,31 +253,20 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     const auto run_as = [&](const Form& form, Reason& reason) {
         return run_fitting(site, frame, parts, lt, form, tell, done, reason);
     };
+    const bool is_beyond =
+        limits.any() && (algorithm == nullptr || !is_within(limits, library, algorithm_at(algorithm)));
     if (plan.changes()) {
-        const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
-        Form form{
-            plan.compute_type(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
-        form.limits |= limits;
-        if (const auto status = run_as(form, obstacle)) {
-            if (done.how == record::How::forward && limits.any()) done.how = record::How::algorithm;
+        if (const auto status = run_changed(run_as, plan, own_compute_type, limits, kept_bits, done, obstacle)) {
+            if (is_beyond && done.how == record::How::forward) done.how = record::How::algorithm;
             return *status;
         }
-        if (std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
-            if (const auto status = run_as(form, obstacle)) return *status;
-        if (std::exchange(form.limits, needed) != needed) {  // the precision matters more than the algorithm
-            if (const auto status = run_as(form, obstacle)) {
-                done.reason = Reason::no_algorithm;
-                return *status;
-            }
-        }
         done = done_unchanged(site, plan, obstacle);
-    } else if (limits.any() && (algorithm == nullptr || !is_within(limits, library, algorithm_at(algorithm)))) {
-        for (std::int32_t* const counted : {kept_bits, static_cast<std::int32_t*>(nullptr)}) {
-            if (const auto status = run_as({own_compute_type, own_format, limits, {0, counted}}, obstacle)) {
-                done.how = record::How::algorithm;
-                return *status;
-            }
-            if (counted == nullptr) break;
+    } else if (is_beyond) {
+        auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle);
+        if (!status && kept_bits != nullptr) status = run_as({own_compute_type, own_format, limits}, obstacle);
+        if (status) {
+            done.how = record::How::algorithm;
+            return *status;
         }
         done.reason = obstacle;
     }
