@@ -45,7 +45,8 @@ enum class Accumulation : std::uint8_t {
 #include "policy/tensor_cores.def"
 };
 
-/// What half products, of float16 and bfloat16, add in on a GPU: as the program called them, or float32 to the end.
+/// Choice of the type in which products of float16 and bfloat16 add on a GPU: as the program called them, or float32
+/// to the end.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
 /// The number type in which a product of half-precision matrices adds. fp32_reduced: FP32, but sums of parts of k

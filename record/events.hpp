@@ -102,7 +102,7 @@ struct DecisionEvent {
     std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
     std::optional<int> status{};  ///< status that the function returned; absent: the function returns
                                   ///< none
-    /// What a product of half-precision matrices adds in: as it was called, and as it ran.
+    /// Number types in which a product of half-precision matrices adds: as it was called, and as it ran.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     int mantissa_bits = 0;         ///< bits of mantissa that an emulated product of float64 kept; 0: not known

@@ -262,6 +262,7 @@ std::string question_about_file(const std::string& name) {
     if (name.find('/') != std::string::npos || !std::filesystem::is_regular_file(name, error)) return {};
     const auto* const with =
         std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
+    if (with->first.empty() && access(name.c_str(), X_OK) != 0) return {};
     return fmt::format("; did you mean fp32shim run -- {}{}?", with->second, printable(name));
 }
 

@@ -1,4 +1,5 @@
-// What ran, in C++: a scope object, and the last product of this thread. Builds and runs with or without fp32shim.
+// Prints what ran, in C++: opens a scope, and asks about the last product of this thread. Builds and runs with or
+// without fp32shim.
 #include <cblas.h>
 
 #include <cstdio>

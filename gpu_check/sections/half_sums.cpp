@@ -1,5 +1,5 @@
-// What products of half operands add in: FP16, parts of the result's type, or FP32. Only the errors of long sums
-// tell.
+// Measures in which type products of half operands add: FP16, parts of the result's type, or FP32. Only the errors
+// of long sums tell.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

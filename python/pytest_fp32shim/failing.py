@@ -56,6 +56,7 @@ class Failing:
                     below.append({**row, "calls": calls})
         if not below:
             return None
-        calls, word = recorded.count(below), "ran" if any(map(recorded.is_shown, below)) else "allowed to run"
+        calls, shown = recorded.count(below), list(map(recorded.is_shown, below))
+        word = "ran" if all(shown) else "ran, or may have run," if any(shown) else "may have run"
         return "\n".join([f"{calls:,} product{'s' * (calls != 1)} {word} below {level} (--fp32shim-fail {self.level}):",
                           *recorded.lines_of(below)])

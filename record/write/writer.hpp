@@ -154,7 +154,7 @@ class Recording {
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
-    /// What the thread has counted under a key so far.
+    /// Calls that the thread has counted under a key so far.
     struct Counted {
         bool is_known = false;   ///< the thread knows the key, so that count() will not call `describe`
         bool times_next = true;  ///< the next call has to be timed

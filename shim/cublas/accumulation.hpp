@@ -1,4 +1,5 @@
-// What half products (of float16 and bfloat16) add in, and how to make them add in FP32. Pure, as formats.hpp is.
+// Finds the type in which half products (of float16 and bfloat16) add, and plans how to make them add in FP32. Pure,
+// as formats.hpp is.
 //
 // cuBLAS adds in FP16 if the compute type is 16F. If it is 32F, it may still add the partial sums of split-K in the
 // type of the result, unless bit 4 of the handle's math mode or the algorithm's reduction scheme forbids that.

@@ -148,13 +148,8 @@ enum EmulationAttribute : std::int32_t {
     emulation_count_pointer = 5,  ///< address on the device that gets the number of bits that a product kept
 };
 constexpr std::int32_t control_fixed = 1;
-/// What cuBLAS stores at that address for a product that it has not emulated.
+/// Number that cuBLAS stores at that address for a product that it has not emulated.
 constexpr std::int32_t not_emulated = -1;
-/// Values of cublasLtMatmulAlgoConfigAttributes_t.
-enum AlgoConfig : std::int32_t { config_reduction_scheme = 3 };
-/// Bits of cublasLtReductionScheme_t: the type in which an algorithm adds the partial sums of split-K. The other
-/// schemes, INPLACE and OUTPUT_TYPE, add in the type of the result.
-enum ReductionScheme : std::uint32_t { reduction_none = 0, reduction_compute_type = 2 };
 
 /// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.
 enum ImplFlags : std::uint64_t {

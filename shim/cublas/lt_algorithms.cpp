@@ -95,8 +95,9 @@ policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimit
 
 bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
     if (!limits.any()) return true;
-    const policy::Algorithm configuration = known_algorithm(library, algorithm).configuration;
-    return (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
+    const auto& [configuration, word] = known_algorithm(library, algorithm);
+    return word.size > 0 &&  // otherwise it cannot be read
+           (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
            !(limits.avoids_known_wrong && policy::known_wrong(configuration, library.version) != nullptr);
 }

@@ -224,6 +224,8 @@ def test_a_program_is_not_supposed_in_a_folder_of_path_that_may_not_be_searched(
 def test_a_script_without_its_interpreter_is_asked_about(tmp_path):
     (tmp_path / "train.py").write_text("print(1)")
     (tmp_path / "tool").write_text("echo")
+    assert fp32shim("run", "tool", cwd=tmp_path).lines[0].endswith("it is not in any folder of PATH")
+    (tmp_path / "tool").chmod(0o755)
     for name, meant in (("train.py", "python3 train.py"), ("tool", "./tool")):
         (line,) = fp32shim("run", name, cwd=tmp_path).lines
         assert line.endswith(f"is not in any folder of PATH; did you mean fp32shim run -- {meant}?")

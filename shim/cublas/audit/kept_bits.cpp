@@ -6,7 +6,7 @@
 
 namespace fp32shim::cublas {
 
-/// What the shim stores before the product. cuBLAS writes no such number.
+/// Number that the shim stores before the product, and that cuBLAS never writes.
 constexpr std::int32_t not_written = -2;
 
 KeptBits::KeptBits(const Launcher& launcher) : launcher_(launcher), driver_(find_driver()) {

@@ -1,14 +1,13 @@
 #include "shim/cublas/govern/lt_half.hpp"
 
 #include "shim/cublas/api.hpp"
+#include "shim/cublas/govern/lt_fitting.hpp"
+#include "shim/cublas/lt_algorithms.hpp"
 
 namespace fp32shim::cublas {
 
 bool has_full_reduction(const Library& library, const void* algorithm) {
-    std::uint32_t scheme = 0;
-    return library.algo_configuration != nullptr && algorithm != nullptr &&
-           read(library.algo_configuration, algorithm, config_reduction_scheme, scheme) &&
-           (scheme == reduction_none || scheme == reduction_compute_type);
+    return algorithm != nullptr && is_within({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
 }
 
 void describe_half(const Library& library, const Parts& parts, const void* algorithm, const Frame* frame,
