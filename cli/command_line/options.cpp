@@ -108,6 +108,13 @@ CLI::Option* as_name(CLI::Option* option, const std::string& type) {
 
 }  // namespace
 
+CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings) {
+    return app
+        .add_option("RECORDING", recordings,
+                    "Recordings, folders with recordings, or globs; default: the last run kept in .fp32shim/")
+        ->type_name("FILE");
+}
+
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description) {
     return as_name(app.add_option(name, value, description), type);

@@ -51,6 +51,9 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         });
 }
 
+/// Adds the positional option `RECORDING` of commands that read the last run kept here if none is named.
+CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings);
+
 /// Adds an option whose value is a name. An empty value, as from an unset variable, is an error. `type` is a
 /// placeholder such as `FILE`.
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,

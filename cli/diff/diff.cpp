@@ -21,6 +21,7 @@
 #include "cli/diff/summary.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/kept_runs.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/output_file.hpp"
 
@@ -139,6 +140,14 @@ int diff(DiffOptions& options) {
         say("diff", "--by row has no page; choose --format text or --format json");
         return exit_code::usage;
     }
+    if (options.b.empty()) {
+        std::vector<std::string> last;
+        if (!options.a.empty())
+            say("diff", "name two recordings, or none to compare the last two runs kept in this folder");
+        if (!options.a.empty() || !take_last_runs("diff", 2, last)) return exit_code::usage;
+        options.a = last[0];
+        options.b = last[1];
+    }
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
@@ -191,8 +200,10 @@ int diff(DiffOptions& options) {
 
 Action define_diff(CLI::App& app) {
     auto options = std::make_shared<DiffOptions>();
-    app.add_option("A", options->a, "Recording, folder with recordings, or glob")->type_name("FILE")->required();
-    app.add_option("B", options->b, "The same for another run")->type_name("FILE")->required();
+    app.add_option("A", options->a,
+                   "Recording, folder with recordings, or glob; default: the last run but one kept in .fp32shim/")
+        ->type_name("FILE");
+    app.add_option("B", options->b, "The same for another run; default: the last one")->type_name("FILE");
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; default: 0.001");
     std::vector<std::string_view> words = all_grouping_words(false);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace fp32shim::cli {
@@ -124,6 +125,17 @@ OwnFolder::OwnFolder(const std::string& base, const std::vector<std::string>& be
     descriptor_.emplace(openat(at->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+OwnFolder::OwnFolder(int parent, const std::string& name, bool makes) {
+    const Descriptor found(open_folder(parent, name.c_str(), makes));
+    struct stat facts = {};
+    if (found.number() >= 0 && fstat(found.number(), &facts) == 0) problem_ = why_not_own(facts);
+    if (found.number() >= 0 && problem_.empty())
+        descriptor_.emplace(openat(found.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (problem_.empty() && !is_open())
+        problem_ =
+            errno == ENOTDIR ? "is a file or a link" : fmt::format("cannot be used ({})", std::strerror(errno));
+}
+
 FileText OwnFolder::read(const std::string& name, std::size_t most) const {
     return read_opened(Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most,
                        true);
@@ -149,13 +161,17 @@ std::vector<OwnFolder::Entry> OwnFolder::entries(bool (*is_wanted)(std::string_v
     while (const dirent* const entry = readdir(listing)) {
         struct stat facts = {};
         if (!is_wanted(entry->d_name) || fstatat(again, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        found.push_back({entry->d_name, std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec});
+        found.push_back({entry->d_name, facts});
     }
     closedir(listing);
-    std::ranges::sort(found, {}, [](const Entry& entry) { return std::pair(entry.modified_ns, entry.name); });
+    std::ranges::sort(found, {}, [](const Entry& entry) {
+        return std::tuple(entry.facts.st_mtim.tv_sec, entry.facts.st_mtim.tv_nsec, entry.name);
+    });
     return found;
 }
 
-void OwnFolder::remove(const std::string& name) const { unlinkat(descriptor_->number(), name.c_str(), 0); }
+void OwnFolder::remove(const std::string& name, int flags) const {
+    unlinkat(descriptor_->number(), name.c_str(), flags);
+}
 
 }  // namespace fp32shim::cli

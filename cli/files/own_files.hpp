@@ -45,24 +45,30 @@ class OwnFolder {
     /// `below` must belong to the effective user. With `makes`, missing folders are made, for this user only. The
     /// result is not open if any of that fails.
     OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes);
+    /// Opens the folder `name` in the open folder `parent`, whoever may write in `parent`.
+    OwnFolder(int parent, const std::string& name, bool makes);
 
     bool is_open() const { return descriptor_ && descriptor_->number() >= 0; }
+    /// Returns the descriptor of the open folder.
+    int descriptor() const { return descriptor_->number(); }
+    /// Returns the reason why a folder in an open folder is not open, as the end of a sentence.
+    const std::string& problem() const { return problem_; }
     /// Reads a file as read_own_file() does.
     FileText read(const std::string& name, std::size_t most) const;
     /// Writes a new file in the place of an old one. Readers see a whole file or none. `unfinished` is its name until
     /// then. Failures are ignored.
     void write(const std::string& name, const std::string& unfinished, std::string_view text) const;
-    /// An entry with the time of its last change.
     struct Entry {
         std::string name;
-        std::int64_t modified_ns;
+        struct stat facts;  ///< of the entry itself, which may be a link
     };
-    /// Returns the entries whose names `is_wanted` selects, the oldest first.
+    /// Returns the entries whose names `is_wanted` selects, the one first that was changed first.
     std::vector<Entry> entries(bool (*is_wanted)(std::string_view name)) const;
-    /// Removes an entry that is no folder. A link is removed itself.
-    void remove(const std::string& name) const;
+    /// Removes an entry: a file or a link itself, or, with the flag AT_REMOVEDIR, an empty folder.
+    void remove(const std::string& name, int flags = 0) const;
 
   private:
+    std::string problem_;
     std::optional<Descriptor> descriptor_;
 };
 

@@ -19,6 +19,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/kept_runs.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
@@ -126,6 +127,7 @@ int log(LogOptions& options) {
         say("log", problem);
         return exit_code::usage;
     }
+    if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
     const RecordingPaths found = find_recordings(options.recordings);
     if (print_errors("log", found)) return exit_code::usage;
     if (options.follow && found.paths.size() != 1) {
@@ -167,9 +169,7 @@ int log(LogOptions& options) {
 
 Action define_log(CLI::App& app) {
     auto options = std::make_shared<LogOptions>();
-    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
-        ->type_name("FILE")
-        ->required();
+    add_recordings(app, options->recordings);
     add_format(app, options->format, log_formats());
     app.add_flag("--rows", options->rows, "Distinct decisions with their counts, even if calls were recorded");
     app.add_flag("--follow,-f", options->follow, "Continue with new calls until the process ends");

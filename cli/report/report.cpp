@@ -16,6 +16,7 @@
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/kept_runs.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/output_file.hpp"
@@ -207,6 +208,7 @@ int report(ReportOptions& options) {
         say("report", problem);
         return exit_code::usage;
     }
+    if (!take_last_runs("report", 1, options.recordings)) return exit_code::usage;
     const auto files = find_files(options);
     if (!files) return exit_code::usage;
     if (options.format->write == nullptr) return report_lines(*files, options, preparation);
@@ -243,9 +245,7 @@ void add_file_names(CLI::App& app, std::map<std::string, std::string>& names) {
 
 Action define_report(CLI::App& app) {
     auto options = std::make_shared<ReportOptions>();
-    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
-        ->type_name("FILE")
-        ->required();
+    add_recordings(app, options->recordings);
     add_format(app, options->format, report_formats());
     options->format = nullptr;  // without --format, the end of the output's name chooses the format
     add_output(app, options->output)

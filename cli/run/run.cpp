@@ -43,6 +43,7 @@ struct RunOptions {
     bool pin = false;
     bool reproducible = false;
     bool quiet = false;
+    bool keeps_nothing = false;
     bool requires_rules = false;
     std::vector<std::string> words;  ///< the program and its arguments
 };
@@ -300,21 +301,35 @@ int become_program(const Launch& launch) {
 /// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
 /// empty recording.
 std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
-    const std::string& path = launch.policy.log_path;
+    const bool is_kept = !summary.kept_folder().empty();
+    const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
                                                        problem_with_log_folder(path, launch.facts).empty());
-    if (is_certain && !launch.options.log.empty()) leave_empty_recording(path, launch.policy, launch.facts);
+    if (is_certain && (is_kept || !launch.options.log.empty()))
+        leave_empty_recording(path, launch.policy, launch.facts);
     return is_certain ? no_calls_line(summary.bypasses()) : no_recording_line(path);
 }
 
+/// Prints where the recordings are, or why they are not kept.
+void print_destination(const Launch& launch, const RunSummary& summary, const std::vector<std::string>& recordings) {
+    if (!summary.why_not_kept().empty())
+        print_run_message(
+            fmt::format("nothing was kept: .fp32shim {}; --log NAME.fp32rec keeps a recording elsewhere",
+                        summary.why_not_kept()));
+    if (recordings.empty() || summary.is_temporary()) return;
+    if (summary.kept_folder().empty()) return print_run_message(recorded_text(recordings));
+    print_run_message("recorded in " + summary.kept_folder() +
+                      (launch.facts.rank < 0
+                           ? ""
+                           : "; other ranks that fp32shim run starts keep nothing without --log NAME.%r.fp32rec"));
+}
+
 /// Prints the summary of a program that has ended.
-void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, std::int64_t program_ns) {
-    const RunEnding ending = summary.ending(children, launch.facts);
+void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, const RunEnding& ending,
+                   std::int64_t program_ns) {
     const std::vector<std::string>& recordings = ending.recordings;
-    if (children.is_awaited()) note_end(ending);
     const std::string text = summary.read(recordings, children, program_ns);
     print(text, STDERR_FILENO);
-    if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
     if (const std::string& asked = launch.options.precision;
         summary.has_calls() && !summary.has_single_precision() && !asked.empty() && asked != "native")
@@ -335,8 +350,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
 }
 
 int run_with_summary(const Launch& launch, const std::string& log) {
-    RunSummary summary(log, launch.environment);
-    const bool is_own_log = summary.is_temporary() || !launch.options.log.empty();
+    RunSummary summary(log, !launch.options.keeps_nothing, launch.environment);
+    const bool is_own_log = log.empty() || !launch.options.log.empty();
     const ProgramProcess process = summary.problem().empty() ? ProgramProcess::child : ProgramProcess::own;
     const RunChildren children = launch.children(summary.log_path(), is_own_log, process);
     if (!summary.problem().empty()) {
@@ -347,11 +362,15 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
     if (ended.exec_error != 0) {
         children.remove_file();
+        summary.remove_folder();
         return failed_to_start(launch.program, ended.exec_error);
     }
     std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
     const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
-    print_summary(launch, summary, children, program_time.count());
+    const RunEnding ending = summary.ending(children, launch.facts);
+    if (children.is_awaited()) note_end(ending);
+    print_summary(launch, summary, children, ending, program_time.count());
+    print_destination(launch, summary, ending.recordings);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());
@@ -405,7 +424,8 @@ int run(const RunOptions& options) {
     }
     if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty())
         print_run_message(lack);
-    if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())
+    if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty() &&
+        (options.quiet || options.keeps_nothing || facts.rank > 0))
         print_run_message("audit: fingerprints are kept only in recordings; add --log NAME.fp32rec");
     // The messages above and below show the name as it was given.
     if (const std::string log = environment.get("FP32_MATMUL_LOG"); !log.empty())
@@ -437,9 +457,13 @@ Action define_run(CLI::App& app) {
                  "The same bits on every machine, for products of a CPU: --cpu reproducible, and variables "
                  "that make OpenBLAS, MKL, PyTorch and oneDNN choose the same code everywhere")
         ->excludes(cpu);
-    add_name(app, "--log", options->log, "NAME",
-             "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on if taken, and for children; %p is the process id), "
-             "NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
+    auto* log = add_name(
+        app, "--log", options->log, "NAME",
+        "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on if taken, and for children; %p is the process id), "
+        "NAME.jsonl, or stderr (FP32_MATMUL_LOG); without one, the last runs are kept in .fp32shim/");
+    app.add_flag("--no-log", options->keeps_nothing,
+                 "Keep nothing in .fp32shim/; a log that the environment or a policy names is still written")
+        ->excludes(log);
     add_word(app, "--level", options->level, policy::log_level_words,
              "Contents of the log: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
     add_name(app, "--where", options->where, "LIST",
@@ -451,7 +475,7 @@ Action define_run(CLI::App& app) {
     add_name(app, "--audit", options->audit, "LIST",
              "Audit products: a fraction of calls such as 0.01, fingerprint, nonfinite, float64, with commas between "
              "them (FP32_MATMUL_AUDIT)");
-    auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
+    auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end, and no recording without a log");
     app.add_flag("--require-rules", options->requires_rules,
                  "End with status 1 if the program ends with 0 but a rule of the policy decided no call")
         ->excludes(quiet);

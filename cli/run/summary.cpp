@@ -59,12 +59,18 @@ std::string time_text(const Share& total, std::int64_t program_ns) {
 
 }  // namespace
 
-RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environment)
+RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironment& environment)
     : log_path_(log_path), began_ns_(now_ns()) {
     if (!log_path.empty()) {
         if (!is_recording_name(log_path))
             problem_ =
                 fmt::format("there will be no summary, because the log is {}; use NAME.fp32rec, or no log", log_path);
+        return;
+    }
+    if (keeps) kept_.emplace();
+    if (kept_ && kept_->problem().empty()) {
+        log_path_ = kept_->log_path();
+        environment.set("FP32_MATMUL_LOG", log_path_);
         return;
     }
     std::string folder = environment.get("TMPDIR");
@@ -142,22 +148,27 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
     if (!is_temporary()) {
-        const std::string names = recordings.size() == 1 ? shell_path(recordings.front()) : "RECORDINGS";
-        commands = {{"report -o report.html " + names, "all of it, as a page"},
-                    {"verify --at-least fp32 " + names, "did anything run below FP32, or go unseen?"}};
+        std::string names;  // the commands find by themselves what is kept
+        if (kept_folder().empty())
+            names = recordings.size() == 1 ? " " + shell_path(recordings.front()) : " RECORDINGS";
+        commands = {{"report -o report.html" + names, "all of it, as a page"},
+                    {"verify --at-least fp32" + names, "did anything run below FP32, or go unseen?"}};
         if (std::ranges::count(options, "--reproducible") > 0)
-            commands.back() = {"verify --reproducible " + names, "did every product run in a fixed order?"};
-    } else {
+            commands.back() = {"verify --reproducible" + names, "did every product run in a fixed order?"};
+    }
+    if (is_temporary() || !kept_folder().empty()) {
         const bool has_options = !options.empty();
-        if (std::ranges::count(options, "--where") == 0) options.insert(options.end(), {"--where", "auto"});
-        commands.emplace_back(fmt::format("run --log run.fp32rec {} -- {}", shell_words(options), words),
-                              "keeps a recording, with the places of products");
+        if (std::ranges::count(options, "--where") == 0)
+            commands.emplace_back(
+                fmt::format("run --where auto{}{} -- {}", has_options ? " " : "", shell_words(options), words),
+                "the places of products, too");
         if (ran_below_fp32_)
             commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
         else if (!has_options && has_float32_)
             commands.emplace_back("run --precision high --cpu emulate -- " + words,
                                   "TF32 on a GPU; on a CPU, its rounding of operands");
     }
+    if (commands.empty()) return {};
     std::string text = "Next:\n";
     for (const auto& [command, purpose] : commands)
         text += printable(fmt::format("  fp32shim {}   # {}", command, purpose)) + "\n";
@@ -165,12 +176,18 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
-    if (is_temporary()) return "to see all of them, record with --log NAME.fp32rec and run fp32shim report";
+    if (is_temporary()) return "to see all of them, keep a recording with --log NAME.fp32rec and run fp32shim report";
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
+    if (!kept_folder().empty()) return command + " shows all";
     if (recordings.size() > most) return command + " shows all of the recordings that it is given";
     for (const std::string& path : recordings) command += ' ' + shell_path(path);
     return printable(command) + " shows all";
+}
+
+void RunSummary::remove_folder() {
+    remove_temporary_recordings();
+    if (kept_) kept_->remove_if_empty();
 }
 
 void RunSummary::remove_temporary_recordings() {

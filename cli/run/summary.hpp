@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/recordings/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
 #include "cli/run/run_end.hpp"
@@ -15,10 +17,10 @@ namespace fp32shim::cli {
 class RunSummary {
   public:
     /// Prepares the summary. `log_path` is the log's name in the settings. It may have placeholders, or be relative
-    /// to this process's folder. If it is empty, `environment` is changed so that the program records into a
-    /// temporary folder in $TMPDIR. If the log is not a recording, there is no summary, since a process has only one
-    /// log.
-    RunSummary(const std::string& log_path, ProcessEnvironment& environment);
+    /// to this process's folder. If it is empty, `environment` is changed so that the program records into a folder
+    /// that is kept, or into a temporary one in $TMPDIR if `keeps` is false or nothing can be kept here. If the log
+    /// is not a recording, there is no summary, since a process has only one log.
+    RunSummary(const std::string& log_path, bool keeps, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
     RunSummary& operator=(const RunSummary&) = delete;
@@ -29,6 +31,10 @@ class RunSummary {
     /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
+    /// Returns the folder that is kept, relative to the working folder; empty: none.
+    std::string kept_folder() const { return kept_ && kept_->problem().empty() ? kept_->path() : ""; }
+    /// Returns the reason why nothing is kept although it should; empty if there is none.
+    std::string why_not_kept() const { return kept_ ? kept_->problem() : ""; }
     /// Returns the end of the run, with its recordings, oldest first. Must be called after the program has ended.
     RunEnding ending(const RunChildren& children, const record::ProcessFacts& facts) const;
 
@@ -53,11 +59,14 @@ class RunSummary {
     bool may_use_tf32_of_cudnn() const { return may_use_tf32_of_cudnn_; }
 
     void remove_temporary_recordings();
+    /// Removes what was made for recordings, since the program could not be started.
+    void remove_folder();
 
   private:
     /// Returns the command that shows all rows of these recordings.
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
+    std::optional<KeptRun> kept_;
     std::string folder_;    ///< temporary folder; empty: none
     std::string log_path_;  ///< name of the program's recordings, with placeholders
     std::int64_t began_ns_;

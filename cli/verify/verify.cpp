@@ -8,6 +8,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/moment.hpp"
+#include "cli/recordings/kept_runs.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
 #include "cli/verify/unfinished_runs.hpp"
@@ -47,7 +48,8 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
     return problem.empty();
 }
 
-int verify(const VerifyOptions& options) {
+int verify(VerifyOptions& options) {
+    if (!take_last_runs("verify", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
@@ -83,9 +85,7 @@ int verify(const VerifyOptions& options) {
 
 Action define_verify(CLI::App& app) {
     auto options = std::make_shared<VerifyOptions>();
-    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
-        ->type_name("FILE")
-        ->required();
+    add_recordings(app, options->recordings);
     auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
                                 "Lowest format that is allowed");
     auto* reproducible =
