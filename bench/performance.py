@@ -10,6 +10,7 @@ processor time, so that other programs of the machine are not measured. All samp
   products  times of products in each CPU mode, as ratio to the program's own BLAS
   fixed     times of all routines and types in the fixed order, as ratio to OpenBLAS's best kernel, by instructions and threads
   start     processor time and memory of whole programs
+  run       processor time of programs under `fp32shim run`: alone, with --no-log, as it is, with --where auto
 """
 
 import argparse
@@ -37,7 +38,7 @@ MODES = {
     "reproducible": {"CPU": "reproducible"},
     "accelerate": {"CPU": "accelerate", "PRECISION": "medium"},
 }
-SECTIONS = ("calls", "peers", "products", "fixed", "start")
+SECTIONS = ("calls", "peers", "products", "fixed", "start", "run")
 CUBES = (64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
     "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, some of them
@@ -72,6 +73,35 @@ PROGRAMS = {
     "python3 -c pass": [sys.executable, "-c", "pass"],
     "import numpy": [sys.executable, "-c", "import numpy"],
     "a product in numpy": [sys.executable, "-c", "import numpy; a = numpy.ones((64, 64), 'f'); a @ a"],
+}
+# Programs for `fp32shim run`. The last two need other packages, which --python has.
+UNDER_RUN = {
+    "a product in numpy": "import numpy; a = numpy.ones((64, 64), 'f'); a @ a",
+    "numpy: 300,000 of 8×8×8": "import numpy; a = numpy.ones((8, 8), 'f')\nfor _ in range(300000): a @ a",
+    "numpy: 30,000 of 64×64×64": "import numpy; a = numpy.ones((64, 64), 'f')\nfor _ in range(30000): a @ a",
+    "numpy: 150 of 512×512×512": "import numpy; a = numpy.ones((512, 512), 'f')\nfor _ in range(150): a @ a",
+    "torch: training, 400 steps": """
+import torch
+from torch.nn import Linear, ReLU, Sequential, functional
+model = Sequential(Linear(64, 256), ReLU(), Linear(256, 256), ReLU(), Linear(256, 10))
+optimizer = torch.optim.Adam(model.parameters())
+values, labels = torch.randn(128, 64), torch.randint(10, (128,))
+for _ in range(400):
+    optimizer.zero_grad()
+    functional.cross_entropy(model(values), labels).backward()
+    optimizer.step()
+""",
+    "scikit-learn: PCA, KMeans, logistic regression": """
+import numpy
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+values = numpy.random.default_rng(0).standard_normal((4000, 64)).astype('f')
+for _ in range(10):
+    PCA(16).fit(values)
+KMeans(20, n_init=2, random_state=0).fit(values)
+LogisticRegression().fit(values, values[:, 0] > 0)
+""",
 }
 READ_MEMORY = "; print(open('/proc/self/smaps_rollup').read())"
 
@@ -258,10 +288,11 @@ def measure_fixed_order(setup):
     return {"samples": samples}
 
 
-def processor_time(setup, words, variables):
+def processor_time(setup, words, variables, silent=False):
     """User and system time of a process, in ms."""
     environment = setup.environment(variables)
-    begin = os.posix_spawnp(words[0], words, environment)
+    to_null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    begin = os.posix_spawnp(words[0], words, environment, file_actions=to_null if silent else [])
     _, status, usage = os.wait4(begin, 0)
     if status != 0:
         sys.exit(f"bench/run.sh: {' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")
@@ -290,6 +321,26 @@ def measure_start(setup):
     return {"programs": list(programs), "samples": in_rounds(setup, "start", contenders, measure)}
 
 
+def measure_run(setup):
+    """Processor time of `fp32shim run` and its program together, in ms, each in a folder that keeps ten runs."""
+    python = [str(setup.options.python), "-c"]
+    programs = {"call_overhead, 8×8×8": [setup.program("call_overhead"), "samples", "3", "100000"]}
+    programs |= {name: [*python, text] for name, text in UNDER_RUN.items()}
+    for name in [name for name, words in programs.items()
+                 if subprocess.run(words, capture_output=True, env=setup.environment({})).returncode != 0]:
+        print(f"run: {name} is left out, since {python[0]} cannot run it", file=sys.stderr)
+        del programs[name]
+    run = [setup.program("fp32shim"), "run"]
+    variants = {"alone": [], "--no-log": [*run, "--no-log", "--"], "kept": [*run, "--"],
+                "--where auto": [*run, "--where", "auto", "--"]}
+    contenders = {f"{program}: {variant}": [*before, *words]
+                  for program, words in programs.items() for variant, before in variants.items()}
+    os.chdir(setup.scratch)
+    samples = in_rounds(setup, "run", contenders, lambda words: processor_time(setup, words, {}, silent=True))
+    os.chdir(ROOT)
+    return {"programs": list(programs), "samples": samples}
+
+
 def machine(setup):
     """What a reader needs to know of this machine. Nothing that names it."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
@@ -314,7 +365,7 @@ def measured(options):
             os.sched_setaffinity(0, {max(cores)})
         results = {"date": datetime.date.today().isoformat(), "rounds": options.rounds, "machine": machine(setup)}
         for section, measure in (("calls", measure_calls), ("products", measure_products),
-                                 ("fixed", measure_fixed_order), ("start", measure_start)):
+                                 ("fixed", measure_fixed_order), ("start", measure_start), ("run", measure_run)):
             if section in options.only:
                 results[section] = measure(setup)
     os.sched_setaffinity(0, cores)
@@ -335,6 +386,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=1, help="of the BLAS, for products; times are then wall-clock times")
     parser.add_argument("--peers", type=pathlib.Path, action="append", default=[], metavar="PREFIX",
                         help="look for peers in PREFIX/lib too; may be repeated")
+    parser.add_argument("--python", type=pathlib.Path, default=sys.executable, help="for the programs of run; may have torch")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="all samples; default BUILD/performance.json")
     parser.add_argument("--from", type=pathlib.Path, dest="stored", metavar="FILE", help="measure nothing, read such a file")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="replace the figures and plots of this page")

@@ -203,6 +203,19 @@ def start(results):
     return table(["program", "ratio of times", "ms more", "alone, ms", "RSS: KiB more", "PSS: KiB more", "RSS alone"], rows)
 
 
+def run(results):
+    """Ratios of times within a round: what keeping costs, and what --where auto costs beyond that."""
+    samples = results["run"]["samples"]
+    rows = []
+    for program in results["run"]["programs"]:
+        of = {variant: samples[f"{program}: {variant}"] for variant in ("alone", "--no-log", "kept", "--where auto")}
+        ratios = [[a / b for a, b in zip(of[more], of[less])]
+                  for more, less in (("--no-log", "alone"), ("kept", "--no-log"), ("--where auto", "kept"))]
+        rows.append([program, *map(spread, ratios), number(statistics.median(of["alone"]))])
+    columns = ["program", "`--no-log` to alone", "kept to `--no-log`", "`--where auto` to kept", "alone, ms"]
+    return f"{table(columns, rows)}\n\n{machine(results)}"
+
+
 def gate(results):
     width = max(len(instruction) for instruction, _ in results["gate"])
     lines = [f"{instruction:{width}}  {use}" for instruction, use in results["gate"]]
@@ -211,7 +224,8 @@ def gate(results):
 
 BLOCKS = {"machine": (machine, "machine"), "bounds": (bounds, "calls"), "calls": (calls, "calls"),
           "products": (products, "products"), "summary": (summary, "products"), "fixed": (fixed_order, "fixed"),
-          "groups": (fixed_order_groups, "fixed"), "start": (start, "start"), "gate": (gate, "gate")}
+          "groups": (fixed_order_groups, "fixed"), "start": (start, "start"), "run": (run, "run"),
+          "gate": (gate, "gate")}
 
 
 def text(results):
@@ -321,7 +335,7 @@ def write(page, results):
     """Replaces the blocks of a page for which there are results, and its plots."""
     content = page.read_text()
     for name, (show, needs) in BLOCKS.items():
-        if needs not in results:
+        if needs not in results or (name == "machine" and "calls" not in results):
             continue
         block = re.compile(rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)", re.S)
         content = block.sub(lambda found: f"{found[1]}{show(results)}\n{found[2]}", content)

@@ -310,14 +310,13 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
     return is_certain ? no_calls_line(summary.bypasses()) : no_recording_line(path);
 }
 
-/// Prints where the recordings are, or why they are not kept.
-void print_destination(const Launch& launch, const RunSummary& summary, const std::vector<std::string>& recordings) {
+/// Prints which folder is kept, or why none is.
+void print_kept_folder(const Launch& launch, const RunSummary& summary, const std::vector<std::string>& recordings) {
     if (!summary.why_not_kept().empty())
         print_run_message(
             fmt::format("nothing was kept: .fp32shim {}; --log NAME.fp32rec keeps a recording elsewhere",
                         summary.why_not_kept()));
-    if (recordings.empty() || summary.is_temporary()) return;
-    if (summary.kept_folder().empty()) return print_run_message(recorded_text(recordings));
+    if (recordings.empty() || summary.kept_folder().empty()) return;
     print_run_message("recorded in " + summary.kept_folder() +
                       (launch.facts.rank < 0
                            ? ""
@@ -330,6 +329,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     const std::vector<std::string>& recordings = ending.recordings;
     const std::string text = summary.read(recordings, children, program_ns);
     print(text, STDERR_FILENO);
+    if (!recordings.empty() && !summary.is_temporary() && summary.kept_folder().empty())
+        print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
     if (const std::string& asked = launch.options.precision;
         summary.has_calls() && !summary.has_single_precision() && !asked.empty() && asked != "native")
@@ -370,7 +371,7 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     const RunEnding ending = summary.ending(children, launch.facts);
     if (children.is_awaited()) note_end(ending);
     print_summary(launch, summary, children, ending, program_time.count());
-    print_destination(launch, summary, ending.recordings);
+    print_kept_folder(launch, summary, ending.recordings);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());

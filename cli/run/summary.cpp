@@ -176,7 +176,7 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
-    if (is_temporary()) return "to see all of them, keep a recording with --log NAME.fp32rec and run fp32shim report";
+    if (is_temporary()) return "to see all of them, record with --log NAME.fp32rec and run fp32shim report";
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
     if (!kept_folder().empty()) return command + " shows all";
