@@ -21,7 +21,7 @@
 #include "cli/diff/summary.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/kept_runs.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/output_file.hpp"
 

@@ -19,7 +19,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/recordings/kept_runs.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/recordings/kept_runs.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
 #include "cli/run/run_end.hpp"

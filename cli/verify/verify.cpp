@@ -8,7 +8,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/recordings/kept_runs.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
 #include "cli/verify/unfinished_runs.hpp"

@@ -28,8 +28,8 @@ class KeptRun {
     void remove_if_empty() const;
 
   private:
-    std::unique_ptr<OwnFolder> folder_;
     std::string problem_, path_, log_path_;
+    std::unique_ptr<OwnFolder> folder_;
 };
 
 /// If `recordings` is empty, puts the folders of the last `count` runs into it that were kept in the working folder,
