@@ -162,37 +162,33 @@ std::string problem_with_recordings_in(const std::string& folder) {
 
 }  // namespace
 
-KeptRun::KeptRun() {
+KeptRun keep_run() {
     std::error_code error;
-    if (std::filesystem::current_path(error) == "/") {
-        problem_ = "is not made in /, which is the system's";
-        return;
-    }
+    if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
     const OwnFolder all(AT_FDCWD, all_runs, true);
-    problem_ = all.is_open() ? make_room(all) : all.problem();
-    if (!problem_.empty()) return;
+    KeptRun kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
+    if (!kept.problem.empty()) return kept;
     if (faccessat(all.descriptor(), ".gitignore", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         all.write(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
     std::string time = timestamp(now_ns()).substr(0, std::strlen("2026-11-29T10:15:00.123"));
     std::erase(time, ':');
-    path_ = fmt::format("{}/{}Z-{}", all_runs, time, getpid());
-    const std::string name = path_.substr(std::strlen(all_runs) + 1);
+    const std::string name = fmt::format("{}Z-{}", time, getpid());
+    kept.path = fmt::format("{}/{}", all_runs, name);
     std::array<char, record::path_capacity> absolute, scratch;
-    log_path_ = record::make_absolute(path_ + "/%p.fp32rec", absolute, scratch);
+    kept.log_path = record::make_absolute(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
     // Where two containers share the folder, both may have this process id.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;
-    if (is_made) folder_ = std::make_unique<OwnFolder>(all.descriptor(), name, false);
-    if (!is_made || !folder_->is_open() || flock(folder_->descriptor(), LOCK_EX | LOCK_NB) != 0)
-        problem_ = fmt::format("cannot take a folder ({})", std::strerror(errno));
-    else if (!log_path_.starts_with('/') || log_path_.size() + room_for_names > record::path_capacity)
-        problem_ = "has no path, or one that is too long";
+    if (is_made) kept.folder = std::make_unique<OwnFolder>(all.descriptor(), name, false);
+    if (!is_made || !kept.folder->is_open() || flock(kept.folder->descriptor(), LOCK_EX | LOCK_NB) != 0)
+        kept.problem = fmt::format("cannot take a folder ({})", std::strerror(errno));
+    else if (!kept.log_path.starts_with('/') || kept.log_path.size() + room_for_names > record::path_capacity)
+        kept.problem = "has no path, or one that is too long";
     else
-        problem_ = problem_with_recordings_in(path_);
-    if (is_made && !problem_.empty()) remove_if_empty();
+        kept.problem = problem_with_recordings_in(kept.path);
+    if (is_made && !kept.problem.empty()) all.remove(name, AT_REMOVEDIR);
+    return kept;
 }
-
-void KeptRun::remove_if_empty() const { rmdir(path_.c_str()); }
 
 bool take_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings) {
     if (!recordings.empty()) return true;

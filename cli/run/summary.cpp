@@ -67,9 +67,9 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
                 fmt::format("there will be no summary, because the log is {}; use NAME.fp32rec, or no log", log_path);
         return;
     }
-    if (keeps) kept_.emplace();
-    if (kept_ && kept_->problem().empty()) {
-        log_path_ = kept_->log_path();
+    if (keeps) kept_ = keep_run();
+    if (!kept_folder().empty()) {
+        log_path_ = kept_->log_path;
         environment.set("FP32_MATMUL_LOG", log_path_);
         return;
     }
@@ -187,7 +187,7 @@ std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordin
 
 void RunSummary::remove_folder() {
     remove_temporary_recordings();
-    if (kept_) kept_->remove_if_empty();
+    if (!kept_folder().empty()) rmdir(kept_folder().c_str());
 }
 
 void RunSummary::remove_temporary_recordings() {

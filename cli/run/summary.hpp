@@ -32,9 +32,9 @@ class RunSummary {
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
     /// Returns the folder that is kept, relative to the working folder; empty: none.
-    std::string kept_folder() const { return kept_ && kept_->problem().empty() ? kept_->path() : ""; }
+    std::string kept_folder() const { return kept_ && kept_->problem.empty() ? kept_->path : ""; }
     /// Returns the reason why nothing is kept although it should; empty if there is none.
-    std::string why_not_kept() const { return kept_ ? kept_->problem() : ""; }
+    std::string why_not_kept() const { return kept_ ? kept_->problem : ""; }
     /// Returns the end of the run, with its recordings, oldest first. Must be called after the program has ended.
     RunEnding ending(const RunChildren& children, const record::ProcessFacts& facts) const;
 
