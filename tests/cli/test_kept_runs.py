@@ -307,6 +307,20 @@ def test_a_run_that_still_runs_is_not_removed(tmp_path):
     assert first[0] not in kept(tmp_path) and len(kept(tmp_path)) == MOST
 
 
+def test_a_run_that_runs_outside_of_the_container_is_not_removed(tmp_path):
+    waiting = start(tmp_path, "--", "sh", "-c", f"read line; {PRODUCT}")
+    while not list((tmp_path / ".fp32shim").glob("*/*.children.fp32rec")):
+        time.sleep(0.01)
+    container = [shim.tool("unshare", "util-linux"), "--pid", "--fork", "--mount-proc", "--propagation", "private"]
+    (first,) = kept(tmp_path)
+    for _ in range(MOST):
+        result = run(tmp_path, "--", PRODUCT, prefix=container)
+        shim.need("unshare" not in result.stderr, "no namespaces here")
+    assert kept(tmp_path)[0] == first and len(kept(tmp_path)) == MOST
+    waiting.communicate("\n")
+    assert in_folder(tmp_path, "report", "--json", f".fp32shim/{first}").json["totals"]["calls"] == 1
+
+
 @pytest.mark.parametrize("multiplies", [False, True])
 def test_a_run_whose_daemon_still_runs_is_not_removed(tmp_path, multiplies):
     code = "import ctypes, ctypes.util, os, signal\nlibrary = ctypes.CDLL('libblas.so.3')\n" \
@@ -351,8 +365,8 @@ def of_another_machine(recording):
 
 
 def test_runs_of_another_machine_may_still_run_until_their_end_is_noted(tmp_path, temporary):
-    for _ in range(MOST):
-        process = start(tmp_path, "--", "sh", "-c", f"{PRODUCT}; read line", start_new_session=True)
+    for number in range(MOST):  # with a product, and before one
+        process = start(tmp_path, "--", "sh", "-c", f"{PRODUCT if number % 2 else 'echo'}; read line", start_new_session=True)
         process.stdout.readline()
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
