@@ -31,7 +31,7 @@ constexpr Command table[] = {
     {.name = "verify",
      .summary = "Decide whether recordings show that nothing ran below a format",
      .examples =
-         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 unknown
+         R"(  fp32shim verify --at-least fp32              0 shown; 1 violated; 3 unknown
   fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
@@ -60,9 +60,9 @@ constexpr Command table[] = {
     {.name = "diff",
      .summary = "Compare two runs: results, precisions, times and calls",
      .examples =
-         R"(  fp32shim run --audit fingerprint --log a.fp32rec -- ./prog
-  fp32shim run --audit fingerprint --log b.fp32rec --reproducible -- ./prog
-  fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
+         R"(  fp32shim run --audit fingerprint -- ./prog
+  fp32shim run --audit fingerprint --reproducible -- ./prog
+  fp32shim diff                        0: all results are the same; 1: not
   fp32shim diff --by scope before/ after/   calls, times and precisions only
   fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec
   fp32shim diff --by row a.fp32rec b.fp32rec   same rows in other batches?)",
@@ -74,7 +74,7 @@ constexpr Command table[] = {
      .define = define_check},
     {.name = "report",
      .summary = "Summarise recordings: totals, formats, call sites",
-     .examples = R"(  fp32shim report run.fp32rec
+     .examples = R"(  fp32shim report                                the last run of this folder
   fp32shim report --format html -o report/report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
   fp32shim report --by function,size-class run.fp32rec  where sizes are many
@@ -84,7 +84,7 @@ constexpr Command table[] = {
      .define = define_report},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
-     .examples = R"(  fp32shim log run.fp32rec                              every call, or decision
+     .examples = R"(  fp32shim log                                          every call, or decision
   fp32shim log --follow run.fp32rec                     as a process runs
   fp32shim log --format chrome run.fp32rec >trace.json  opens in Perfetto
   fp32shim log --format jsonl --dtype complex64 run.fp32rec)",

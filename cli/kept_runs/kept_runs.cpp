@@ -205,9 +205,9 @@ bool take_last_runs(std::string_view command, std::size_t count, std::vector<std
         if (!run.folder.is_open())
             problem = recordings.back() + ' ' + run.folder.problem();
         else
-            say(command, fmt::format("{} is the last run{} kept in this folder: {}{}", recordings.back(),
-                                     i + 1 == names.size() ? "" : " but one", run.text(),
-                                     run.is_awaited() ? ", which still runs" : ""));
+            say(command, fmt::format("{} is the last run{} kept in this folder{}: {}", recordings.back(),
+                                     i + 1 == names.size() ? "" : " but one",
+                                     run.is_awaited() ? ", and still runs" : "", run.text()));
     }
     if (!problem.empty()) say(command, fmt::format("name {}: {}", counted(count, "recording"), problem));
     return problem.empty();

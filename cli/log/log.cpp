@@ -14,15 +14,16 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/log/source.hpp"
 #include "cli/log/writers.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
+#include "cli/recordings/run_members.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -128,7 +129,13 @@ int log(LogOptions& options) {
         return exit_code::usage;
     }
     if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
-    const RecordingPaths found = find_recordings(options.recordings);
+    RecordingPaths found = find_recordings(options.recordings);
+    // A run that goes on has a file for its children, too, which has no calls.
+    if (found.paths.size() > 1)
+        std::erase_if(found.paths, [](const std::string& path) {
+            const auto member = read_run_member(path);
+            return member && member->is_children_file;
+        });
     if (print_errors("log", found)) return exit_code::usage;
     if (options.follow && found.paths.size() != 1) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
