@@ -15,7 +15,7 @@ namespace fp32shim::system {
 inline std::string read_small_file(const char* path) {
     const RawFile file(path);
     std::string bytes;
-    char chunk[4096];
+    char chunk[512];  // stacks may be small
     while (const std::size_t size = file.read(bytes.size(), chunk, sizeof chunk)) bytes.append(chunk, size);
     return bytes;
 }

@@ -102,6 +102,7 @@ std::string user_text(std::int64_t user) {
 }
 
 std::string verdict_text(const BoundJob& job) {
+    if (job.recordings.empty()) return "no recording";
     if (job.floor != policy::Floor::none || job.has_changed) return std::string(job.verdict.word);
     return job.is_excepted() ? "excepted" : "no floor";
 }
@@ -172,7 +173,7 @@ std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expec
     std::string reasons;
     std::size_t told = 0;
     for (const BoundJob& job : jobs) {
-        table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "?",
+        table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
                    job.exception, count_text(job.calls), verdict_text(job)});
         if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
         reasons += fmt::format("- {}: {}\n", printable(job.job), printable(job.summary));

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:4:9: floor: found \"tf23\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean "
              "\"tf32\"?"},
         Case{"ExceptionForNobody", "[[limits.except]]\nuser = []",
-             "p.toml:3:8: user: found an empty list; allowed: one or more values"},
+             "p.toml:3:8: user: found an empty list; omit the key instead"},
         Case{"ExceptionForANegativeNumber", "[[limits.except]]\ngroup = [\"a\", -1]",
              "p.toml:3:15: group: found -1; allowed: a name, a number, or a list of these"},
         Case{"ExceptionForNoName", "[[limits.except]]\naccount = \"\"",
