@@ -29,8 +29,8 @@ const JobVariables* job_variables_in(std::span<const std::string_view> environme
 /// Returns the job that the text of /proc/PID/cgroup names, as Slurm and PBS name the groups of jobs; empty: none.
 std::string_view job_in_cgroups(std::string_view cgroups);
 
-/// Folder in which a site's prolog vouches for jobs: a file named like the job, with a line `account = NAME`. If root
-/// has such a folder, variables count for nothing.
+/// Folder in which a site's prolog vouches for jobs: a file named like the job has the account in its first line. If
+/// root has such a folder, variables count for nothing.
 inline constexpr const char* vouched_jobs = "/run/fp32shim/jobs";
 
 /// A process that may be excepted.

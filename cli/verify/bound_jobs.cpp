@@ -31,7 +31,9 @@ struct BoundJob {
     bool lacks_rule = false;             ///< a rule of its policy decided no call
 
     /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
-    bool is_excepted() const { return floor == policy::Floor::none && !exception.empty(); }
+    bool is_excepted() const { return has_no_floor() && !exception.empty(); }
+    bool has_no_floor() const { return floor == policy::Floor::none && !has_changed; }
+    bool has(const std::string& path) const { return std::ranges::count(recordings, path) > 0; }
 };
 
 /// Maximum number of jobs, and of reasons of each, that are told in more than a line. The others are counted.
@@ -71,11 +73,10 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     MergedCalls calls;
     std::vector<ReadingProblem> problems = visit_recordings(
         job.recordings, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
-    std::ranges::copy_if(known, std::back_inserter(problems), [&](const ReadingProblem& problem) {
-        return std::ranges::count(job.recordings, problem.path) > 0;
-    });
+    std::ranges::copy_if(known, std::back_inserter(problems),
+                         [&](const ReadingProblem& problem) { return job.has(problem.path); });
     job.calls = calls.total().calls;
-    if (job.floor == policy::Floor::none && !job.has_changed) {
+    if (job.has_no_floor()) {
         job.summary = job.is_excepted() ? "the exception takes its floor away"
                                         : "no floor bound it; --at-least FORMAT judges it by a format";
         return;
@@ -88,7 +89,7 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     job.summary = summary_of(verified, calls, options);
     if (job.has_changed || !job.floor) {
         job.verdict = inconclusive;
-        job.reasons.emplace_back("its floor was changed while it ran, and no call tells which one bound it");
+        job.reasons.emplace_back("it may have had another floor for a time, and no call tells which one bound it");
     }
     for (const Doubt& doubt : verified.doubts)
         job.reasons.push_back((doubt.where.empty() ? "" : doubt.where + ": ") + doubt.reason);
@@ -102,8 +103,8 @@ std::string user_text(std::int64_t user) {
 }
 
 std::string verdict_text(const BoundJob& job) {
-    if (job.recordings.empty()) return "no recording";
-    if (job.floor != policy::Floor::none || job.has_changed) return std::string(job.verdict.word);
+    if (job.recordings.empty()) return "not judged";
+    if (!job.has_no_floor()) return std::string(job.verdict.word);
     return job.is_excepted() ? "excepted" : "no floor";
 }
 
@@ -152,13 +153,27 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         else
             jobs.push_back(std::move(job));
     });
-    for (const BoundJob& file : children)  // children of a run may have run below each of its floors
-        for (BoundJob& job : jobs)
-            if (job.run == file.run) job.recordings.push_back(file.job);
-    for (const ReadingProblem& problem : unread)
-        if (problem.is_unread) jobs.push_back({.job = problem.path, .summary = problem.text});
+    for (const BoundJob& file : children) {  // each job of the run has them; without a run, the name tells whose
+        const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
+        bool is_alone = true;
+        for (BoundJob& job : jobs) {
+            if (file.run != 0 ? job.run != file.run : !job.has(stem + ".fp32rec")) continue;
+            job.recordings.push_back(path);
+            is_alone = false;
+        }
+        if (is_alone)
+            jobs.push_back({.job = path, .summary = "its programs ran without the shim; no recording here"});
+    }
     for (BoundJob& job : jobs)
         if (!job.recordings.empty()) judge(job, problems, options);
+    const std::size_t judged = jobs.size();
+    const auto add_unjudged = [&](const ReadingProblem& problem) {
+        const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(judged);
+        if (std::none_of(jobs.begin(), end, [&](const BoundJob& job) { return job.has(problem.path); }))
+            jobs.push_back({.job = problem.path, .summary = problem.text});
+    };
+    std::ranges::for_each(unread, add_unjudged);
+    std::ranges::for_each(problems, add_unjudged);
     compare_jobs(processes, expected);
     for (const std::string& id : expected.missing)
         jobs.push_back({.job = id, .id = id, .summary = "is expected, but has no recording here"});

@@ -32,21 +32,6 @@ std::vector<std::uint32_t> groups_of_process() {
     return groups;
 }
 
-/// Returns the value of the line `account = NAME`; empty if there is none.
-std::string_view account_in(std::string_view text) {
-    const auto trimmed = [](std::string_view word) {
-        word.remove_prefix(std::min(word.find_first_not_of(" \t"), word.size()));
-        return word.substr(0, word.find_last_not_of(" \t") + 1);
-    };
-    while (!text.empty()) {
-        const std::string_view line = system::take_line(text);
-        const std::size_t equals = line.find('=');
-        if (equals != std::string_view::npos && trimmed(line.substr(0, equals)) == "account")
-            return trimmed(line.substr(equals + 1));
-    }
-    return {};
-}
-
 /// Returns true if a list is empty or one of its names, which have their numbers in `file`, is among `ids`.
 bool names_one_of(const std::vector<std::string>& list, const char* file, const Applicant& applicant,
                   const std::vector<std::uint32_t>& ids) {
@@ -106,7 +91,8 @@ Applicant this_applicant(const Environment& environment, const std::string& vouc
     if (applicant.has_real_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
     if (belongs_to_root_alone(vouched)) {
         if (applicant.job.empty()) return applicant;
-        applicant.account = account_in(read_policy_bytes(vouched + '/' + applicant.job, 0).bytes);
+        const std::string file = read_policy_bytes(vouched + '/' + applicant.job, 0).bytes;
+        applicant.account = file.substr(0, file.find('\n'));
     } else if (const JobVariables* names = job_variables_in(environment)) {
         const std::string_view id = value_of(environment, names->id);
         if (applicant.job.empty()) applicant.job = id;

@@ -139,19 +139,19 @@ def test_a_control_group_that_names_the_job_counts_more_than_variables(place):
 def test_where_the_site_vouches_variables_count_for_nothing(place):
     lie = {"SLURM_JOB_ID": "4711", "SLURM_JOB_ACCOUNT": "vision"}
     both = 'job = 4711\naccount = "vision"'
-    vouched = in_job(place, vouched="account = vision")
+    vouched = in_job(place, vouched="vision")
     assert floor(place, both, vouched) == "tf32"
     assert floor(place, both, [*vouched, *as_user()]) == "tf32"
-    assert floor(place, both, in_job(place, vouched="account = other"), **lie) == "fp32"
-    assert floor(place, both, in_job(place, "0::/\n", vouched="account = vision"), **lie) == "fp32"
+    assert floor(place, both, in_job(place, vouched="other"), **lie) == "fp32"
+    assert floor(place, both, in_job(place, "0::/\n", vouched="vision"), **lie) == "fp32"
     # A folder into which others may write vouches for nothing, so variables count again.
-    assert floor(place, both, in_job(place, vouched="account = other", mode="777"), **lie) == "tf32"
+    assert floor(place, both, in_job(place, vouched="other", mode="777"), **lie) == "tf32"
 
 
 def test_the_prolog_vouches(place):
     prolog = (page.FILES / "slurm/prolog.sh").read_text().replace("/run/fp32shim", f"{place}/run/fp32shim")
     subprocess.run(["sh", "-eu", "-c", prolog], env={"SLURM_JOB_ID": "4711", "SLURM_JOB_ACCOUNT": "vision"}, check=True)
-    assert (place / "run/fp32shim/jobs/4711").read_text() == "account = vision\n"
+    assert (place / "run/fp32shim/jobs/4711").read_text() == "vision\n"
     assert (place / "run/fp32shim/jobs").stat().st_mode & 0o777 == 0o755
 
 
@@ -226,11 +226,33 @@ def test_a_job_without_a_floor_or_a_recording_is_not_shown(place):
     assert "Inconclusive" in result.stdout and "- 4: is expected, but has no recording here\n" in result.stdout
     assert "- 3: no floor bound it; --at-least FORMAT judges it by a format\n" in result.stdout
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    for row in ("1 1017 tf32 vision 1 shown", "3 root none 1 no floor", "4 0 no recording",
-                f"{place}/torn.fp32rec 0 no recording"):
+    for row in ("1 1017 tf32 vision 1 shown", "3 root none 1 no floor", "4 0 not judged",
+                f"{place}/torn.fp32rec 0 not judged"):
         assert row in rows
     assert fp32shim("verify", "--format", "html", place).lines == [
         "fp32shim verify: --format html needs --at-least, --reproducible or --accumulate"]
+
+
+def test_children_and_copies_are_doubts_of_their_job_or_have_a_line(place):
+    policy = place / "policy.toml"
+    policy.write_text(POLICY.format("user = 1017"))
+    words = f"env -i /bin/sh -c 'echo'; {shim.client('cblas_product')}; true"
+    for name in ("a", "b"):
+        shim.run("sh", "-c", words if name == "a" else "exec " + str(shim.client("cblas_product")), blas="reference",
+                 log=str(place / f"{name}.fp32rec"), cwd=place, env={"FP32_MATMUL_POLICY": str(policy)})
+
+    def jobs():
+        found = fp32shim("verify", "--format", "json", place).json["jobs"]
+        return {pathlib.Path(job["recordings"][0]).name if job["recordings"] else None:
+                (job["verdict"], job["summary"], *job["doubts"]) for job in found}
+    before = jobs()
+    assert before["a.fp32rec"][0] == "inconclusive" and "child:sh" in before["a.fp32rec"][2]
+    assert before["b.fp32rec"][0] == "shown"
+    (place / "a.fp32rec").unlink()
+    (place / "b.fp32rec").rename(place / "c.fp32rec")
+    alone = jobs()
+    assert alone["c.fp32rec"][0] == "shown"
+    assert alone[None][:2] == ("not judged", "its programs ran without the shim; no recording here")
 
 
 def test_an_exception_that_leaves_no_floor_is_said_and_does_no_harm(place):
@@ -269,4 +291,4 @@ def test_a_reload_judges_the_exceptions_again(place):
     result = fp32shim("verify", "--format", "json", log).json
     job, = result["jobs"]
     assert (job["floor"], job["floor_exception"], job["verdict"]) == ("tf32", "vision", "inconclusive")
-    assert job["doubts"][0].startswith("its floor was changed while it ran")
+    assert job["doubts"][0].startswith("it may have had another floor for a time")

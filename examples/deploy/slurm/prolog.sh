@@ -4,5 +4,5 @@
 # Epilog= may remove it: rm -f "/run/fp32shim/jobs/$SLURM_JOB_ID"
 folder=/run/fp32shim/jobs
 umask 022
-/bin/mkdir -p "$folder" && echo "account = ${SLURM_JOB_ACCOUNT-}" > "$folder/${SLURM_JOB_ID:-none}"
+/bin/mkdir -p "$folder" && echo "${SLURM_JOB_ACCOUNT-}" > "$folder/${SLURM_JOB_ID:-none}"
 exit 0 # any other status would drain the node
