@@ -192,6 +192,23 @@ def test_check_says_who_can_imitate_an_exception_and_what_has_no_effect(place):
     assert "is not in /etc/group, the only place that is asked; write its number" in check('group = "no-such-group"')
 
 
+@pytest.mark.parametrize("precision, when, raised_by", [
+    ('"high"', "", ["fp32"]), ('"medium"', "", ["fp32", "tf32"]), ('"auto"', "", ["fp32"]), ('"highest"', "", []),
+    ('"native"', "", []), ('"bf16x9"', "", ["fp32"]), ("{ tolerance = 1e-3 }", "", ["fp32"]),
+    ('"high"', 'when = { dtype = "float64" }', ["fp32"]), ('"fp64"', 'when = { dtype = "float64" }', []),
+    ('"high"', "when = { m = 3, device = 'cuda' }", ["fp32"]),
+], ids=str)
+def test_check_names_the_rules_that_a_floor_defeats(place, precision, when, raised_by):
+    def is_named(limits):
+        policy = place / "p.toml"
+        policy.write_text(f"schema = 1\n[limits]\n{limits}\n[[rule]]\nname = 'x'\nprecision = {precision}\n{when}\n")
+        done = fp32shim("check", policy)
+        assert done.returncode == 0, done.stdout
+        return "raises in every call, so it can never lower one" in done.stdout
+    assert [floor for floor in ("fp32", "tf32", "none") if is_named(f"floor = '{floor}'")] == raised_by
+    assert not is_named("floor = 'fp32'\n[[limits.except]]\nuser = 1")
+
+
 def test_verify_judges_each_job_by_the_floor_that_bound_it(place):
     variables = {"SLURM_JOB_ID": "1"}
     product(place, "user = 1017", as_user(), **variables)
