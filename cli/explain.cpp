@@ -330,10 +330,11 @@ std::string text_of(const Explanation& e) {
                             policy::to_string(exception.instead_of), exception.holds ? "applies" : "does not apply");
     const policy::Applicant& who = e.applicant;
     if (!e.policy.exceptions.empty())
-        text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}\n", who.user,
+        text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,
                             fmt::join(who.groups, " "), who.has_real_ids ? "" : " (chosen in a user namespace)",
                             who.job.empty() ? "none" : printable(who.job),
-                            who.account.empty() ? "none" : printable(who.account));
+                            who.account.empty() ? "none" : printable(who.account),
+                            who.command.empty() ? "not given (--command)" : policy::in_quotes(who.command));
     if (e.call.device == policy::Device::cpu) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }

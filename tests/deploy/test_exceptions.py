@@ -164,7 +164,7 @@ def test_explain_names_the_exception_that_applies(place):
     text = explained(1017).stdout
     assert "  floor       tf32\n" in text
     assert f'  exception   "vision" ({place}/p.toml:6), tf32 instead of fp32: applies\n' in text
-    assert "  asked by    user 1017, groups 7 1017, job none, account none\n" in text
+    assert "  asked by    user 1017, groups 7 1017, job none, account none, command not given (--command)\n" in text
     assert explained(1017, "--format", "json").json["floor_exception"] == "vision"
     other = explained(1018)
     assert "tf32 instead of fp32: does not apply\n" in other.stdout and "  floor       fp32\n" in other.stdout
