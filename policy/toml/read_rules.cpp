@@ -17,20 +17,6 @@ namespace {
 /// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
 constexpr std::size_t max_rules = 1000;
 
-template <std::vector<std::string> Conditions::*field>
-void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const toml::node* item : read_one_or_more(entry, report)) {
-        const auto* glob = as<std::string>(*item);
-        if (!glob) {
-            report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
-        } else if (!glob_is_well_formed(*glob)) {
-            report.error(position_of(*item), entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
-        } else {
-            (conditions.*field).push_back(*glob);
-        }
-    }
-}
-
 void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
     for (const toml::node* item : read_one_or_more(entry, report)) {
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);

@@ -19,6 +19,7 @@
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
+#include "system/small_files.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
 
@@ -40,12 +41,12 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-using HeaderTexts = std::array<std::string_view, format::text_count>;
+using HeaderTexts = std::array<std::string_view, format::text_count + 1>;  // the last one: floor_exception
 
 /// Returns the texts of a header, truncated so that all of them fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
-    static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
+    static_assert((format::text_count - 1) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
     HeaderTexts texts;
     const auto set = [&](Text which, std::string_view text, std::size_t limit) {
         texts[static_cast<std::size_t>(which)] = text.substr(0, limit);
@@ -60,14 +61,16 @@ HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     set(Text::policy_name, start.policy_name, name_limit);
     set(Text::policy_revision, start.policy_revision, name_limit);
     set(Text::policy_sha256, start.policy_sha256, name_limit);
+    texts.back() = std::string_view(start.floor_exception).substr(0, name_limit);
     return texts;
 }
 
 void put_texts(format::Header& header, const HeaderTexts& texts) {
     std::size_t used = 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-        header.texts[i] = {static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
-                           static_cast<std::uint32_t>(texts[i].size())};
+        (i < format::text_count ? header.texts[i] : header.floor_exception) = {
+            static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
+            static_cast<std::uint32_t>(texts[i].size())};
         std::memcpy(header.text + used, texts[i].data(), texts[i].size());
         used += texts[i].size();
     }
@@ -102,7 +105,8 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     if (settings.max_size < smallest_recording)
         return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
                       std::to_string(smallest_recording) + ": raise [log] max_size");
-    const std::int64_t group = settings.group.empty() ? -1 : find_group(settings.group);
+    const std::int64_t group =
+        settings.group.empty() ? -1 : system::find_id(system::read_small_file(system::groups_file), settings.group);
     if (group < 0 && !settings.group.empty())
         return refuse("the group \"" + settings.group +
                       "\" is not in /etc/group; nothing is recorded; name a group that is, or its number");
@@ -202,6 +206,8 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.processor = this_processor();
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
     header.floor = static_cast<std::uint8_t>(start.floor);
+    header.allows_bf16x9 = start.allow_bf16x9 ? 1 : 0;
+    header.user_and_one = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid)) + 1;
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.accumulation = static_cast<std::uint8_t>(start.accumulation);

@@ -46,7 +46,27 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownKey", "defualt = \"high\"",
              "p.toml:2:1: unknown key \"defualt\"; allowed: " + file_keys + "; did you mean \"default\"?"},
         Case{"UnknownKeyInASection", "[limits]\n  flor = \"fp32\"",
-             "p.toml:3:3: unknown key \"flor\" in limits; allowed: floor, allow_bf16x9; did you mean \"floor\"?"},
+             "p.toml:3:3: unknown key \"flor\" in limits; allowed: floor, allow_bf16x9, except; did you mean "
+             "\"floor\"?"},
+        Case{"ExceptionIsNoTable", "[limits]\nexcept = \"alice\"",
+             "p.toml:3:10: except: found \"alice\"; allowed: at most 100 tables that each begin with "
+             "[[limits.except]]"},
+        Case{"UnknownKeyInAnException", "[[limits.except]]\nuser = 1\ngruop = 2",
+             "p.toml:4:1: unknown key \"gruop\" in limits.except; allowed: name, floor, allow_bf16x9, user, group, "
+             "command, job, account; did you mean \"group\"?"},
+        Case{"ExceptionWithoutCondition", "[[limits.except]]\nname = \"all\"\nfloor = \"tf32\"",
+             "p.toml:2:1: exception \"all\" has no condition; add user, group, command, job or account"},
+        Case{"ExceptionToAnUnknownFloor", "[[limits.except]]\nuser = 1\nfloor = \"tf23\"",
+             "p.toml:4:9: floor: found \"tf23\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean "
+             "\"tf32\"?"},
+        Case{"ExceptionForNobody", "[[limits.except]]\nuser = []",
+             "p.toml:3:8: user: found an empty list; omit the key instead"},
+        Case{"ExceptionForANegativeNumber", "[[limits.except]]\ngroup = [\"a\", -1]",
+             "p.toml:3:15: group: found -1; allowed: a name, a number, or a list of these"},
+        Case{"ExceptionForNoName", "[[limits.except]]\naccount = \"\"",
+             "p.toml:3:11: account: found \"\"; allowed: a name, a number, or a list of these"},
+        Case{"ExceptionForANumberAsCommand", "[[limits.except]]\ncommand = 3",
+             "p.toml:3:11: command: found 3; allowed: a glob such as \"libtorch_*\", or a list of them"},
         Case{"UnknownSection", "[gpu]",
              "p.toml:2:2: unknown key \"gpu\"; allowed: " + file_keys + "; did you mean \"cpu\"?"},
         Case{"UnknownPrecision", "default = \"hihg\"",
