@@ -67,13 +67,15 @@ HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
 
 void put_texts(format::Header& header, const HeaderTexts& texts) {
     std::size_t used = 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        (i < format::text_count ? header.texts[i] : header.floor_exception) = {
-            static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
-            static_cast<std::uint32_t>(texts[i].size())};
-        std::memcpy(header.text + used, texts[i].data(), texts[i].size());
-        used += texts[i].size();
-    }
+    const auto put = [&](std::string_view text) {
+        const format::TextRange range{static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
+                                      static_cast<std::uint32_t>(text.size())};
+        std::memcpy(header.text + used, text.data(), text.size());
+        used += text.size();
+        return range;
+    };
+    for (std::size_t i = 0; i < format::text_count; ++i) header.texts[i] = put(texts[i]);
+    if (!texts.back().empty()) header.floor_exception = put(texts.back());
 }
 
 /// Says once per process that a recording could not enter the list of its run. A function of its own, since its line
