@@ -1,6 +1,7 @@
 // fp32shim check: reports all errors in policy files.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +11,8 @@
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/decide.hpp"
+#include "policy/exceptions.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
 #include "policy/shadowed_rules.hpp"
@@ -30,6 +33,26 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
+/// Returns true if a rule's precision is below the floor that holds with the loosest of the file's exceptions.
+bool is_defeated(policy::Rule rule, const policy::Policy& file) {
+    policy::Policy loosest;
+    loosest.floor = file.floor;
+    loosest.allow_bf16x9 = file.allow_bf16x9;
+    loosest.cpu_mode = policy::CpuMode::emulate;  // in which a CPU has every format, so that only the floor decides
+    for (const policy::FloorException& exception : file.exceptions) {
+        loosest.floor = std::min(loosest.floor, exception.floor);
+        loosest.allow_bf16x9 |= exception.allow_bf16x9.value_or(false);
+    }
+    policy::MatmulCall call;
+    call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
+    if (rule.tolerance) rule.precision = policy::Precision::high;  // audits allow the formats from BF16 up
+    rule.when = {};
+    rule.when.dtype = {call.dtype};
+    rule.unless = {};
+    loosest.rules.push_back(std::move(rule));
+    return policy::decide(call, {}, loosest, {}).reason == policy::Reason::floor;
+}
+
 /// Returns warnings about a valid policy: rules that never decide a call, and settings without effect.
 std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
@@ -39,6 +62,24 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
                             fmt::format("rule {} is never reached, because rule {} on line {} applies to all of its "
                                         "calls; put the narrower rule first, or remove it",
                                         policy::in_quotes(rule.name), policy::in_quotes(by.name), by.line)});
+    }
+    for (const policy::Rule& rule : policy.rules)
+        if (is_defeated(rule, policy))
+            warnings.push_back({fmt::format("{}:{}", file, rule.line),
+                                fmt::format("rule {} asks for {}, which the floor {} raises in every call, so it can "
+                                            "never lower one; remove it, or lower the floor by [[limits.except]]",
+                                            policy::in_quotes(rule.name), policy::to_string(rule.precision),
+                                            policy::to_string(policy.floor))});
+    for (const policy::FloorException& exception : policy.exceptions) {
+        const std::string where = fmt::format("{}:{}", file, exception.line);
+        const bool allows_more = exception.allow_bf16x9.value_or(false) && !policy.allow_bf16x9;
+        if (exception.floor >= policy.floor && !allows_more)
+            warnings.push_back(
+                {where, fmt::format("exception {} has no effect: its floor {} is not below [limits] "
+                                    "floor, which is {}",
+                                    policy::in_quotes(exception.name), policy::to_string(exception.floor),
+                                    policy::to_string(policy.floor))});
+        for (std::string& unknown : policy::unknown_names(exception)) warnings.push_back({where, std::move(unknown)});
     }
     return warnings;
 }
@@ -75,6 +116,13 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     const std::size_t rules = loaded.policy.rules.size();
     print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green), counted(rules, "rule"),
                       rules == 0 ? "" : ". fp32shim run and report name rules that decide no call."));
+    for (const policy::FloorException& exception : loaded.policy.exceptions) {
+        const std::string_view how = policy::how_to_imitate(exception);
+        print(fmt::format("{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),
+                          policy::to_string(exception.floor),
+                          how.empty() ? "no user can imitate what it asks for" : "any user can imitate it, since ",
+                          how));
+    }
     if (loaded.policy.needs().looks_at_scopes)
         print(
             fmt::format("{}: under fp32shim run, rules by scope match PyTorch modules and NVTX ranges. With a plain "

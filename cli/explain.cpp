@@ -11,6 +11,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/decide.hpp"
+#include "policy/exceptions.hpp"
 #include "policy/explain.hpp"
 #include "policy/load.hpp"
 #include "policy/quantity.hpp"
@@ -220,6 +221,7 @@ struct Explanation {
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
+    policy::Applicant applicant;  ///< whom exceptions to a floor were judged for
 };
 
 /// Returns the code of the rounding to TF32 in JSON.
@@ -264,6 +266,7 @@ std::string to_json(const Explanation& e) {
                       {"source", policy::to_string(e.decision.source)},
                       {"rule", rule >= 0 ? Json(e.policy.rules[static_cast<std::size_t>(rule)].name) : Json()},
                       {"floor", policy::to_string(e.policy.floor)},
+                      {"floor_exception", text_or_null(e.policy.floor_exception)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
                       {"tf32_rounding", rounding_code(e.policy)},
                       {"accumulation", policy::to_string(e.policy.accumulation)},
@@ -321,6 +324,17 @@ std::string text_of(const Explanation& e) {
                    : policy::to_string(e.decision.requested),
         policy::to_string(e.decision.source));
     text += fmt::format("  floor       {}\n", policy::to_string(e.policy.floor));
+    for (const policy::FloorException& exception : e.policy.exceptions)
+        text += fmt::format("  exception   {} ({}:{}), {} instead of {}: {}\n", policy::in_quotes(exception.name),
+                            printable(exception.file), exception.line, policy::to_string(exception.floor),
+                            policy::to_string(exception.instead_of), exception.holds ? "applies" : "does not apply");
+    const policy::Applicant& who = e.applicant;
+    if (!e.policy.exceptions.empty())
+        text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,
+                            fmt::join(who.groups, " "), who.has_real_ids ? "" : " (chosen in a user namespace)",
+                            who.job.empty() ? "none" : printable(who.job),
+                            who.account.empty() ? "none" : printable(who.account),
+                            who.command.empty() ? "not given (--command)" : policy::in_quotes(who.command));
     if (e.call.device == policy::Device::cpu) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
@@ -368,18 +382,20 @@ int explain(const ExplainOptions& options) {
     for (const auto& [name, value] : variables) {
         if (!value.empty()) environment.set(name, value);
     }
-    policy::Loaded loaded = policy::load(environment.entry_views(), {});
+    const std::string command = options.command.empty() ? options.executable : options.command;
+    Explanation explanation;
+    explanation.applicant = policy::this_applicant(environment.entry_views());
+    explanation.applicant.command = command;
+    policy::Loaded loaded = policy::load(environment.entry_views(), {.applicant = &explanation.applicant});
     for (const auto& warning : loaded.warnings) say("explain", warning.text());
     for (const auto& error : loaded.errors) say("explain", error.text());
     if (!loaded.errors.empty()) return exit_code::usage;
     if (loaded.policy.disabled) say("explain", "FP32_MATMUL_DISABLE=1 is set: the shim would forward every call");
 
-    const std::string command = options.command.empty() ? options.executable : options.command;
     const std::string host =
         options.host.empty() ? record::gather_process_facts(environment.entry_views()).host : options.host;
     const policy::Process process{system::base_name(options.executable), command, host};
 
-    Explanation explanation;
     explanation.call = call_of(function, options);
     const policy::CallSite call_site = call_site_in(options.call_site);
     const GivenLines stack(options.stack);

@@ -29,8 +29,11 @@ Loaded read_policy(std::string_view text, const std::string& file);
 /// 1 MiB. `owner`: the user who must own the file and be the only one who may write it; absent: any user.
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
-/// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
+/// List of `NAME=value`, as in `environ`. Of entries that do not begin with FP32_MATMUL_, only exceptions to a floor
+/// ask for some (job_variables).
 using Environment = std::vector<std::string_view>;
+
+struct Applicant;
 
 /// Path and required owner of the site's policy, which applies to all users of a machine.
 struct LoadOptions {
@@ -38,6 +41,7 @@ struct LoadOptions {
                                                             ///< means no policy
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;   ///< user who must own the site's policy and alone may write it: root
+    const Applicant* applicant = nullptr;  ///< whom exceptions to a floor are for; null: this process
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The

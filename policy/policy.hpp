@@ -88,6 +88,21 @@ struct Rule {
     std::uint64_t content = 0;
 };
 
+/// An exception to the floor of its own policy file: a table [[limits.except]]. All lists that are not empty must
+/// hold.
+struct FloorException {
+    std::string name;  ///< name in the file; `exception 2` if it has none
+    std::string file;  ///< path of the file that contains it, for messages
+    int line = 0;
+    Floor floor = Floor::none;              ///< holds instead of the file's floor, if it is lower
+    std::optional<bool> allow_bf16x9;       ///< the same for the file's `allow_bf16x9`; absent: that stays
+    std::vector<std::string> user, group;   ///< names or numbers, of which one must be the process's own
+    std::vector<std::string> command;       ///< globs for the command line, of which one must match
+    std::vector<std::string> job, account;  ///< of which one must be that of the process
+    Floor instead_of = Floor::none;         ///< the file's floor
+    bool holds = false;                     ///< for the process whose policy this is
+};
+
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
@@ -157,6 +172,8 @@ struct Policy {
     Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
+    std::vector<FloorException> exceptions;  ///< of all files: the user's, then the site's
+    std::string floor_exception;             ///< names of those that hold, with commas between them; empty: none does
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;

@@ -48,6 +48,8 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
     event.policy_sha256 = policy.sha256;
     event.default_precision = policy.default_precision;
     event.floor = policy.floor;
+    event.allow_bf16x9 = policy.allow_bf16x9;
+    event.floor_exception = policy.floor_exception;
     event.cpu_mode = policy.cpu_mode;
     event.tf32_rounding = policy.tf32_rounding;
     event.accumulation = policy.accumulation;

@@ -54,6 +54,8 @@ struct StartEvent {
     std::string policy_sha256;    ///< SHA-256 of the policy file; empty: no file
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
+    bool allow_bf16x9 = false;    ///< BF16x9 meets the floor fp32
+    std::string floor_exception;  ///< names of the exceptions that lowered a policy's floor; empty: none did
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::Accumulation accumulation = policy::Accumulation::library;

@@ -5,39 +5,23 @@
 #include <optional>
 #include <string>
 
+#include "policy/exceptions.hpp"
 #include "record/log_path.hpp"
 #include "record/pinned_variables.hpp"
-#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim::record {
 
 namespace {
 
-std::string_view value_of(std::span<const std::string_view> environment, std::string_view name) {
-    for (const std::string_view entry : environment)
-        if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
-            return entry.substr(name.size() + 1);
-    return {};
-}
+using policy::value_of;
 
 std::optional<std::int32_t> parse_rank(std::string_view text) {
     std::int32_t rank = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
     if (error != std::errc{} || end != text.data() + text.size() || rank < 0) return std::nullopt;
     return rank;
-}
-
-std::string read_command() {
-    const system::RawFile file("/proc/self/cmdline");
-    std::string command;
-    char chunk[512];
-    while (const std::size_t size = file.read(command.size(), chunk, sizeof chunk)) command.append(chunk, size);
-    // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
-    while (!command.empty() && command.back() == '\0') command.pop_back();
-    for (char& letter : command)
-        if (letter == '\0') letter = ' ';
-    return command;
 }
 
 std::string read_executable() {
@@ -69,11 +53,9 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     facts.start_ns = system::raw::realtime_ns();
     utsname names{};
     if (system::raw::uname(names) == 0) facts.host = names.nodename;
-    for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
-        facts.job_id = value_of(environment, name);
-        if (facts.job_id.empty()) continue;
-        facts.job_id_from = name;
-        break;
+    if (const policy::JobVariables* job = policy::job_variables_in(environment)) {
+        facts.job_id = value_of(environment, job->id);
+        facts.job_id_from = job->id;
     }
     for (const RankVariable& variable : rank_variables) {
         if (!variable.beside.empty() && value_of(environment, variable.beside).empty()) continue;
@@ -88,7 +70,7 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     facts.run = run.number;
     facts.run_is_awaited = run.is_awaited;
     facts.executable = read_executable();
-    facts.command = read_command();
+    facts.command = system::read_command_line();
     return facts;
 }
 

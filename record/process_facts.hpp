@@ -43,7 +43,7 @@ struct RunNote {
 RunNote parse_run_note(std::string_view value);
 
 /// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`):
-/// the job: SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, the first that is set and not empty;
+/// the job: the first of policy::job_variables that is set and not empty;
 /// the rank: PMIX_RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, torchrun's RANK, SLURM_PROCID, RANK, the first number;
 /// all_pins; and run_variable.
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.

@@ -10,8 +10,10 @@
 namespace fp32shim::cli {
 
 std::string settings_text(const record::StartEvent& start) {
-    return fmt::format("default {}, floor {}, CPU mode {}", policy::to_string(start.default_precision),
-                       policy::to_string(start.floor), policy::to_string(start.cpu_mode));
+    const std::string exception =
+        start.floor_exception.empty() ? "" : fmt::format(" (exception \"{}\")", start.floor_exception);
+    return fmt::format("default {}, floor {}{}, CPU mode {}", policy::to_string(start.default_precision),
+                       policy::to_string(start.floor), exception, policy::to_string(start.cpu_mode));
 }
 
 std::string pins_text(std::uint16_t pins) {

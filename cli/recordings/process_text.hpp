@@ -10,7 +10,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns the settings at the start of the recording: `default high, floor none, CPU mode off`.
+/// Returns the settings at the start of the recording: `default high, floor none, CPU mode off`. The name of an
+/// exception to the floor must pass printable() before it is printed.
 std::string settings_text(const record::StartEvent& start);
 /// Returns the policy's name and revision, or `none`. The result comes from a recording and must pass printable()
 /// before it is printed.

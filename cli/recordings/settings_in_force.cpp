@@ -18,8 +18,8 @@ struct Asked {
 SettingsInForce settings_in_force(const record::RecordingReader& recording) {
     using record::format::ChangeKind;
     const record::StartEvent& start = recording.facts().start;
-    SettingsInForce now{start.default_precision, start.floor,           start.cpu_mode,
-                        start.policy_name,       start.policy_revision, start.policy_sha256};
+    SettingsInForce now{start.default_precision, start.floor,         start.cpu_mode,        start.policy_name,
+                        start.policy_revision,   start.policy_sha256, start.floor_exception, start.allow_bf16x9};
     Asked asked;
     if (recording.lost_changes() != 0) {
         now = {};
@@ -38,11 +38,18 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                                               // any that was lost
                 break;
             case ChangeKind::reload:
-                now = {{}, {}, {}, change.policy_name, change.policy_revision, change.policy_sha256};
+                now = {{},
+                       {},
+                       {},
+                       change.policy_name,
+                       change.policy_revision,
+                       change.policy_sha256,
+                       change.floor_exception};
                 if (change.settings) {
                     now.precision = change.settings->default_precision;
                     now.floor = change.settings->floor;
                     now.cpu_mode = change.settings->cpu_mode;
+                    now.allow_bf16x9 = change.settings->allow_bf16x9;
                 }
                 break;
             case ChangeKind::none:

@@ -191,17 +191,18 @@ std::string gpu_name_text(const GpuWorth& gpu) {
 }
 
 std::string gpu_text(const GpuWorth& gpu, std::string_view products) {
-    const bool is_one = gpu.gpus == 1;
+    const bool is_one = gpu.gpus == 1, is_all = gpu.samples == gpu.calls;
     const auto time = [](double nanoseconds) { return duration_text(nanoseconds, true); };
     std::string text = fmt::format(
-        "{} took {} on {}, {} of the wall time {}: an estimate from {} for {} of {}.\nIt is no share of the time in "
-        "which a GPU was busy.\n",
-        products, time(static_cast<double>(gpu.gpu_ns)),
+        "{} took {} on {}, {} of the wall time {}: {}.\nIt is no share of the time in which a GPU was busy.\n",
+        products, duration_text(static_cast<double>(gpu.gpu_ns), !is_all),
         is_one ? fmt::format("GPU {}", gpu.device)
                : fmt::format("{} GPUs, where a GPU counts once for each process", count_text(gpu.gpus)),
         is_one ? percent_text(gpu.most) : fmt::format("{} to {}", percent_text(gpu.least), percent_text(gpu.most)),
         is_one ? "of " + duration_text(static_cast<double>(gpu.wall_ns)) : "of their processes",
-        counted(gpu.samples, "measured call"), count_text(gpu.known_calls), counted(gpu.calls, "call"));
+        is_all ? "measured, not estimated, in " + counted(gpu.calls, "call")
+               : fmt::format("an estimate from {} for {} of {}", counted(gpu.samples, "measured call"),
+                             count_text(gpu.known_calls), counted(gpu.calls, "call")));
     const auto wall = static_cast<double>(gpu.wall_ns);
     const auto times_as_fast = [&](double saved_ns) { return wall / (wall - saved_ns); };
     const bool can_be_faster = gpu.is_of_one_process && is_one && gpu.most < 1;

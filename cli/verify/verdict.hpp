@@ -123,6 +123,17 @@ std::string problem_with_bypass_names(const std::string& list);
 /// Returns what a verdict about these recordings is about, and what it does not cover.
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls);
 
+Json to_json(const ExpectedJobs& expected);
+
+/// The verdict by the floors that bound the recorded jobs: with a line for each job, or as JSON.
+struct VerdictByFloors {
+    const Verdict& verdict;
+    bool lacks_rule;  ///< a rule of a policy decided no call
+    std::string text;
+};
+VerdictByFloors verdict_by_floors(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
+                                  const VerifyOptions& options, ExpectedJobs expected);
+
 /// Returns the verdict as a sentence without its title.
 std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options);
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the

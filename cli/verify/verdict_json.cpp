@@ -23,13 +23,6 @@ Json to_json(const std::vector<PossibleBypass>& bypasses) {
     return entries;
 }
 
-Json to_json(const ExpectedJobs& expected) {
-    return {{"file", text_or_null(expected.file)},
-            {"jobs", expected.jobs.size()},
-            {"missing", expected.missing},
-            {"unexpected", expected.unexpected}};
-}
-
 /// Returns an entry for each recording with calls of a violation.
 Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
     Json makers = Json::array();
@@ -44,6 +37,13 @@ Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const st
 }
 
 }  // namespace
+
+Json to_json(const ExpectedJobs& expected) {
+    return {{"file", text_or_null(expected.file)},
+            {"jobs", expected.jobs.size()},
+            {"missing", expected.missing},
+            {"unexpected", expected.unexpected}};
+}
 
 Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<JudgedCalls>& judged) {

@@ -7,8 +7,8 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
-#include "cli/output/moment.hpp"
 #include "cli/kept_runs/kept_runs.hpp"
+#include "cli/output/moment.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
 #include "cli/verify/unfinished_runs.hpp"
@@ -21,6 +21,15 @@ namespace {
 std::string problem_with_output(const VerifyOptions& options, const std::vector<std::string>& recordings) {
     if (!options.output.empty() && options.format == "table") return "--output needs --format json, html or in-toto";
     return output_problem(options.output, recordings);
+}
+
+/// Writes to a file, or to stdout if `path` is empty. Returns false after a message if that failed.
+bool write(std::string_view text, const std::string& path) {
+    ReportOutput output(path);
+    output.put(text);
+    const std::string problem = output.finish();
+    if (!problem.empty()) say("verify", problem);
+    return problem.empty();
 }
 
 /// Writes the result in the format that was asked for. Returns false after a message if that failed.
@@ -41,11 +50,12 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
             return false;
         }
     }
-    ReportOutput output(options.output);
-    output.put(options.format == "html" ? verdict_page(result, date) : json_text(result));
-    const std::string problem = output.finish();
-    if (!problem.empty()) say("verify", problem);
-    return problem.empty();
+    return write(options.format == "html" ? verdict_page(result, date) : json_text(result), options.output);
+}
+
+int status_of(const Verdict& verdict, const VerifyOptions& options, bool lacks_rule) {
+    const int status = verdict.exit_code;
+    return status == exit_code::ok && options.requires_rules && lacks_rule ? exit_code::finding : status;
 }
 
 int verify(VerifyOptions& options) {
@@ -54,8 +64,9 @@ int verify(VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
-    std::string problem = options.at_least.empty() && !options.reproducible && options.accumulate.empty()
-                              ? "--at-least, --reproducible or --accumulate is needed; see: fp32shim verify --help"
+    const bool by_floors = options.at_least.empty() && !options.reproducible && options.accumulate.empty();
+    std::string problem = by_floors && options.format != "table" && options.format != "json"
+                              ? "--format " + options.format + " needs --at-least, --reproducible or --accumulate"
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (!problem.empty()) {
@@ -63,22 +74,27 @@ int verify(VerifyOptions& options) {
         return exit_code::usage;
     }
 
+    auto problems = problems_of_copies(found);
+    std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
+    std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
+    if (by_floors) {
+        const VerdictByFloors judged = verdict_by_floors(found, problems, options, std::move(expected));
+        return write(judged.text, options.output) ? status_of(judged.verdict, options, judged.lacks_rule)
+                                                  : exit_code::usage;
+    }
+
     MergedCalls calls;
     std::vector<JudgedCalls> judged;
-    auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
+    auto unread = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
         judged.push_back(judge_calls(
             recording, [&](const record::RecordedRow* row) { return is_violation(row, options); },
             [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
-    std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
-    std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
-    std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
+    problems.insert(problems.begin(), unread.begin(), unread.end());
     const Verified verified = verify_calls(calls, problems, options, std::move(expected));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
-    const int status = verified.verdict().exit_code;
-    const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
-    return status == exit_code::ok && lacks_rule ? exit_code::finding : status;
+    return status_of(verified.verdict(), options, has_unused_rule(verified.rules));
 }
 
 }  // namespace
@@ -86,8 +102,9 @@ int verify(VerifyOptions& options) {
 Action define_verify(CLI::App& app) {
     auto options = std::make_shared<VerifyOptions>();
     add_recordings(app, options->recordings);
-    auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
-                                "Lowest format that is allowed");
+    auto* at_least =
+        add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
+                   "Lowest format that is allowed; default: the floor of each job, with a line for each");
     auto* reproducible =
         app.add_flag("--reproducible", options->reproducible,
                      "Instead of that: all products must have run in a fixed order (run --reproducible)")

@@ -15,7 +15,8 @@
   gpu_samples BIGINT, gpu_calls BIGINT, gpu_ns BIGINT, gpu_ns_min BIGINT, gpu_ns_max BIGINT,
   "first" STRING, "last" STRING, ran_at STRING, first_ns BIGINT, last_ns BIGINT,
   -- columns of a recording
-  state STRING, forked_from BIGINT, command STRING, opened STRING, log_level STRING,
+  state STRING, forked_from BIGINT, command STRING, opened STRING,
+  floor_exception STRING, user BIGINT, log_level STRING,
   uncounted_calls BIGINT, dropped_events BIGINT, overwritten_events BIGINT, lost_changes BIGINT,
   opened_ns BIGINT, format_version BIGINT, file_size BIGINT, setting_changes BIGINT, lost_audits BIGINT,
   unseen_children BIGINT, ended_early BOOLEAN, children_only BOOLEAN, problems BIGINT, problem STRING

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "policy/glob.hpp"
 #include "policy/toml/document.hpp"
 #include "policy/words.hpp"
 
@@ -79,6 +80,36 @@ void read_positive_into(const Entry& entry, Target& target, Report& report) {
 template <auto field, const auto& words, class Target>
 void read_word_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_word(entry, words, report));
+}
+
+/// Reads globs: a string, or a list of strings.
+template <auto field, class Target>
+void read_globs_into(const Entry& entry, Target& target, Report& report) {
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* glob = as<std::string>(*item);
+        if (!glob) {
+            report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
+        } else if (!glob_is_well_formed(*glob)) {
+            report.error(position_of(*item), entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
+        } else {
+            (target.*field).push_back(*glob);
+        }
+    }
+}
+
+/// Reads names or numbers: one, or a list of them.
+template <auto field, class Target>
+void read_names_into(const Entry& entry, Target& target, Report& report) {
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* text = as<std::string>(*item);
+        const auto* number = as<std::int64_t>(*item);
+        if (text != nullptr && !text->empty())
+            (target.*field).push_back(*text);
+        else if (number != nullptr && *number >= 0)
+            (target.*field).push_back(std::to_string(*number));
+        else
+            report_not_allowed(entry, *item, "a name, a number, or a list of these", report);
+    }
 }
 
 /// Reads `split_k`. Only 1 is a limit that cublasLt can be given: other numbers are choices of its own.

@@ -56,7 +56,9 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
         return loaded;
     }
 
+    ExceptionJudge judge{environment, options.applicant, loaded.warnings};
     PolicyDraft policy;
+    policy.judge = &judge;
     std::vector<Diagnostic> errors_of_site, errors_of_user;
     if (!options.site_policy.empty() && options.site_policy != alone.policy_path) {
         const PolicyFile file = read_policy_bytes(options.site_policy, options.site_owner);

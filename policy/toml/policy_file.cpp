@@ -47,12 +47,19 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
+/// Reads the map of user ids of this user namespace from the kernel. Returns false if that fails.
+bool read_uid_map(std::string& text) {
+    const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
+    struct statfs system {};
+    return map.number() >= 0 && fstatfs(map.number(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
+           read_bytes(map.number(), 1 << 14, text) == 0;
+}
+
 /// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. For an id that
 /// is not mapped, the kernel may show it as the owner of any file whose real owner is not mapped.
 bool has_number_here(uid_t user) {
-    const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
     std::string text;
-    if (map.number() < 0 || read_bytes(map.number(), 1 << 14, text) != 0) return true;
+    if (!read_uid_map(text)) return true;
     unsigned long first = 0, outside = 0, count = 0;
     int used = 0;
     for (const char* at = text.c_str(); std::sscanf(at, "%lu %lu %lu%n", &first, &outside, &count, &used) == 3;
@@ -87,6 +94,18 @@ bool is_kernels(const std::string& path) {
 }
 
 }  // namespace
+
+bool belongs_to_root_alone(const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && why_others_may_write(status, 0).empty();
+}
+
+bool has_real_ids() {
+    std::string text;
+    unsigned long first = 0, outside = 0, count = 0;
+    return read_uid_map(text) && std::sscanf(text.c_str(), "%lu %lu %lu", &first, &outside, &count) == 3 &&
+           first == 0 && outside == 0 && count == 0xffffffff;
+}
 
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};

@@ -17,20 +17,6 @@ namespace {
 /// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
 constexpr std::size_t max_rules = 1000;
 
-template <std::vector<std::string> Conditions::*field>
-void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const toml::node* item : read_one_or_more(entry, report)) {
-        const auto* glob = as<std::string>(*item);
-        if (!glob) {
-            report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
-        } else if (!glob_is_well_formed(*glob)) {
-            report.error(position_of(*item), entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
-        } else {
-            (conditions.*field).push_back(*glob);
-        }
-    }
-}
-
 void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
     for (const toml::node* item : read_one_or_more(entry, report)) {
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
@@ -267,9 +253,9 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, Report
     }
 }
 
-/// Reports a rule whose element types or devices leave one of its keys, `precision` or `accumulate`, without effect,
-/// and one that names a half type, which has nothing else to decide, without `accumulate`.
-void check_accumulate(const toml::table& table, const Rule& rule, Report& report) {
+/// Reports a rule whose element types, devices or functions leave one of its keys without effect, and one that names
+/// a half type without a key that decides something about half products.
+void check_keys_have_effect(const toml::table& table, const Rule& rule, Report& report) {
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool has_half = std::any_of(types.begin(), types.end(), is_half);
     const bool has_other = !std::all_of(types.begin(), types.end(), is_half);
@@ -277,6 +263,18 @@ void check_accumulate(const toml::table& table, const Rule& rule, Report& report
     const toml::node* const accumulate = table.get("accumulate");
     const bool changes = rule.accumulate == Accumulate::fp32;
     const toml::node* const type = table.at_path("when.dtype").node();
+    const bool is_of_cpu = rule.when.device == std::vector{Device::cpu};
+    const bool is_of_others = !matches_any_glob(rule.when.function, "cublasLtMatmul");
+    for (const char* key : {"accumulate", "split_k", "reduction"}) {
+        const bool is_limit = key[0] != 'a';
+        if (!table.contains(key) || !(is_limit ? rule.algorithms.any() : changes)) continue;
+        const std::string name = key;
+        if (is_of_cpu)
+            report.error(position_of(*table.get(key)), name + " is for GPUs, but device is cpu");
+        else if (is_limit && is_of_others)
+            report.error(position_of(*table.get(key)),
+                         name + " is for cublasLtMatmul, which function does not match");
+    }
     if (has_half && accumulate == nullptr && !rule.algorithms.any())
         report.error(
             position_of(*type),
@@ -284,8 +282,6 @@ void check_accumulate(const toml::table& table, const Rule& rule, Report& report
             "no precision to choose");
     else if (changes && !types.empty() && !has_half)
         report.error(position_of(*accumulate), "accumulate is for float16 and bfloat16, of which dtype names none");
-    else if (changes && rule.when.device == std::vector{Device::cpu})
-        report.error(position_of(*accumulate), "accumulate is for GPUs, but device is cpu");
     else if (precision != nullptr && rule.precision != Precision::native && has_half && !has_other)
         report.error(position_of(*precision), "precision is for float32 and float64, of which dtype names none");
 }
@@ -302,7 +298,7 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     if (draft.rule.mantissa_bits != 0 && draft.rule.precision != Precision::fp64_emulated)
         report.error(position_of(*table.get("mantissa_bits")),
                      "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
-    check_accumulate(table, draft.rule, report);
+    check_keys_have_effect(table, draft.rule, report);
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     draft.rule.has_precision = table.contains("precision");

@@ -108,9 +108,40 @@ void read_seed_into(const Entry& entry, PolicyDraft& policy, Report& report) {
     }
 }
 
+constexpr Key<FloorException> exception_keys[] = {
+    {"name", read_string_into<&FloorException::name>},
+    {"floor", read_word_into<&FloorException::floor, floor_words>},
+    {"allow_bf16x9", read_boolean_into<&FloorException::allow_bf16x9>},
+    {"user", read_names_into<&FloorException::user>},
+    {"group", read_names_into<&FloorException::group>},
+    {"command", read_globs_into<&FloorException::command>},
+    {"job", read_names_into<&FloorException::job>},
+    {"account", read_names_into<&FloorException::account>},
+};
+
+/// Appends the tables [[limits.except]]. One with an error is reported and still appended.
+void read_exceptions(const Entry& entry, PolicyDraft& policy, Report& report) {
+    constexpr std::size_t most = 100;
+    const auto* array = entry.value->as_array();
+    if (array == nullptr || array->size() > most || !array->is_homogeneous(toml::node_type::table))
+        return report_not_allowed(entry, "at most 100 tables that each begin with [[limits.except]]", report);
+    for (const toml::node& item : *array) {
+        FloorException& exception = policy.exceptions.emplace_back();
+        exception.name = "exception " + std::to_string(policy.exceptions.size());
+        exception.file = report.file();
+        exception.line = position_of(item).line;
+        read_entries(*item.as_table(), "limits.except", exception_keys, exception, report);
+        const auto has = [&](std::string_view key) { return item.as_table()->contains(key); };
+        if (!has("user") && !has("group") && !has("command") && !has("job") && !has("account"))
+            report.error(position_of(item), "exception " + in_quotes(exception.name) +
+                                                " has no condition; add user, group, command, job or account");
+    }
+}
+
 constexpr Key<PolicyDraft> limits_keys[] = {
     {"floor", read_word_into<&Policy::floor, floor_words>},
     {"allow_bf16x9", read_boolean_into<&PolicyDraft::says_bf16x9>},
+    {"except", read_exceptions},
 };
 constexpr Key<PolicyDraft> cpu_keys[] = {
     {"mode", read_word_into<&Policy::cpu_mode, cpu_mode_words>},
@@ -192,6 +223,17 @@ bool is_for_this_version(const toml::table& root, Report& report) {
     return false;
 }
 
+/// Replaces the floor of the file just read by that of its first exception that holds.
+void apply_exceptions(PolicyDraft& file) {
+    for (FloorException& exception : file.exceptions) exception.instead_of = file.floor;
+    FloorException* const holds = file.judge == nullptr ? nullptr : file.judge->first_that_holds(file.exceptions);
+    if (holds == nullptr) return;
+    holds->holds = true;
+    file.floor = std::min(file.floor, holds->floor);
+    if (holds->allow_bf16x9) file.says_bf16x9 = holds->allow_bf16x9;
+    (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;
+}
+
 }  // namespace
 
 void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
@@ -211,13 +253,16 @@ void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
     changed.floor = Floor::none;
     changed.says_bf16x9.reset();
     changed.rules.clear();
+    changed.exceptions.clear();
     read_entries(*root, "", root_keys, changed, report);
     if (!is_whole()) return;
+    apply_exceptions(changed);
     const std::optional<bool> says = changed.says_bf16x9;
     if (says) changed.allow_bf16x9 = policy.may_allow_bf16x9 && *says;
     if (says || changed.floor >= Floor::bf16x9) changed.may_allow_bf16x9 = says.value_or(false);
     changed.floor = std::max(changed.floor, policy.floor);
     changed.rules.insert(changed.rules.end(), policy.rules.begin(), policy.rules.end());
+    changed.exceptions.insert(changed.exceptions.end(), policy.exceptions.begin(), policy.exceptions.end());
     policy = std::move(changed);
 }
 

@@ -139,18 +139,20 @@ struct ReloadedSettings {
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
     policy::CpuMode cpu_mode = policy::CpuMode::off;
+    bool allow_bf16x9 = false;
 };
 
 /// One change of the process's settings while it ran.
 struct ChangeRecord {
-    std::uint64_t time;      ///< time of the change, in ticks; stored last
-    std::uint32_t kind;      ///< setting that was changed: a ChangeKind
-    std::uint32_t origin;    ///< maker of the change: a ChangeOrigin
-    std::uint32_t result;    ///< a CommandResult: `refused`, for example, if the policy to reload was wrong
-    std::int32_t requester;  ///< process id of the `fp32shim` command; 0: the program itself made the change
-    std::uint8_t precision;  ///< requested precision: a policy::Precision, or no_precision
-    std::uint8_t floor;      ///< requested floor: a policy::Floor
-    std::uint8_t reserved0[2];
+    std::uint64_t time;          ///< time of the change, in ticks; stored last
+    std::uint32_t kind;          ///< setting that was changed: a ChangeKind
+    std::uint32_t origin;        ///< maker of the change: a ChangeOrigin
+    std::uint32_t result;        ///< a CommandResult: `refused`, for example, if the policy to reload was wrong
+    std::int32_t requester;      ///< process id of the `fp32shim` command; 0: the program itself made the change
+    std::uint8_t precision;      ///< requested precision: a policy::Precision, or no_precision
+    std::uint8_t floor;          ///< requested floor: a policy::Floor
+    std::uint8_t allows_bf16x9;  ///< 1: BF16x9 meets the floor fp32 after a reload
+    std::uint8_t reserved0;
     StringId policy_name;  ///< name of the policy after a reload
     StringId policy_revision;
     StringId policy_sha256;
@@ -161,7 +163,8 @@ struct ChangeRecord {
                                      ///< set` overrides it
     std::uint8_t settings_floor;     ///< floor of policy and environment, a policy::Floor; the C API can raise it
     std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
-    std::uint32_t reserved1[4];
+    StringId floor_exception;        ///< names of the exceptions that lowered `settings_floor`
+    std::uint32_t reserved1[3];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
 /// Number of changes that the header keeps. Change number i, from 0, is at index i % change_limit.
@@ -298,8 +301,12 @@ struct Header {
     std::uint8_t reserved_line1[3];
     // Offset 128. Places of the texts:
     TextRange texts[text_count];
-    std::uint16_t processor;  ///< word of record/processor.hpp; its bits about the end of the process come last
-    std::uint8_t reserved2[46];
+    std::uint16_t processor;     ///< word of record/processor.hpp; its bits about the end of the process come last
+    std::uint8_t allows_bf16x9;  ///< 1: BF16x9 met the floor fp32 at the start
+    std::uint8_t reserved2;
+    TextRange floor_exception;   ///< names of the exceptions that lowered `floor`; behind the texts
+    std::uint32_t user_and_one;  ///< real user id plus 1; 0: not noted
+    std::uint8_t reserved11[32];
     // Offset 256. Written whenever the file grows:
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;

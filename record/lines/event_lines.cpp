@@ -15,6 +15,7 @@ std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, con
         .string("policy_sha256", event.policy_sha256, 64)
         .code("default_precision", event.default_precision)
         .code("floor", event.floor)
+        .string("floor_exception", event.floor_exception, 128)
         .code("cpu_mode", event.cpu_mode)
         .code("tf32_rounding", event.rounds_at_random ? std::string_view("random") : to_string(event.tf32_rounding))
         .code("accumulation", event.accumulation)

@@ -482,7 +482,8 @@ RecordedChange RecordingReader::make_change(const format::ChangeRecord& record, 
     if (change.kind == format::ChangeKind::reload && record.has_settings == 1)
         change.settings = {static_cast<policy::Precision>(record.default_precision),
                            static_cast<policy::Floor>(record.settings_floor),
-                           static_cast<policy::CpuMode>(record.cpu_mode)};
+                           static_cast<policy::CpuMode>(record.cpu_mode), record.allows_bf16x9 == 1};
+    change.floor_exception = decisions_->text(record.floor_exception, offset);
     change.policy_name = decisions_->text(record.policy_name, offset);
     change.policy_revision = decisions_->text(record.policy_revision, offset);
     change.policy_sha256 = decisions_->text(record.policy_sha256, offset);

@@ -165,16 +165,20 @@ std::string RecordingReader::read() {
     return {};
 }
 
-std::string RecordingReader::text(const format::Header& header, Text which, std::size_t header_bytes) {
-    const format::TextRange& range = header.texts[static_cast<std::size_t>(which)];
+std::string RecordingReader::text(const format::Header& header, const format::TextRange& range,
+                                  std::size_t header_bytes) {
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
-    if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
-    const std::uint64_t offset =
-        offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
+    const auto* const begin = reinterpret_cast<const char*>(&header);
+    if (end <= header_bytes) return {begin + range.offset, range.size};
+    const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const char*>(&range) - begin);
     problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
                                std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
                                " bytes; the text is left out");
     return {};
+}
+
+std::string RecordingReader::text(const format::Header& header, Text which, std::size_t header_bytes) {
+    return text(header, header.texts[static_cast<std::size_t>(which)], header_bytes);
 }
 
 /// Returns the name of an environment variable, stored as the header's text `which`. If the text cannot be such a
@@ -211,6 +215,9 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.start.policy_sha256 = text(header, Text::policy_sha256, header_bytes);
     facts_.start.default_precision = static_cast<policy::Precision>(header.default_precision);
     facts_.start.floor = static_cast<policy::Floor>(header.floor);
+    facts_.start.allow_bf16x9 = header.allows_bf16x9 == 1;
+    facts_.start.floor_exception = text(header, header.floor_exception, header_bytes);
+    facts_.user = static_cast<std::int64_t>(header.user_and_one) - 1;
     facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
     facts_.start.accumulation = static_cast<policy::Accumulation>(header.accumulation);

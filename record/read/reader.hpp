@@ -59,6 +59,7 @@ struct RecordingFacts {
     std::uint32_t flags = 0;      ///< failures and omissions: bits format::flag_…
     std::int32_t last_error = 0;  ///< errno of the last refusal of disk space or a write; 0: none
     std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
+    std::int64_t user = -1;       ///< real user id; -1: not recorded
     ProcessIdentity identity;
     PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
     std::uint64_t opened_ticks = 0;            ///< `opened_ns` in ticks; unique among the recordings of one process
@@ -145,6 +146,7 @@ struct RecordedChange {
     std::string policy_name;                     ///< name of the policy after a reload; empty: the policy has no name
     std::string policy_revision;
     std::string policy_sha256;
+    std::string floor_exception;                       ///< after a reload: see StartEvent
     std::optional<format::ReloadedSettings> settings;  ///< settings after a reload; absent: unknown
     std::string message;
 };
@@ -416,6 +418,7 @@ class RecordingReader {
 
     std::string read();
     void read_facts(const format::Header& header, std::size_t header_bytes);
+    std::string text(const format::Header& header, const format::TextRange& range, std::size_t header_bytes);
     std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
     std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
     void take_rate(const format::Header& header);

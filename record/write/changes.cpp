@@ -120,11 +120,13 @@ void RecordingChanges::append(ChangeRecord change, const PolicyFacts& policy, st
     change.policy_revision = rows_.string_id(policy.revision);
     change.policy_sha256 = rows_.string_id(policy.sha256);
     change.message = rows_.string_id(message);
+    change.floor_exception = rows_.string_id(policy.floor_exception);
     if (policy.settings) {
         change.has_settings = 1;
         change.default_precision = static_cast<std::uint8_t>(policy.settings->default_precision);
         change.settings_floor = static_cast<std::uint8_t>(policy.settings->floor);
         change.cpu_mode = static_cast<std::uint8_t>(policy.settings->cpu_mode);
+        change.allows_bf16x9 = policy.settings->allow_bf16x9 ? 1 : 0;
     }
     if (const system::HeldLock held(lock_); held) append_change(*file_.header(), change);
 }

@@ -21,6 +21,7 @@ struct PolicyFacts {
     std::string_view name;
     std::string_view revision;
     std::string_view sha256;
+    std::string_view floor_exception{};                  ///< see StartEvent
     std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: unknown
 };
 

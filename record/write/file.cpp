@@ -7,7 +7,6 @@
 #include <sys/statfs.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "record/format/clock.hpp"
@@ -16,7 +15,6 @@
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
-#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/thread_sanitizer.hpp"
@@ -384,31 +382,6 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
     constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
     const std::uint64_t random = system::Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
     return smallest + random % numbers;
-}
-
-std::int64_t find_group(std::string_view text) {
-    std::uint32_t number = 0;
-    const auto parse = [&number](std::string_view digits) {
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        return error == std::errc{} && end == digits.data() + digits.size();
-    };
-    if (parse(text)) return number;
-
-    const system::RawFile file("/etc/group");
-    std::string groups;
-    char chunk[4096];
-    while (const std::size_t size = file.read(groups.size(), chunk, sizeof chunk)) groups.append(chunk, size);
-    // Lines have the form `name:password:number:members`.
-    for (std::string_view rest = groups; !rest.empty();) {
-        std::string_view line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        const bool is_group = line.starts_with(text) && line.substr(text.size()).starts_with(':');
-        const std::size_t password_end = is_group ? line.find(':', text.size() + 1) : std::string_view::npos;
-        if (password_end == std::string_view::npos) continue;
-        line.remove_prefix(password_end + 1);
-        if (parse(line.substr(0, line.find(':')))) return number;
-    }
-    return -1;
 }
 
 }  // namespace fp32shim::record

@@ -135,8 +135,4 @@ bool append_number(std::string_view path, std::uint64_t number, std::span<char> 
 std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 
-/// Returns the number of a group: `text` itself if it is a number, else the number that /etc/group has for it; -1:
-/// there is no such group. Allocates.
-std::int64_t find_group(std::string_view text);
-
 }  // namespace fp32shim::record

@@ -4,73 +4,30 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "record/format/entry_fields.hpp"
-#include "record/format/identity.hpp"
-#include "record/processor.hpp"
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
+#include "system/small_files.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
 
 namespace fp32shim::record {
 
 using format::CounterRecord;
-using format::Text;
 
 namespace {
 
 void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
     std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
-}
-
-constexpr format::Architecture architecture =
-#if defined(__x86_64__)
-    format::Architecture::x86_64;
-#else
-    format::Architecture::aarch64;
-#endif
-
-using HeaderTexts = std::array<std::string_view, format::text_count>;
-
-/// Returns the texts of a header, truncated so that all of them fit.
-HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
-    static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
-    static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
-    HeaderTexts texts;
-    const auto set = [&](Text which, std::string_view text, std::size_t limit) {
-        texts[static_cast<std::size_t>(which)] = text.substr(0, limit);
-    };
-    set(Text::version, start.version, name_limit);
-    set(Text::host, facts.host, name_limit);
-    set(Text::job_id, facts.job_id, name_limit);
-    set(Text::job_id_from, facts.job_id_from, name_limit);
-    set(Text::rank_from, facts.rank_from, name_limit);
-    set(Text::executable, facts.executable, path_limit);
-    set(Text::command, facts.command, command_limit);
-    set(Text::policy_name, start.policy_name, name_limit);
-    set(Text::policy_revision, start.policy_revision, name_limit);
-    set(Text::policy_sha256, start.policy_sha256, name_limit);
-    return texts;
-}
-
-void put_texts(format::Header& header, const HeaderTexts& texts) {
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        header.texts[i] = {static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
-                           static_cast<std::uint32_t>(texts[i].size())};
-        std::memcpy(header.text + used, texts[i].data(), texts[i].size());
-        used += texts[i].size();
-    }
 }
 
 /// Says once per process that a recording could not enter the list of its run. A function of its own, since its line
@@ -102,7 +59,8 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     if (settings.max_size < smallest_recording)
         return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
                       std::to_string(smallest_recording) + ": raise [log] max_size");
-    const std::int64_t group = settings.group.empty() ? -1 : find_group(settings.group);
+    const std::int64_t group =
+        settings.group.empty() ? -1 : system::find_id(system::read_small_file(system::groups_file), settings.group);
     if (group < 0 && !settings.group.empty())
         return refuse("the group \"" + settings.group +
                       "\" is not in /etc/group; nothing is recorded; name a group that is, or its number");
@@ -180,55 +138,6 @@ void Recording::enter_list_of_family(format::Header& fresh, std::string_view exp
     int error = enter_list({fresh, file_.path(), expanded, name_, facts_}, file_.header(), family);
     if (error == 0 && facts_.run_is_awaited) error = count_recording(family);
     if (error != 0) warn_not_listed(file_.path(), error);
-}
-
-void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,
-                            const StartEvent& start, const ClockPoint& begun) {
-    header.version = format::version;
-    header.byte_order = format::byte_order;
-    header.segment_size = format::segment_size;
-    header.pid = self;
-    header.forked_from = forked_from;
-    header.rank = facts_.rank;
-    header.start_realtime_ns = begun.realtime_ns;
-    header.start_monotonic_ns = begun.monotonic_ns;
-    header.start_ticks = begun.ticks;
-    const ProcessIdentity identity = identify_self();
-    header.process_start = identity.start;
-    header.pid_namespace = identity.pid_namespace;
-    std::ranges::copy(identity.boot_id, header.boot_id);
-    header.max_size = settings_.max_size;
-    header.architecture = static_cast<std::uint8_t>(architecture);
-    header.processor = this_processor();
-    header.default_precision = static_cast<std::uint8_t>(start.default_precision);
-    header.floor = static_cast<std::uint8_t>(start.floor);
-    header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
-    header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
-    header.accumulation = static_cast<std::uint8_t>(start.accumulation);
-    header.rounds_at_random = start.rounds_at_random ? 1 : 0;
-    header.level = static_cast<std::uint8_t>(start.log_level);
-    header.where = start.where.bits;
-    header.native_frames = start.where.native_frames;
-    header.on_full = static_cast<std::uint8_t>(settings_.on_full);
-    const auto pins = static_cast<std::uint16_t>(facts_.pins & ~dropped_pins_.load(std::memory_order_relaxed));
-    header.pins = static_cast<std::uint8_t>(pins);
-    header.more_pins = static_cast<std::uint8_t>(pins >> 8);
-    header.run = facts_.run;
-    if (facts_.run_is_awaited) header.flags |= format::flag_run_is_awaited;
-    if (start.asks_onednn) header.flags |= format::flag_asks_onednn;
-    if (start.asks_kernels) header.flags |= format::flag_asks_kernels;
-    header.facts_ns = facts_.start_ns;
-
-    put_texts(header, header_texts(facts_, start));
-
-    // Measured only since the making of the file began, and so not yet exact.
-    if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
-        ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
-    const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
-    header.ticks_per_second = rate;
-    short_ticks_ = rate / short_calls_per_second;
-    started_ = begun;
-    refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
 /// Measures the rate of the processor's counter. The result becomes more exact the longer the recording lasts.

@@ -207,7 +207,9 @@ record::PolicyFacts policy_facts(const policy::Policy& policy) {
     return {.name = policy.name,
             .revision = policy.revision,
             .sha256 = policy.sha256,
-            .settings = record::format::ReloadedSettings{policy.default_precision, policy.floor, policy.cpu_mode}};
+            .floor_exception = policy.floor_exception,
+            .settings = record::format::ReloadedSettings{policy.default_precision, policy.floor, policy.cpu_mode,
+                                                         policy.allow_bf16x9}};
 }
 
 bool set_process_precision(std::optional<policy::Precision> precision) {

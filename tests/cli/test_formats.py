@@ -222,10 +222,10 @@ def printed(command, tmp_path):
         sides = [make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, [f"1/1/{rows}"]))
                  for name, rows in (("a", 1), ("b", 2))]
         return fp32shim("diff", "--by", "row", "--format", "json", *sides)
-    if command == "verify":
+    if command.startswith("verify"):
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
-        return fp32shim("verify", "--format", "json", "--at-least", "fp32", tmp_path)
+        return fp32shim("verify", "--format", "json", *(["--at-least", "fp32"] if command == "verify" else []), tmp_path)
     process = live_recording(tmp_path / "live.fp32rec", "summary", TF32)
     try:
         how = ["--count", "1", "--by", "where"] if command == "top" else []  # `top` prints groups, the others rows
@@ -237,7 +237,7 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`"), ("bisect", "## `bisect`"),
+                                            ("verify", "## `verify`"), ("verify by floors", "## `verify` by floors"), ("bisect", "## `bisect`"),
                                             ("diff", "## `diff`"), ("diff --by row", "## `diff --by row`"), ("sensitivity", "## `sensitivity`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)

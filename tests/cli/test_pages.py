@@ -72,7 +72,7 @@ def test_every_file_that_a_page_names_exists(page):
 
 @pytest.mark.parametrize("page", ["docs/reliability.md", "SECURITY.md"])
 def test_every_test_that_a_page_names_exists(page):
-    sources = "".join(path.read_text() for folder in ("preload", "recording", "cli", "cublas")
+    sources = "".join(path.read_text() for folder in ("preload", "recording", "cli", "cublas", "deploy")
                       for path in (shim.ROOT / "tests" / folder).rglob("test_*.py"))
     units = "".join(path.read_text() for path in (shim.ROOT / "tests").rglob("*_test.cpp"))
     text = (shim.ROOT / page).read_text()

@@ -130,6 +130,11 @@ def text_of(log, *options):
     return subprocess.run(command, text=True, capture_output=True, check=True).stdout
 
 
+def test_times_that_were_all_measured_are_no_estimate(run):
+    text = text_of(run("2x64@sgemm", "wait").log)
+    assert re.search(r"took \d\S* \S+ on GPU 0, .*: measured, not estimated, in 2 calls\.", text)
+
+
 def test_the_report_says_what_products_took_on_the_gpu(run):
     done = run("1000x64@sgemm", "wait")
     text, worth, row = text_of(done.log), done.report["worth"]["gpu"], done.rows[64]

@@ -381,7 +381,7 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
     assert (outcome["calls_shown"], outcome["violations"]) == (387, [])
     status, text = verify("--reproducible", "--format", "html", recordings["all"])
     assert status == 0 and "All must have run in a fixed order" in text
-    assert verify(recordings["all"]) == (2, "fp32shim verify: --at-least, --reproducible or --accumulate is needed; see: fp32shim verify --help\n")
+    assert verify(recordings["all"])[0] == 3, "no floor bound it"
 
 
 LEARNING = """

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../sanitized.hpp"
 #include "guarded_floats.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 
@@ -42,6 +43,16 @@ class EveryOperation : public testing::TestWithParam<std::tuple<blas::Operation,
     bool is_complex() const { return std::get<1>(GetParam()); }
     void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
         for_every_case(operation(), is_complex(), m, n, k, body);
+    }
+    /// Calls `body` for one case in `distance`, and under sanitizers for fewer.
+    void for_some_cases(int distance, std::int64_t m, std::int64_t n, std::int64_t k,
+                        const std::function<void(const Case&)>& body) {
+        int count = 0;
+        distance *= test::one_case_in;
+        for_cases(m, n, k, [&](const Case& one) {
+            if (count++ % distance == 0) body(one);
+        });
+        EXPECT_GT(count, 0);
     }
 };
 

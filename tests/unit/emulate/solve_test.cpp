@@ -150,6 +150,7 @@ TYPED_TEST(SolvesInAFixedOrder, FindTheSolutionAndTouchNothingElse) {
 
 TYPED_TEST(SolvesInAFixedOrder, HaveTheSameBitsByEveryInstructionSetAndForAColumnOfManyOrOne) {
     this->for_every_problem(135, 70, [](const Level3& solve, std::uint32_t seed) {
+        if (seed % test::one_case_in != 0) return;
         const Problem<TypeParam> problem(solve, seed);
         const std::vector<TypeParam> expected = problem.solved(blas::one_thread);
         for (const InstructionSet by : instruction_sets_here())

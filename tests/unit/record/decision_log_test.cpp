@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "../in_child.hpp"
+#include "../sanitized.hpp"
 #include "flat_json.hpp"
 
 namespace {
@@ -47,14 +48,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::FlatJson;
 using test::in_child;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
+using test::sanitized;
 
 DecisionEvent decision() {
     DecisionEvent event;

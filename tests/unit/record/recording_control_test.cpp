@@ -34,7 +34,8 @@ class Multiplying {
                         if (command->kind == format::CommandKind::reload) {
                             const format::ReloadedSettings settings{policy::Precision::highest, policy::Floor::tf32,
                                                                     policy::CpuMode::emulate};
-                            recording.changes()->answer(*command, true, "", {"prod", "7", "abc", settings});
+                            recording.changes()->answer(*command, true, "",
+                                                        {"prod", "7", "abc", "the project's exception", settings});
                         } else if (command->precision == policy::Precision::high) {
                             recording.changes()->answer(*command, false, "a floor of fp32 is in force");
                         } else {
@@ -108,6 +109,7 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     EXPECT_EQ(changes[2].policy_name, "prod");
     EXPECT_EQ(changes[2].policy_revision, "7");
     EXPECT_EQ(changes[2].policy_sha256, "abc");
+    EXPECT_EQ(changes[2].floor_exception, "the project's exception");
     ASSERT_TRUE(changes[2].settings);
     EXPECT_EQ(changes[2].settings->default_precision, policy::Precision::highest);
     EXPECT_EQ(changes[2].settings->floor, policy::Floor::tf32);

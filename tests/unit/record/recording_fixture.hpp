@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../in_child.hpp"
+#include "../sanitized.hpp"
 #include "record/read/reader.hpp"
 #include "record/write/count_call.hpp"
 #include "system/hash.hpp"
@@ -23,22 +24,8 @@
 namespace fp32shim::record::test {
 
 using fp32shim::test::in_child;
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool thread_sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool thread_sanitized = __has_feature(thread_sanitizer);
-#else
-inline constexpr bool thread_sanitized = false;
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || thread_sanitized;
-#else
-inline constexpr bool sanitized = thread_sanitized;
-#endif
+using fp32shim::test::sanitized;
+using fp32shim::test::thread_sanitized;
 
 inline std::string bytes_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);

@@ -119,6 +119,7 @@ void normalize(std::string& bytes) {
     header.pid_namespace = 4026531836;
     header.architecture = static_cast<std::uint8_t>(format::Architecture::x86_64);
     header.processor = 0;
+    header.user_and_one = 0;
     std::memset(header.boot_id, 0x5a, sizeof header.boot_id);
     header.changes[0].time = 9'500'000;
     header.objects_looked_at = 9'600'000;

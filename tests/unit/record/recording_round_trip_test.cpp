@@ -15,6 +15,7 @@
 #include "record/pinned_variables.hpp"
 #include "record/processor.hpp"
 #include "recording_fixture.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim::record::test {
 namespace {
@@ -521,10 +522,14 @@ TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
 }
 
 TEST(RecordingRoundTrip, GroupsAreFoundByNameAndNumber) {
-    EXPECT_EQ(find_group("0"), 0);
-    EXPECT_EQ(find_group("root"), 0);
-    EXPECT_EQ(find_group("no such group"), -1);
-    EXPECT_EQ(find_group(""), -1);
+    for (const char* const path : {system::groups_file, system::users_file}) {
+        const std::string file = system::read_small_file(path);
+        EXPECT_EQ(system::find_id(file, "0"), 0);
+        EXPECT_EQ(system::find_id(file, "root"), 0);
+        EXPECT_EQ(system::find_id(file, "daemon"), 1);
+        EXPECT_EQ(system::find_id(file, "no such group"), -1);
+        EXPECT_EQ(system::find_id(file, ""), -1);
+    }
 }
 
 TEST(RecordingRoundTrip, TheDescriptorIsOutOfTheWayAndClosedOnExec) {

@@ -1,0 +1,233 @@
+// Judges each job by the floor that bound it when it was recorded: `fp32shim verify` without --at-least.
+
+#include <fmt/format.h>
+#include <pwd.h>
+
+#include <algorithm>
+
+#include "cli/recordings/settings_in_force.hpp"
+#include "cli/verify/verdict.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Recordings of one job (without one, of one run, or a single recording) with the same user, floor and exception.
+struct BoundJob {
+    std::string job;                       ///< id of the job; without one, the path of the first recording
+    std::string id{};                      ///< id of the job; empty: none
+    std::uint64_t run = 0;                 ///< number of the run; 0: none
+    std::int64_t user = -1;                ///< real user id; -1: not recorded
+    std::optional<policy::Floor> floor{};  ///< absent: not known
+    std::string exception{};               ///< exceptions that lowered the floor; empty: none did
+    bool allow_bf16x9 = false;             ///< BF16x9 meets the floor fp32
+    bool has_changed = false;              ///< the floor was another one for a time
+    std::vector<std::string> recordings{};
+
+    Verdict verdict = inconclusive;
+    std::uint64_t calls = 0;
+    std::string summary{};               ///< what is known of its calls
+    std::vector<std::string> reasons{};  ///< why it is not shown
+    bool lacks_rule = false;             ///< a rule of its policy decided no call
+
+    /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
+    bool is_excepted() const { return has_no_floor() && !exception.empty(); }
+    bool has_no_floor() const { return floor == policy::Floor::none && !has_changed; }
+    bool has(const std::string& path) const { return std::ranges::count(recordings, path) > 0; }
+};
+
+/// Maximum number of jobs, and of reasons of each, that are told in more than a line. The others are counted.
+constexpr std::size_t max_told = 20;
+
+BoundJob job_of(const std::string& path, const record::RecordingReader& recording) {
+    using record::format::ChangeKind;
+    const record::RecordingFacts& facts = recording.facts();
+    const SettingsInForce now = settings_in_force(recording);
+    BoundJob job;
+    job.id = facts.process.job_id;
+    job.job = job.id.empty() ? path : job.id;
+    job.run = facts.process.run;
+    job.user = facts.user;
+    job.floor = now.floor;
+    job.exception = now.floor_exception;
+    job.allow_bf16x9 = now.allow_bf16x9;
+    job.has_changed = std::ranges::any_of(recording.changes(), [&](const record::RecordedChange& change) {
+        if (!change.was_done || change.origin == record::format::ChangeOrigin::carried_over) return false;
+        if (change.kind == ChangeKind::set_floor) return change.floor > facts.start.floor;
+        return change.kind == ChangeKind::reload &&
+               (!change.settings || change.settings->floor != facts.start.floor ||
+                change.settings->allow_bf16x9 != facts.start.allow_bf16x9);
+    });
+    job.recordings = {path};
+    return job;
+}
+
+bool are_one_job(const BoundJob& one, const BoundJob& other) {
+    const bool is_same = one.id.empty() ? one.run != 0 && one.run == other.run : one.id == other.id;
+    return is_same && one.id.empty() == other.id.empty() && one.user == other.user && one.floor == other.floor &&
+           one.exception == other.exception && one.allow_bf16x9 == other.allow_bf16x9 &&
+           one.has_changed == other.has_changed;
+}
+
+void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOptions options) {
+    MergedCalls calls;
+    std::vector<ReadingProblem> problems = visit_recordings(
+        job.recordings, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
+    std::ranges::copy_if(known, std::back_inserter(problems),
+                         [&](const ReadingProblem& problem) { return job.has(problem.path); });
+    job.calls = calls.total().calls;
+    if (job.has_no_floor()) {
+        job.summary = job.is_excepted() ? "the exception takes its floor away"
+                                        : "no floor bound it; --at-least FORMAT judges it by a format";
+        return;
+    }
+    options.at_least = policy::to_string(job.floor.value_or(policy::Floor::fp32));
+    options.allow_bf16x9 |= job.allow_bf16x9;
+    const Verified verified = verify_calls(calls, problems, options, {});
+    job.verdict = verified.verdict();
+    job.lacks_rule = has_unused_rule(verified.rules);
+    job.summary = summary_of(verified, calls, options);
+    if (job.has_changed || !job.floor) {
+        job.verdict = inconclusive;
+        job.reasons.emplace_back("it may have had another floor for a time, and no call tells which one bound it");
+    }
+    for (const Doubt& doubt : verified.doubts)
+        job.reasons.push_back((doubt.where.empty() ? "" : doubt.where + ": ") + doubt.reason);
+    for (const PossibleBypass& bypass : verified.bypasses[static_cast<std::size_t>(BypassStanding::open)])
+        job.reasons.push_back(fmt::format("not seen: {}: {}", bypass.name, bypass.reason));
+}
+
+std::string user_text(std::int64_t user) {
+    const passwd* const known = user < 0 ? nullptr : getpwuid(static_cast<uid_t>(user));
+    return known != nullptr ? known->pw_name : user < 0 ? "" : fmt::format("{}", user);
+}
+
+std::string verdict_text(const BoundJob& job) {
+    if (job.recordings.empty()) return "not judged";
+    if (!job.has_no_floor()) return std::string(job.verdict.word);
+    return job.is_excepted() ? "excepted" : "no floor";
+}
+
+/// Returns the verdict on all jobs: shown if one is, and each other one is too or excepted.
+const Verdict& verdict_of(const std::vector<BoundJob>& jobs) {
+    const auto has = [&](int code) {
+        return std::ranges::any_of(jobs, [&](const BoundJob& job) {
+            return job.verdict.exit_code == code && (code == exit_code::ok || !job.is_excepted());
+        });
+    };
+    if (has(exit_code::finding)) return violated;
+    return has(exit_code::ok) && !has(exit_code::inconclusive) ? shown : inconclusive;
+}
+
+std::string summary_of(const std::vector<BoundJob>& jobs) {
+    const Verdict& verdict = verdict_of(jobs);
+    const bool is_violated = verdict.exit_code == exit_code::finding;
+    const auto count = [&](auto is_of) { return static_cast<std::size_t>(std::ranges::count_if(jobs, is_of)); };
+    const std::size_t those = count(
+        [&](const BoundJob& job) { return job.verdict.exit_code == (is_violated ? violated : shown).exit_code; });
+    const std::size_t excepted = count([](const BoundJob& job) { return job.is_excepted(); });
+    const std::string_view one = is_violated ? "ran, or was allowed to run, below the floor that bound it"
+                                             : "is shown to have kept the floor that bound it",
+                           many = is_violated ? "ran, or were allowed to run, below the floors that bound them"
+                                              : "are shown to have kept the floors that bound them";
+    return fmt::format("{}: {} of {} {}{}", coloured(verdict.title, verdict.colour), those,
+                       counted(jobs.size(), "job"), those == 1 ? one : many,
+                       excepted == 0 ? "" : fmt::format("; {} had none, by an exception", excepted));
+}
+
+/// Judges the jobs, those that are not shown first. Expected jobs without a recording are among them.
+std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
+                                 const VerifyOptions& options, ExpectedJobs& expected) {
+    std::vector<BoundJob> jobs, children;
+    std::vector<MergedProcess> processes;
+    const auto unread = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
+        MergedProcess& process = processes.emplace_back();
+        process.path = path;
+        process.facts = recording.facts();
+        BoundJob job = job_of(path, recording);
+        const auto known = std::ranges::find_if(jobs, [&](const BoundJob& other) { return are_one_job(job, other); });
+        if (process.is_children_only())
+            children.push_back(std::move(job));
+        else if (known != jobs.end())
+            known->recordings.push_back(path);
+        else
+            jobs.push_back(std::move(job));
+    });
+    for (const BoundJob& file : children) {  // each job of the run has them; without a run, the name tells whose
+        const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
+        bool is_alone = true;
+        for (BoundJob& job : jobs) {
+            if (file.run != 0 ? job.run != file.run : !job.has(stem + ".fp32rec")) continue;
+            job.recordings.push_back(path);
+            is_alone = false;
+        }
+        if (is_alone)
+            jobs.push_back({.job = path, .summary = "its programs ran without the shim; no recording here"});
+    }
+    for (BoundJob& job : jobs)
+        if (!job.recordings.empty()) judge(job, problems, options);
+    const std::size_t judged = jobs.size();
+    const auto add_unjudged = [&](const ReadingProblem& problem) {
+        const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(judged);
+        if (std::none_of(jobs.begin(), end, [&](const BoundJob& job) { return job.has(problem.path); }))
+            jobs.push_back({.job = problem.path, .summary = problem.text});
+    };
+    std::ranges::for_each(unread, add_unjudged);
+    std::ranges::for_each(problems, add_unjudged);
+    compare_jobs(processes, expected);
+    for (const std::string& id : expected.missing)
+        jobs.push_back({.job = id, .id = id, .summary = "is expected, but has no recording here"});
+    std::ranges::stable_sort(jobs, {}, [](const BoundJob& job) {
+        return job.verdict.exit_code == exit_code::finding ? 0 : job.verdict.exit_code == exit_code::ok ? 2 : 1;
+    });
+    return jobs;
+}
+
+std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
+    Table table({{"job", false, 12}, {"user"}, {"floor"}, {"exception", false, 16}, {"calls", true}, {"verdict"}});
+    std::string reasons;
+    std::size_t told = 0;
+    for (const BoundJob& job : jobs) {
+        table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
+                   job.exception, count_text(job.calls), verdict_text(job)});
+        if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
+        reasons += fmt::format("- {}: {}\n", printable(job.job), printable(job.summary));
+        for (std::size_t i = 0; i < std::min(job.reasons.size(), max_told); ++i)
+            reasons += fmt::format("    {}\n", printable(job.reasons[i]));
+        if (job.reasons.size() > max_told) reasons += fmt::format("    and {} more\n", job.reasons.size() - max_told);
+    }
+    if (told > max_told) reasons += fmt::format("- and {} more; --format json has them all\n", told - max_told);
+    if (!expected.unexpected.empty())
+        reasons += fmt::format("\nRecordings of jobs that were not expected: {}\n",
+                               printable(listed(expected.unexpected, max_told)));
+    return fmt::format(
+        "{}.\n\n{}{}{}\nA line is the verdict of fp32shim verify --at-least FLOOR on that job's recordings, which "
+        "names the calls and what no verdict covers. Floor and exception are those that the process noted.\n",
+        summary_of(jobs), table.text(), told == 0 ? "" : "\nNot shown:\n", reasons);
+}
+
+Json to_json(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
+    Json list = Json::array();
+    for (const BoundJob& job : jobs)
+        list.push_back({{"job_id", text_or_null(job.id)},
+                        {"user", job.user < 0 ? Json() : Json(job.user)},
+                        {"floor", job.floor ? Json(policy::to_string(*job.floor)) : Json()},
+                        {"floor_exception", text_or_null(job.exception)},
+                        {"verdict", verdict_text(job)},
+                        {"summary", job.summary},
+                        {"doubts", job.reasons},
+                        {"calls", job.calls},
+                        {"recordings", job.recordings}});
+    return {{"schema", 1}, {"verdict", verdict_of(jobs).word}, {"jobs", list}, {"expected", to_json(expected)}};
+}
+
+}  // namespace
+
+VerdictByFloors verdict_by_floors(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
+                                  const VerifyOptions& options, ExpectedJobs expected) {
+    const std::vector<BoundJob> jobs = judge_jobs(found, problems, options, expected);
+    return {verdict_of(jobs), std::ranges::any_of(jobs, &BoundJob::lacks_rule),
+            options.format == "json" ? json_text(to_json(jobs, expected)) : text_of(jobs, expected)};
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,65 @@
+// Judges exceptions to a floor ([[limits.except]]): who runs the process, and in which job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/load.hpp"
+#include "policy/policy.hpp"
+
+namespace fp32shim::policy {
+
+/// Variables in which a batch system tells a process its job, and the job's account; an empty name: it tells none.
+struct JobVariables {
+    std::string_view id, account;
+};
+inline constexpr JobVariables job_variables[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACCOUNT"},
+                                                 {"PBS_JOBID", "PBS_ACCOUNT"},
+                                                 {"LSB_JOBID", "LSB_PROJECT_NAME"},
+                                                 {"JOB_ID", {}}};
+
+/// Returns the value of a variable; empty if it is not set.
+std::string_view value_of(std::span<const std::string_view> environment, std::string_view name);
+/// Returns the first of job_variables whose id is set and not empty; null if none is.
+const JobVariables* job_variables_in(std::span<const std::string_view> environment);
+/// Returns the job that the text of /proc/PID/cgroup names, as Slurm and PBS name the groups of jobs; empty: none.
+std::string_view job_in_cgroups(std::string_view cgroups);
+
+/// Folder in which a site's prolog vouches for jobs: a file named like the job has the account in its first line. If
+/// root has such a folder, variables count for nothing.
+inline constexpr const char* vouched_jobs = "/run/fp32shim/jobs";
+
+/// A process that may be excepted.
+struct Applicant {
+    bool has_real_ids = true;           ///< false: whoever made the process's user namespace chose its ids
+    std::uint32_t user = 0;             ///< real user id
+    std::vector<std::uint32_t> groups;  ///< supplementary group ids, and the real one
+    std::string command;                ///< the whole command line
+    std::string job, account;           ///< empty: none is known
+};
+/// Gathers the facts about this process. Asks the kernel itself for ids: other preloaded libraries (fakeroot) answer
+/// for the C library.
+Applicant this_applicant(const Environment& environment, const std::string& vouched = vouched_jobs);
+
+/// Judges the exceptions of policy files while these are read.
+struct ExceptionJudge {
+    const Environment& environment;
+    const Applicant* applicant;         ///< null: this process, whose facts are gathered for the first exception
+    std::vector<Diagnostic>& warnings;  ///< about names that have no number on this machine
+    std::optional<Applicant> gathered{};
+
+    /// Returns the first exception that holds; null if none does.
+    FloorException* first_that_holds(std::vector<FloorException>& exceptions);
+};
+
+/// Returns a text for each user and group of an exception without a number on this machine, all of which it names.
+std::vector<std::string> unknown_names(const FloorException& exception);
+
+/// Returns how any user could imitate what an exception asks for, on this machine; empty: only with another's rights.
+std::string_view how_to_imitate(const FloorException& exception);
+
+}  // namespace fp32shim::policy

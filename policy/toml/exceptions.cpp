@@ -1,0 +1,135 @@
+#include "policy/exceptions.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "policy/conditions.hpp"
+#include "policy/messages.hpp"
+#include "policy/toml/policy_file.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/small_files.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+/// The first folders of a job's control group, as globs, and what stands before the job's id in the third. Nobody but
+/// root can make a group in the first of them.
+struct JobGroup {
+    std::string_view first, second, before_id;
+};
+constexpr JobGroup job_groups[] = {{"system.slice", "*slurmstepd.scope", "job_"},  // Slurm, version 2 of groups
+                                   {"slurm*", "uid_*", "job_"},                    // Slurm, version 1
+                                   {"pbs_jobs.service", "jobid", {}},              // PBS, version 1
+                                   {"pbs_jobs.service", "jobs", {}}};              // PBS, version 2
+
+std::vector<std::uint32_t> groups_of_process() {
+    const long count = std::max(0L, system::raw::syscall6(SYS_getgroups, 0, 0));
+    std::vector<std::uint32_t> groups(static_cast<std::size_t>(count));
+    groups.resize(
+        static_cast<std::size_t>(std::max(0L, system::raw::syscall6(SYS_getgroups, groups.size(), groups.data()))));
+    groups.push_back(static_cast<std::uint32_t>(system::raw::syscall6(SYS_getgid)));
+    return groups;
+}
+
+/// Returns true if a list is empty or one of its names, which have their numbers in `file`, is among `ids`.
+bool names_one_of(const std::vector<std::string>& list, const char* file, const Applicant& applicant,
+                  const std::vector<std::uint32_t>& ids) {
+    if (list.empty()) return true;
+    const std::string lines = system::read_small_file(file);
+    return applicant.has_real_ids && std::ranges::any_of(list, [&](const std::string& name) {
+               return std::ranges::count(ids, system::find_id(lines, name)) > 0;
+           });
+}
+
+bool holds(const FloorException& exception, const Applicant& applicant) {
+    return names_one_of(exception.user, system::users_file, applicant, {applicant.user}) &&
+           names_one_of(exception.group, system::groups_file, applicant, applicant.groups) &&
+           matches_any_glob(exception.command, applicant.command) && any_of(exception.job, applicant.job) &&
+           any_of(exception.account, applicant.account);
+}
+
+}  // namespace
+
+std::string_view value_of(std::span<const std::string_view> environment, std::string_view name) {
+    for (const std::string_view entry : environment)
+        if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
+            return entry.substr(name.size() + 1);
+    return {};
+}
+
+const JobVariables* job_variables_in(std::span<const std::string_view> environment) {
+    const auto* found = std::ranges::find_if(
+        job_variables, [&](const JobVariables& names) { return !value_of(environment, names.id).empty(); });
+    return found == std::end(job_variables) ? nullptr : found;
+}
+
+std::string_view job_in_cgroups(std::string_view cgroups) {
+    while (!cgroups.empty()) {
+        // A line is `number:controllers:/first/second/third/…`.
+        std::string_view line = system::take_line(cgroups);
+        std::string_view folders[4];
+        for (std::string_view& folder : folders) {
+            folder = line.substr(0, line.find('/'));
+            line.remove_prefix(std::min(folder.size() + 1, line.size()));
+        }
+        for (const JobGroup& group : job_groups)
+            if (glob_matches(group.first, folders[1]) && glob_matches(group.second, folders[2]) &&
+                folders[3].starts_with(group.before_id) && folders[3].size() > group.before_id.size())
+                return folders[3].substr(group.before_id.size());
+    }
+    return {};
+}
+
+Applicant this_applicant(const Environment& environment, const std::string& vouched) {
+    Applicant applicant;
+    applicant.has_real_ids = has_real_ids();
+    applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
+    applicant.groups = groups_of_process();
+    applicant.command = system::read_command_line();
+    // Whoever made a user namespace may also have chosen what /proc shows there.
+    if (applicant.has_real_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
+    if (belongs_to_root_alone(vouched)) {
+        if (applicant.job.empty()) return applicant;
+        const std::string file = read_policy_bytes(vouched + '/' + applicant.job, 0).bytes;
+        applicant.account = file.substr(0, file.find('\n'));
+    } else if (const JobVariables* names = job_variables_in(environment)) {
+        const std::string_view id = value_of(environment, names->id);
+        if (applicant.job.empty()) applicant.job = id;
+        if (applicant.job == id && !names->account.empty()) applicant.account = value_of(environment, names->account);
+    }
+    return applicant;
+}
+
+FloorException* ExceptionJudge::first_that_holds(std::vector<FloorException>& exceptions) {
+    for (FloorException& exception : exceptions) {
+        if (applicant == nullptr) applicant = &gathered.emplace(this_applicant(environment));
+        if (holds(exception, *applicant)) return &exception;
+        if (const auto unknown = unknown_names(exception); !unknown.empty())
+            warnings.push_back({exception.file + ':' + std::to_string(exception.line), unknown.front()});
+    }
+    return nullptr;
+}
+
+std::vector<std::string> unknown_names(const FloorException& exception) {
+    std::vector<std::string> unknown;
+    for (const auto& [key, file, list] : {std::tuple("user", system::users_file, &exception.user),
+                                          std::tuple("group", system::groups_file, &exception.group)}) {
+        if (list->empty()) continue;
+        const std::string lines = system::read_small_file(file);
+        for (const std::string& name : *list)
+            if (system::find_id(lines, name) < 0)
+                unknown.push_back("exception " + in_quotes(exception.name) + " does not hold for the " + key + ' ' +
+                                  in_quotes(name) + ", which is not in " + file +
+                                  ", the only place that is asked; write its number");
+    }
+    return unknown;
+}
+
+std::string_view how_to_imitate(const FloorException& exception) {
+    if (!exception.user.empty() || !exception.group.empty()) return {};
+    if (exception.job.empty() && exception.account.empty()) return "any program can be given such a name";
+    return belongs_to_root_alone(vouched_jobs) ? "" : "variables tell the job and its account";
+}
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,65 @@
+// Reads small files about users and processes, whole.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "system/raw_file.hpp"
+
+namespace fp32shim::system {
+
+/// Returns a file's bytes; empty if it cannot be read.
+inline std::string read_small_file(const char* path) {
+    const RawFile file(path);
+    std::string bytes;
+    char chunk[512];  // stacks may be small
+    while (const std::size_t size = file.read(bytes.size(), chunk, sizeof chunk)) bytes.append(chunk, size);
+    return bytes;
+}
+
+/// Returns the line at the beginning of `text`, without its end, and removes it from `text`.
+inline std::string_view take_line(std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+}
+
+/// Returns the whole argument line of this process, joined by single blanks.
+inline std::string read_command_line() {
+    std::string command = read_small_file("/proc/self/cmdline");
+    // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
+    while (!command.empty() && command.back() == '\0') command.pop_back();
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    return command;
+}
+
+inline constexpr const char* users_file = "/etc/passwd";
+inline constexpr const char* groups_file = "/etc/group";
+
+/// Returns the number of a user or group: `text` itself if it is a number, else that of its line in `lines`, the
+/// bytes of users_file or groups_file; -1 if it has none there. The C library would load libraries to ask other
+/// sources.
+inline std::int64_t find_id(std::string_view lines, std::string_view text) {
+    std::uint32_t number = 0;
+    const auto parse = [&number](std::string_view digits) {
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        return error == std::errc{} && end == digits.data() + digits.size();
+    };
+    if (parse(text)) return number;
+
+    // Lines have the form `name:password:number:…`.
+    for (std::string_view rest = lines; !rest.empty();) {
+        std::string_view line = take_line(rest);
+        const bool is_wanted = line.starts_with(text) && line.substr(text.size()).starts_with(':');
+        const std::size_t password_end = is_wanted ? line.find(':', text.size() + 1) : std::string_view::npos;
+        if (password_end == std::string_view::npos) continue;
+        line.remove_prefix(password_end + 1);
+        if (parse(line.substr(0, line.find(':')))) return number;
+    }
+    return -1;
+}
+
+}  // namespace fp32shim::system
