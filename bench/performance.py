@@ -335,9 +335,11 @@ def measure_run(setup):
                 "--where auto": [*run, "--where", "auto", "--"]}
     contenders = {f"{program}: {variant}": [*before, *words]
                   for program, words in programs.items() for variant, before in variants.items()}
-    os.chdir(setup.scratch)
-    samples = in_rounds(setup, "run", contenders, lambda words: processor_time(setup, words, {}, silent=True))
-    os.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:  # recordings of both kinds on one disk
+        os.chdir(folder)
+        samples = in_rounds(setup, "run", contenders,
+                            lambda words: processor_time(setup, words, {"TMPDIR": folder}, silent=True))
+        os.chdir(ROOT)
     return {"programs": list(programs), "samples": samples}
 
 

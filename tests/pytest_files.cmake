@@ -11,7 +11,7 @@ set(test_costs
   preload.random_calls=35
   cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
   preload.limits=60 preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
-  packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 wheels.ranges=13
+  packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 cli.kept_runs=15 wheels.ranges=13
   preload.fingerprints=13 cublas.handles=13 deploy.ci=11 cli.diff=20 recording.control=10)
 function(set_test_cost name)
   foreach(cost IN LISTS test_costs)

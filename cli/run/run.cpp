@@ -320,7 +320,7 @@ void print_kept_folder(const Launch& launch, const RunSummary& summary, const st
     print_run_message("recorded in " + summary.kept_folder() +
                       (launch.facts.rank < 0
                            ? ""
-                           : "; other ranks that fp32shim run starts keep nothing without --log NAME.%r.fp32rec"));
+                           : "; the fp32shim run of another rank keeps nothing without --log NAME.%r.fp32rec"));
 }
 
 /// Prints the summary of a program that has ended.

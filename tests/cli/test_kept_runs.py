@@ -172,7 +172,7 @@ def test_a_run_in_a_run_belongs_to_it(tmp_path):
 
 def test_rank_0_says_that_others_keep_nothing(tmp_path):
     assert product(tmp_path, RANK="0").lines[-1].endswith(
-        "; other ranks that fp32shim run starts keep nothing without --log NAME.%r.fp32rec")
+        "; the fp32shim run of another rank keeps nothing without --log NAME.%r.fp32rec")
 
 
 def test_a_program_may_change_its_folder(tmp_path):
