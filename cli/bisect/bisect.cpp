@@ -103,7 +103,7 @@ int write_policy_and_result(const BisectOptions& options, SearchResult result) {
         const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
         if (is_enough && !findings.culprits.empty())
             result.policy.write(options, policy_evidence(result), policy_of(result));
-        print(options.is_json ? json_text(to_json(result)) : text_of(result));
+        print(options.is_json ? json_text(to_json(result)) : wrapped(text_of(result)));
     }
     if (doubt.empty()) return exit_code::ok;
     const bool is_chance = result.answers.expects_random_failures() && !findings.is_chance_excluded &&

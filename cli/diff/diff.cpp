@@ -47,8 +47,8 @@ using Problems = std::vector<ReadingProblem>;
 constexpr DiffFormat formats[] = {
     {"text", ".txt",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions& options) {
-         return diff_text(outcome, static_cast<std::size_t>(options.top),
-                          options.output.empty() ? STDOUT_FILENO : -1);
+         const int stream = options.output.empty() ? STDOUT_FILENO : -1;
+         return wrapped(diff_text(outcome, static_cast<std::size_t>(options.top), stream), stream);
      }},
     {"json", ".json",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},

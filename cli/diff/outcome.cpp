@@ -153,9 +153,14 @@ std::string title_of_key(std::string_view key) {
 /// Returns the calls of both runs by group.
 std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const Changes& changes = outcome.changes;
-    std::vector<Table::Column> columns = {
-        {"calls in A", true}, {"in B", true}, {"time in A", true}, {"in B", true}, {"change", true}};
-    for (const std::string_view key : changes.keys) columns.push_back({title_of_key(key), false, 16});
+    std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
+                                          {"in B", true, 0, 2},
+                                          {"time in A", true, 0, 1},
+                                          {"in B", true, 0, 1},
+                                          {"change", true}};
+    for (const std::string_view key : changes.keys)
+        columns.push_back(
+            {title_of_key(key), false, 14, std::uint8_t(key == "scope" && changes.keys.size() > 1 ? 3 : 0)});
     columns.push_back({"ran at"});
     Table table(std::move(columns));
     const std::size_t all = changes.groups.size(), shown = top == 0 ? all : std::min(top, all);
@@ -179,8 +184,13 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
     const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
     const std::size_t shown = top == 0 ? others.size() : std::min(top, others.size());
-    Table table(
-        {{"calls in A", true}, {"in B", true}, {"function"}, {"size"}, {"trans"}, {"where", false, 16}, {""}});
+    Table table({{"calls in A", true, 0, 1},
+                 {"in B", true, 0, 1},
+                 {"function"},
+                 {"size"},
+                 {"trans", false, 0, 2},
+                 {"where", false, 14},
+                 {""}});
     for (const auto& [a, b] : std::span(others).first(shown))
         table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
                    a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
@@ -193,10 +203,10 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
 std::string growth_text(const DiffOutcome& outcome, int stream) {
     Table table({{"products", true},
                  {"same bits", true},
-                 {"median difference", true},
+                 {"median", true},
                  {"largest", true},
-                 {"at"},
-                 {"where", false, 16}});
+                 {"at", false, 0, 1},
+                 {"where", false, 14}});
     for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps)) {
         const ResultPair& largest = outcome.paired.pairs[step.largest];
         const bool has_largest = step.same_bits < step.products();
@@ -213,16 +223,16 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
     for (const ResultGroup& group : outcome.summary.groups)
         if (group.other_bits > 0) groups.push_back(&group);
     const std::size_t shown = top == 0 ? groups.size() : std::min(top, groups.size());
-    Table table({{"largest difference", true},
-                 {"products", true},
-                 {"with other bits", true},
-                 {"first"},
-                 {"function"},
+    Table table({{"largest", true},
+                 {"products", true, 0, 2},
+                 {"other bits", true, 0, 1},
+                 {"first", false, 0, 3},
+                 {"function", false, 12},
                  {"size"},
-                 {"trans"},
+                 {"trans", false, 0, 5},
                  {"ran at"},
-                 {"scope", false, 12},
-                 {"where", false, 16}});
+                 {"scope", false, 12, 4},
+                 {"where", false, 14}});
     for (std::size_t i = 0; i < shown; ++i) {
         const ResultGroup& group = *groups[i];
         const ResultPair& first = outcome.paired.pairs[group.first_other];
@@ -242,12 +252,12 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
 std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     Table table({{"only in"},
                  {"products", true},
-                 {"first"},
+                 {"first", false, 0, 1},
                  {"function"},
                  {"size"},
-                 {"trans"},
-                 {"scope"},
-                 {"where", false, 16}});
+                 {"trans", false, 0, 3},
+                 {"scope", false, 16, 2},
+                 {"where", false, 14}});
     std::size_t more = 0;
     const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
         std::size_t shown = 0;
@@ -288,8 +298,9 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
         text += "\nFirst product with different bits from the same operands: " +
                 product_text(outcome, *summary.first_same_operands);
     text += "\nLargest difference: " + product_text(outcome, *summary.largest);
-    text += "\nBy position:\n" + growth_text(outcome, stream);
-    text += "\nBy place, scope, function, size and precision:\n" + groups_text(outcome, top, stream);
+    text += "\nBy position, with relative differences:\n" + growth_text(outcome, stream);
+    text += "\nBy place, scope, function, size and precision, with the largest relative difference:\n" +
+            groups_text(outcome, top, stream);
     return text + unaligned;
 }
 

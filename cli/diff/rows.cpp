@@ -140,15 +140,15 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     }
     Table table({{"rows"},
                  {"in A", true},
-                 {"calls", true},
+                 {"calls", true, 0, 2},
                  {"in B", true},
-                 {"calls", true},
+                 {"calls", true, 0, 2},
                  {"agree", true},
-                 {"length", true},
-                 {"terms", true},
-                 {"dtype"},
-                 {"first"},
-                 {"where", false, 16}});
+                 {"length", true, 0, 3},
+                 {"terms", true, 0, 3},
+                 {"dtype", false, 0, 4},
+                 {"first", false, 16, 1},
+                 {"where", false, 14}});
     const std::size_t shown = top == 0 ? kinds.size() : std::min(top, kinds.size());
     for (const RowKind& kind : std::span(kinds).first(shown)) {
         const bool is_in_a = !kind.a.steps.empty();

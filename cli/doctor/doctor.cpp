@@ -45,7 +45,7 @@ int doctor(const DoctorOptions& options) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
     }
     judge_program_and_machine(result);
-    print(options.is_json ? json_text(doctor_json(result)) : doctor_text(result));
+    print(options.is_json ? json_text(doctor_json(result)) : wrapped(doctor_text(result)));
     return exit_code_of(result);
 }
 

@@ -52,13 +52,12 @@ std::string machine_text(const DoctorResult& result) {
 std::string libraries_text(const std::vector<BlasLibrary>& libraries) {
     std::string text = heading("BLAS libraries that programs find by name");
     if (libraries.empty()) return text + "  none\n";
-    Table table({{"name"}, {"is"}, {"version"}, {"kernels"}, {"file"}});
+    Table table({{"  name"}, {"is", false, 12}, {"version"}, {"kernels"}, {"file", false, 30, 1}});
     for (const BlasLibrary& library : libraries) {
-        table.add({library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
+        table.add({"  " + library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
                    library.version, library.kernels, library.file});
     }
-    table.write([&](std::string_view line) { text.append("  ").append(line); }, STDOUT_FILENO);
-    return text;
+    return text + table.text();
 }
 
 std::string settings_text(const ExaminedSettings& settings) {

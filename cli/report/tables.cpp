@@ -229,9 +229,9 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
-/// precisions are never left out.
-constexpr std::uint8_t spread_rank = Table::one_line_rank, route_rank = 2, detail_rank = 1;
+/// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, times, functions, sizes,
+/// lines and precisions are never left out.
+constexpr std::uint8_t spread_rank = 6, detail_rank = 5, route_rank = 4, trans_rank = 3, scope_rank = 2, why_rank = 1;
 
 /// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
 /// timed.
@@ -290,28 +290,38 @@ std::string format_or_unknown(const MergedRow& row) {
 }
 
 const TextColumn of_call_sites[] = {
-    {{"function"}, function_or_remark},
+    {{"function", false, 16}, function_or_remark},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
+    {{"trans", false, 0, trans_rank},
+     [](const MergedRow& row) { return row.transposes_text(); },
+     Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
-    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26, route_rank},
+    {{"scope", false, 16, scope_rank},
+     [](const MergedRow& row) { return std::string(row.scope); },
+     Shown::where_one_has_it},
+    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
+    {{"caller -> provider", false, 38, route_rank},
      [](const MergedRow& row) { return row.route_text(); },
      Shown::always,
      true},
-    {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
+    {{"asked for", false, 11, why_rank},
+     [](const MergedRow& row) { return row.requested_text(); },
+     Shown::always,
+     true},
     {{"ran at"}, format_or_unknown},
     {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, Shown::where_one_has_it},
-    {{"bits", true},
+    {{"bits", true, 0, why_rank},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
      Shown::where_one_has_it},
     {{"algorithm", false, 0, detail_rank},
      [](const MergedRow& row) { return std::string(row.algorithm); },
      Shown::where_one_has_it},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+    {{"reason", false, 12, why_rank},
+     [](const MergedRow& row) { return std::string(row.reason); },
+     Shown::always,
+     true},
 };
 
 /// Returns the group that a row of a table of groups is.
@@ -333,18 +343,24 @@ const TextColumn of_groups[] = {
      [](const MergedRow& row) { return std::string(group_of(row).process.executable); },
      if_a_key},
     {{"policy", false, 12}, group_policy_text, if_a_key},
-    {{"function"}, function_or_remark, if_a_key},
-    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, if_a_key},
+    {{"function", false, 16}, function_or_remark, if_a_key},
+    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_a_key},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_a_key},
     {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_a_key},
     {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_a_key},
-    {{"max of m,n,k"},
+    {{"max of m,n,k", false, 12},
      [](const MergedRow& row) { return group_of(row).sizes.is_known() ? group_of(row).sizes.text() : ""; },
      if_a_key},
     {{"decisions", true, 0, detail_rank}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
-    {{"asked for"}, [](const MergedRow& row) { return std::string(row.requested); }, Shown::always, true},
+    {{"asked for", false, 0, why_rank},
+     [](const MergedRow& row) { return std::string(row.requested); },
+     Shown::always,
+     true},
     {{"ran at"}, format_or_unknown},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+    {{"reason", false, 12, why_rank},
+     [](const MergedRow& row) { return std::string(row.reason); },
+     Shown::always,
+     true},
 };
 
 TextColumns joined_columns(std::span<const TextColumn> first, std::span<const TextColumn> second) {
@@ -503,7 +519,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 }
 
 void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const auto put = [&](std::string_view text) { output.put(text); };
+    const auto put = [&](std::string_view text) { output.put(wrapped(text, view.stream)); };
     write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
                  contents.grouped_by(view.grouping, view.order));
     put_section("What faster products could gain", worth_text(contents.calls), view.stream, put);

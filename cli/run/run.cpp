@@ -313,7 +313,7 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     const std::vector<std::string>& recordings = ending.recordings;
     if (children.is_awaited()) note_end(ending);
     const std::string text = summary.read(recordings, children, program_ns);
-    print(text, STDERR_FILENO);
+    print(wrapped(text, STDERR_FILENO), STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
     if (const std::string& asked = launch.options.precision;
@@ -331,7 +331,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
         print_run_message(
             "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
             "program forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
-    print(summary.next_commands(recordings, option_words(launch.options), launch.options.words), STDERR_FILENO);
+    const std::string next = summary.next_commands(recordings, option_words(launch.options), launch.options.words);
+    print(wrapped(next, STDERR_FILENO), STDERR_FILENO);
 }
 
 int run_with_summary(const Launch& launch, const std::string& log) {

@@ -26,7 +26,7 @@ std::string problem_with_output(const VerifyOptions& options, const std::vector<
 bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCalls>& judged) {
     if (options.format == "table") {
-        print(text_of(verified, calls, options, judged));
+        print(wrapped(text_of(verified, calls, options, judged)));
         return true;
     }
     Json result = to_json(verified, calls, options, judged);

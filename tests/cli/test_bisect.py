@@ -164,7 +164,7 @@ def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
     for name, size in (("p1", 24), ("p3", 40)):
         assert re.search(rf"^program\.py:{program.line[name]} <module> +cblas_sgemm {size}x{size}x2 +\d+\.\d% +"
                          rf"fails alone \(2 of 2 runs\) +c = a @ b  # {name}$", result.stdout, re.MULTILINE), result.stdout
-    assert "Policy: bisect-policy.toml, for fp32shim run --policy bisect-policy.toml -- " in result.stdout
+    assert "Policy: bisect-policy.toml\n  fp32shim run --policy bisect-policy.toml -- " in result.stdout
     assert re.fullmatch(r"fp32shim bisect: run 1: everything exact: acceptable \(ended with status 0\)", result.lines[0])
     totals = set(re.findall(r"run \d+ of about (\d+): ", result.stderr))
     assert len(totals) == 1 and "so far, about " in result.stderr
