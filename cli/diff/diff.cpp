@@ -88,9 +88,8 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     const std::string why = side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
                                                         counted(side.lost, "fingerprint"))
                                           : fmt::format(
-                                                "{} without fingerprints; fp32shim run --audit fingerprint --log "
-                                                "NAME.fp32rec -- PROGRAM records them, for "
-                                                "products on a CPU",
+                                                "{} without fingerprints, which fp32shim run --audit fingerprint "
+                                                "records, for products on a CPU",
                                                 counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;

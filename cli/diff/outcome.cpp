@@ -86,17 +86,6 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
-/// Returns the commands of a run's processes: `python3 train.py`.
-std::string command_of(const ResultsOfSide& side) {
-    std::vector<std::string> commands;
-    for (const MergedProcess& process : side.calls.processes()) {
-        const record::ProcessFacts& facts = process.facts.process;
-        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
-        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
-    }
-    return listed(commands, 2);
-}
-
 /// Returns a change with its sign and its percentage of the first value: `-41 ms (-42%)`.
 std::string change_text(std::uint64_t before, std::uint64_t after, std::string (*text)(double)) {
     const auto from = static_cast<double>(before), to = static_cast<double>(after);
@@ -401,14 +390,25 @@ Json groups_json(const DiffOutcome& outcome, std::size_t most) {
 
 }  // namespace
 
+std::string command_of(const ResultsOfSide& side) {
+    std::vector<std::string> commands;
+    for (const MergedProcess& process : side.calls.processes()) {
+        const record::ProcessFacts& facts = process.facts.process;
+        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
+        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
+    }
+    return listed(commands, 2);
+}
+
 std::string difference_text(double difference) {
     if (difference == 0) return "0";
     return std::isfinite(difference) ? fmt::format("{:.1e}", difference) : "inf";
 }
 
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    std::string text = headline(outcome) + "\n";
+    std::string text = printable(headline(outcome)) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
+    text += commands_with_results(outcome);
     text += "\n" + sides_text(outcome, stream);
     if (outcome.has_results())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);

@@ -1,5 +1,6 @@
 // Prints the tables of `fp32shim report`. Columns without information are left out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -92,15 +93,7 @@ std::string all_settings_text(const MergedCalls& calls) {
     LineCounts settings;
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
-        const record::StartEvent& start = process.facts.start;
-        std::string line = settings_text(start);
-        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
-        if (!start.policy_sha256.empty()) {
-            line += fmt::format(", policy {}, sha256 {:.12}",
-                                policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
-                                start.policy_sha256);
-        }
-        ++settings[printable(line)];
+        ++settings[printable(fmt::format("{}", fmt::join(settings_of(process.facts), ", ")))];
     }
     return lines_text(settings,
                       calls.recording_count() == 1 ? "At its start: " : "At their start: ", settings.size() > 1,
