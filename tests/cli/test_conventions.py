@@ -227,6 +227,37 @@ def too_wide(text, width):
     return [line for line in lines if len(line) > width and not re.match(r" *([-→]+>? )?\S+$| +fp32shim ", line)]
 
 
+FIRST_MISTAKES = [
+    (["run", "np.py"], "did you mean -- python3 np.py?"), (["bisect", "--", "./np.py"], "did you mean -- python3 ./np.py?"),
+    (["doctor", "np.py"], "did you mean -- python3 np.py?"), (["run", "--", "python3 np.py"], "-- python3 np.py, without quotes?"),
+    (["run"], "PROGRAM is required"), (["run", "sh", "-c", "exit 3", "--log", "x.fp32rec"], "--log stood behind PROGRAM"),
+    (["verify", "a.fp32rec"], "--at-least, --reproducible or --accumulate is needed"),
+    (["verify", "--at-least", "a.fp32rec"], "allowed: fp64, fp32"), (["set", "high", "1"], "fp32shim ps lists"),
+    (["explain", "sgemm"], "did you mean --function sgemm?"), (["verfy"], 'did you mean "verify"?'),
+    (["run", "--precison", "high", "--", "true"], 'did you mean "--precision"?'),
+    (["run", "--precision", "hihg", "--", "true"], 'did you mean "high"?'), (["report", "--by", "wher", "a.fp32rec"], 'did you mean "where"?'),
+    (["report", "--format", "htm", "a.fp32rec"], 'did you mean "html"?'), (["explain", "--function", "sgem"], 'did you mean "sgemm"?'),
+    (["report", "a.fp32rc"], 'did you mean "a.fp32rec"?'), (["report", "empty"], "fp32shim run --log NAME.fp32rec -- PROGRAM writes one"),
+    (["report", "newer.fp32rec"], "Use a newer fp32shim."), (["report", "policy.toml"], "name a .fp32rec file"),
+    (["check", "policy.toml"], 'a text needs quotes: "high"'), (["FP32_MATMUL_PRECISON=high", "run", "--", "true"], "did you mean FP32_MATMUL_PRECISION?"),
+    (["run", "--audit", "fingerprnt", "--", "true"], "fingerprint"), (["run", "--policy", "polcy.toml", "--", "true"], "cannot be read")]
+
+
+@pytest.mark.parametrize("words, leads_on", FIRST_MISTAKES)
+def test_a_first_mistake_is_answered_by_a_line_that_leads_on(tmp_path, words, leads_on):
+    make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:1")
+    newer = bytearray((tmp_path / "a.fp32rec").read_bytes())
+    newer[8] = 99  # the version of the format
+    (tmp_path / "newer.fp32rec").write_bytes(newer)
+    (tmp_path / "np.py").write_text("print(1)")
+    (tmp_path / "policy.toml").write_text("schema = 1\ndefault = high\n")
+    (tmp_path / "empty").mkdir()
+    variables = dict(word.split("=") for word in words if word.startswith("FP32_"))
+    result = fp32shim(*words[len(variables):], cwd=tmp_path, env=variables)
+    assert any(leads_on in line for line in (result.stdout + result.stderr).splitlines()), result
+    assert result.returncode != 0 or words[-1] in ("true", "newer.fp32rec")
+
+
 LONG_RULE = "the projections of queries and keys of every encoder layer stay exact, because of the softmax"
 PROGRAM = """import os, sys
 import numpy as np
