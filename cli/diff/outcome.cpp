@@ -113,18 +113,6 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
     return table.text(stream);
 }
 
-std::string fingerprints_text(const DiffOutcome& outcome, int stream) {
-    Table table(
-        {{""}, {"fingerprints", true}, {"lost", true}, {"not aligned", true}, {"calls without fingerprint", true}});
-    const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
-        table.add({std::move(name), count_text(side.fingerprints()), count_text(side.lost), count_text(unaligned),
-                   count_text(side.without_fingerprint())});
-    };
-    add("A", outcome.a, outcome.paired.unpaired_a.size());
-    add("B", outcome.b, outcome.paired.unpaired_b.size());
-    return table.text(stream);
-}
-
 /// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
 std::string ran_text(const ChangedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
@@ -273,10 +261,9 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
 std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
-    std::string text = "\n" + fingerprints_text(outcome, stream);
-    text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
-                        counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
-                        count_text(summary.beyond), outcome.bound);
+    std::string text = fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
+                                   counted(all, "product"), count_text(summary.same_bits),
+                                   count_text(all - summary.same_bits), count_text(summary.beyond), outcome.bound);
     const std::string unaligned = unpaired_text(outcome, top, stream);
     if (!summary.first_other) return text + unaligned;
     text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);

@@ -107,17 +107,15 @@ std::string settings_difference(const DiffOutcome& outcome) {
 
 /// Returns the options of `run` under which a process recorded, as far as its recording knows them.
 std::string options_of(const record::StartEvent& start) {
-    std::string text;
-    const bool has_policy = !start.policy_sha256.empty();
-    const auto add = [&](std::string_view option, std::string_view value, bool is_set) {
-        if (is_set) text += fmt::format(" {} {}", option, value);
-    };
-    add("--policy", "POLICY.toml", has_policy);
-    add("--precision", policy::to_string(start.default_precision),
-        !has_policy && start.default_precision != policy::Precision::native);
-    add("--floor", policy::to_string(start.floor), !has_policy && start.floor != policy::Floor::none);
-    add("--cpu", policy::to_string(start.cpu_mode), !has_policy && start.cpu_mode != policy::CpuMode::off);
-    add("--where", policy::to_string(start.where), start.where.bits != 0);
+    const std::pair<std::string_view, std::string> options[] = {
+        {"precision", std::string(policy::to_string(start.default_precision))},
+        {"floor", std::string(policy::to_string(start.floor))},
+        {"cpu", std::string(policy::to_string(start.cpu_mode))},
+        {"where", policy::to_string(start.where)}};
+    std::string text = start.policy_sha256.empty() ? "" : " --policy POLICY.toml";
+    for (const auto& [option, value] : options)
+        if (value != "native" && value != "none" && value != "off" && !value.empty())
+            text += fmt::format(" --{} {}", option, value);
     return text;
 }
 

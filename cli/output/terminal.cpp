@@ -86,7 +86,8 @@ std::string without_build(std::string_view name) {
     if (begin == std::string_view::npos) begin = name.substr(0, end).rfind('-');
     if (begin == std::string_view::npos || end == name.size()) return std::string(name);
     const std::string_view build = name.substr(begin, end - begin);
-    if (build.find_first_of("0123456789") == std::string_view::npos) return std::string(name);
+    if (build.find_first_of("0123456789") == std::string_view::npos || build.find('/') != std::string_view::npos)
+        return std::string(name);
     return fmt::format("{}…{}", name.substr(0, begin), name.substr(end));
 }
 

@@ -15,10 +15,6 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Ranks of columns that a narrow terminal leaves out.
-constexpr std::uint8_t detail = 4, way = 3, count = 2, module = 1;
-constexpr Shown if_any = Shown::where_one_has_it, if_different = Shown::where_they_differ;
-
 /// The columns that say which product a row is about.
 const TextColumn products[] = {
     {{"function"}, [](const MergedRow& row) { return std::string(row.function); }},
@@ -59,7 +55,7 @@ std::string remarks_on(const MergedRow& row) {
 }
 
 const TextColumn audit_columns[] = {
-    {{"compared", false, 0, count},
+    {{"compared", false, 0, way},
      [](const MergedRow& row) {
          return fmt::format("{} with {}", to_string(audits_of(row).tested), to_string(audits_of(row).reference));
      }},
@@ -68,8 +64,8 @@ const TextColumn audit_columns[] = {
     {{"provider", false, 16, way}, [](const MergedRow& row) { return std::string(row.provider); }, if_different},
     {{"asked for", false, 0, way}, [](const MergedRow& row) { return row.requested_text(); }, if_different},
     {{"reason", false, 12, way}, [](const MergedRow& row) { return std::string(row.reason); }, if_different},
-    {{"audits", true, 0, count}, [](const MergedRow& row) { return count_text(audits_of(row).compared); }},
-    {{"calls", true, 0, count}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
+    {{"audits", true, 0, way}, [](const MergedRow& row) { return count_text(audits_of(row).compared); }},
+    {{"calls", true, 0, way}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
     {{"beyond", true, 0, detail},
      [](const MergedRow& row) { return audits_of(row).beyond == 0 ? "" : count_text(audits_of(row).beyond); },
      if_any},
@@ -79,7 +75,7 @@ const TextColumn audit_columns[] = {
          return most ? bound_text(*most) : "";
      },
      if_any},
-    {{"norm", true, 0, count}, worst_text<&record::AuditErrors::norm>, if_any},
+    {{"norm", true, 0, way}, worst_text<&record::AuditErrors::norm>, if_any},
     {{"row or column", true},
      [](const MergedRow& row) {
          return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::Metric::row));

@@ -222,10 +222,6 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, times, functions, sizes,
-/// lines and precisions are never left out.
-constexpr std::uint8_t spread_rank = 6, detail_rank = 5, route_rank = 4, trans_rank = 3, scope_rank = 2, why_rank = 1;
-
 /// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
 /// timed.
 std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
@@ -248,30 +244,26 @@ const TextColumn amounts[] = {
          if (row.counters.timed_calls == 0) return std::string("not timed");
          return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
      }},
-    {{"mean", true, 0, detail_rank},
+    {{"mean", true, 0, detail},
      [](const MergedRow& row) {
          const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
          if (row.counters.timed_calls == 0) return std::string();
          return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
      }},
-    {{"min", true, 0, spread_rank},
+    {{"min", true, 0, spread},
      [](const MergedRow& row) { return spread_text(row, row.counters.shortest_ns); },
-     Shown::where_one_has_it},
-    {{"median", true, 0, spread_rank},
-     [](const MergedRow& row) { return spread_text(row, row.median_ns); },
-     Shown::where_one_has_it},
-    {{"max", true, 0, spread_rank},
+     if_any},
+    {{"median", true, 0, spread}, [](const MergedRow& row) { return spread_text(row, row.median_ns); }, if_any},
+    {{"max", true, 0, spread},
      [](const MergedRow& row) { return spread_text(row, row.counters.longest_ns); },
-     Shown::where_one_has_it},
-    {{"GPU time", true},
-     [](const MergedRow& row) { return gpu_time_text(row.counters, 1); },
-     Shown::where_one_has_it},
-    {{"mean there", true, 0, detail_rank},
+     if_any},
+    {{"GPU time", true}, [](const MergedRow& row) { return gpu_time_text(row.counters, 1); }, if_any},
+    {{"mean there", true, 0, detail},
      [](const MergedRow& row) { return gpu_time_text(row.counters, row.counters.gpu_calls); },
-     Shown::where_one_has_it},
-    {{"measured", true, 0, spread_rank},
+     if_any},
+    {{"measured", true, 0, spread},
      [](const MergedRow& row) { return row.counters.gpu_samples == 0 ? "" : count_text(row.counters.gpu_samples); },
-     Shown::where_one_has_it},
+     if_any},
 };
 
 std::string function_or_remark(const MergedRow& row) {
@@ -285,36 +277,24 @@ std::string format_or_unknown(const MergedRow& row) {
 const TextColumn of_call_sites[] = {
     {{"function", false, 16}, function_or_remark},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans", false, 0, trans_rank},
-     [](const MergedRow& row) { return row.transposes_text(); },
-     Shown::where_they_differ},
+    {{"trans", false, 0, way}, [](const MergedRow& row) { return row.transposes_text(); }, if_different},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
-     Shown::where_they_differ},
-    {{"scope", false, 16, scope_rank},
-     [](const MergedRow& row) { return std::string(row.scope); },
-     Shown::where_one_has_it},
-    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 38, route_rank},
+     if_different},
+    {{"scope", false, 16, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"caller -> provider", false, 38, route},
      [](const MergedRow& row) { return row.route_text(); },
      Shown::always,
      true},
-    {{"asked for", false, 11, why_rank},
-     [](const MergedRow& row) { return row.requested_text(); },
-     Shown::always,
-     true},
+    {{"asked for", false, 11, why}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, format_or_unknown},
-    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, Shown::where_one_has_it},
-    {{"bits", true, 0, why_rank},
+    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, if_any},
+    {{"bits", true, 0, why},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
-     Shown::where_one_has_it},
-    {{"algorithm", false, 0, detail_rank},
-     [](const MergedRow& row) { return std::string(row.algorithm); },
-     Shown::where_one_has_it},
-    {{"reason", false, 12, why_rank},
-     [](const MergedRow& row) { return std::string(row.reason); },
-     Shown::always,
-     true},
+     if_any},
+    {{"algorithm", false, 0, detail}, [](const MergedRow& row) { return std::string(row.algorithm); }, if_any},
+    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
 /// Returns the group that a row of a table of groups is.
@@ -328,32 +308,28 @@ std::string group_policy_text(const MergedRow& row) {
                        std::string_view(keys.policy_sha256));
 }
 
-constexpr Shown if_a_key = Shown::where_one_has_it;
 const TextColumn of_groups[] = {
-    {{"host", false, 12}, [](const MergedRow& row) { return std::string(group_of(row).process.host); }, if_a_key},
-    {{"job", false, 8}, [](const MergedRow& row) { return std::string(group_of(row).process.job_id); }, if_a_key},
+    {{"host", false, 12}, [](const MergedRow& row) { return std::string(group_of(row).process.host); }, if_any},
+    {{"job", false, 8}, [](const MergedRow& row) { return std::string(group_of(row).process.job_id); }, if_any},
     {{"executable", false, 16},
      [](const MergedRow& row) { return std::string(group_of(row).process.executable); },
-     if_a_key},
-    {{"policy", false, 12}, group_policy_text, if_a_key},
-    {{"function", false, 16}, function_or_remark, if_a_key},
-    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_a_key},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_a_key},
-    {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_a_key},
-    {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_a_key},
+     if_any},
+    {{"policy", false, 12}, group_policy_text, if_any},
+    {{"function", false, 16}, function_or_remark, if_any},
+    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_any},
+    {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_any},
     {{"max of m,n,k", false, 12},
      [](const MergedRow& row) { return group_of(row).sizes.is_known() ? group_of(row).sizes.text() : ""; },
-     if_a_key},
-    {{"decisions", true, 0, detail_rank}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
-    {{"asked for", false, 0, why_rank},
+     if_any},
+    {{"decisions", true, 0, detail}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
+    {{"asked for", false, 0, why},
      [](const MergedRow& row) { return std::string(row.requested); },
      Shown::always,
      true},
     {{"ran at"}, format_or_unknown},
-    {{"reason", false, 12, why_rank},
-     [](const MergedRow& row) { return std::string(row.reason); },
-     Shown::always,
-     true},
+    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
 TextColumns joined_columns(std::span<const TextColumn> first, std::span<const TextColumn> second) {
@@ -375,20 +351,15 @@ bool is_common(const TextColumn& column, TableRows rows) {
                                          [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
-/// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
-/// if that is nothing.
-std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
+/// Returns a line with what the rows of a table have in common; empty if that is nothing.
+std::string common_text(const TextColumns& columns, TableRows rows) {
     std::vector<std::string> texts;
     for (const TextColumn& column : columns) {
         if (is_common(column, rows))
             texts.push_back(fmt::format("{}: {}", column.head.title, printable(column.text(*rows.front()))));
     }
-    if (texts.empty()) return {};
-    const std::string head = fmt::format("All {} rows below:", count_text(rows.size()));
-    std::string line = fmt::format("{} {}", head, fmt::join(texts, "; "));
-    const std::size_t width = terminal_width(stream);
-    if (width == 0 || line.size() <= width) return line + "\n";
-    return fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
+    return texts.empty() ? ""
+                         : fmt::format("All {} rows below: {}\n", count_text(rows.size()), fmt::join(texts, "; "));
 }
 
 /// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
@@ -397,7 +368,7 @@ void write_tables(const TextColumns& columns, const std::vector<const MergedRow*
                   const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const MergedRow*>& some) {
         const TableRows shown = first_rows(some, limits.sites);
-        put("\n" + common_text(columns, shown, stream));
+        put("\n" + common_text(columns, shown));
         table_of(columns, shown, true).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
         put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));

@@ -42,22 +42,10 @@ constexpr std::string_view scope_note_without_end =
     "so "
     "some may be missing: only those of children that found their parent's are asked for.";
 
-constexpr std::string_view scope_note_of_onednn =
-    " The products of oneDNN are those that its verbose mode prints. Their format follows from the types of the "
-    "operands, the fpmath mode and the name of the implementation. These say nothing about products inside recurrent "
-    "layers that take another mode from the environment. Products by oneDNN's other functions (dnnl_sgemm, "
-    "micro-kernels before 3.8) are not printed. A oneDNN that was built without its verbose mode, or whose own "
-    "object "
-    "switches that off, prints nothing.";
-
-constexpr std::string_view scope_note_of_kernels =
-    " These recordings also have the kernels that processes with FP32_MATMUL_KERNELS=1 launched on NVIDIA GPUs. A "
-    "kernel is judged by its name, if a table of names knows it, and otherwise by "
-    "the "
-    "tensor-core instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such "
-    "instructions may still round its operands by itself. Kernels inside a product of cuBLAS belong to that product, "
-    "unless they multiply in less than the product may. Kernels that other kernels launch on the GPU, and those of "
-    "drivers other than CUDA's, are not seen.";
+constexpr std::string_view scope_note_of_recorded_bypasses =
+    " The products of oneDNN are those that its verbose mode prints, and kernels on NVIDIA's GPUs are judged by "
+    "their "
+    "names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, other "
@@ -249,8 +237,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
-    if (calls.onednn_calls() > 0) text += scope_note_of_onednn;
-    if (calls.kernel_launches() > 0) text += scope_note_of_kernels;
+    if (calls.onednn_calls() + calls.kernel_launches() > 0) text += scope_note_of_recorded_bypasses;
     if (options.reproducible) text += scope_note_of_order;
     return text;
 }

@@ -98,7 +98,7 @@ def test_the_command_that_runs_a_program_under_the_policy_runs_in_bash_whatever_
     words = [os.fsencode(COMMAND), b"bisect", b"--cpu", b"emulate", b"--policy-out=" + policy, b"--", b"sh", b"-c", script.encode(),
              os.fsencode(client), odd]
     found = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, check=False)
-    command = re.search(r"^Policy: .*, for (fp32shim run .*)$", found.stdout.decode(), re.MULTILINE)
+    command = re.search(r"^Policy: .*\n  (fp32shim run .*)$", found.stdout.decode(), re.MULTILINE)
     assert command is not None, (found.stdout, found.stderr)
     done = subprocess.run(["bash", "-c", command[1]], cwd=tmp_path, env=environ, capture_output=True, check=False)
     assert done.returncode == 0, (command[1], done.stderr)
@@ -999,7 +999,7 @@ def test_the_printed_command_runs_what_was_tried_whatever_the_environment_says(t
     assert plain.returncode == 0 and "run --policy bisect-policy.toml -- ./keeping\n" in plain.stdout
     table = table_of(program, env={"FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_CPU": "off"}, *["--cpu", "emulate"])
     assert table.returncode == 0, table.stderr
-    command = re.search(r"for fp32shim (run .*) -- ", table.stdout)[1]
+    command = re.search(r"^  fp32shim (run .*) -- ", table.stdout, re.MULTILINE)[1]
     assert command == "run --policy bisect-policy.1.toml --precision high --cpu emulate"
 
 
