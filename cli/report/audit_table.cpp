@@ -19,8 +19,8 @@ namespace {
 const TextColumn products[] = {
     {{"function"}, [](const MergedRow& row) { return std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
-    {{"scope", false, 16, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
     {{"ran at"}, [](const MergedRow& row) { return std::string(row.ran_at()); }, if_any},
 };
 

@@ -281,8 +281,8 @@ const TextColumn of_call_sites[] = {
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      if_different},
-    {{"scope", false, 16, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
-    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
     {{"caller -> provider", false, 38, route},
      [](const MergedRow& row) { return row.route_text(); },
      Shown::always,
@@ -316,7 +316,7 @@ const TextColumn of_groups[] = {
      if_any},
     {{"policy", false, 12}, group_policy_text, if_any},
     {{"function", false, 16}, function_or_remark, if_any},
-    {{"where", false, 14}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
     {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_any},
     {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_any},
@@ -351,15 +351,18 @@ bool is_common(const TextColumn& column, TableRows rows) {
                                          [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
-/// Returns a line with what the rows of a table have in common; empty if that is nothing.
-std::string common_text(const TextColumns& columns, TableRows rows) {
+/// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
+/// if that is nothing.
+std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
     for (const TextColumn& column : columns) {
         if (is_common(column, rows))
             texts.push_back(fmt::format("{}: {}", column.head.title, printable(column.text(*rows.front()))));
     }
-    return texts.empty() ? ""
-                         : fmt::format("All {} rows below: {}\n", count_text(rows.size()), fmt::join(texts, "; "));
+    if (texts.empty()) return {};
+    const std::string head = fmt::format("All {} rows below:", count_text(rows.size()));
+    const std::string line = fmt::format("{} {}\n", head, fmt::join(texts, "; "));
+    return wrapped(line, stream) == line ? line : fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
 }
 
 /// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
@@ -368,7 +371,7 @@ void write_tables(const TextColumns& columns, const std::vector<const MergedRow*
                   const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const MergedRow*>& some) {
         const TableRows shown = first_rows(some, limits.sites);
-        put("\n" + common_text(columns, shown));
+        put("\n" + common_text(columns, shown, stream));
         table_of(columns, shown, true).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
         put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
