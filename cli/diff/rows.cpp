@@ -112,8 +112,8 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     if (rows.count(Outcome::other) > 0)
         sentences.push_back("Inputs: not compared by row, so other rows may come from other inputs");
     if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
-        sentences.push_back(
-            fmt::format("Not compared: rows of {}, of which A and B have different numbers", counted(kinds, "kind")));
+        sentences.push_back(fmt::format("Not compared: rows of {}, because A and B have different numbers of them",
+                                        counted(kinds, "kind")));
     const auto add = [&](std::uint64_t RowComparison::Left::*left, std::string_view why) {
         const std::uint64_t a = rows.left_a.*left, b = rows.left_b.*left;
         if (a + b > 0)

@@ -205,7 +205,7 @@ class Examination {
     std::optional<Measured> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{only(groups, coarsest), "those that moved nothing, asked for " + coarsest};
+        const Experiment experiment{only(groups, coarsest), "the places that moved nothing, asked for " + coarsest};
         Measured run = measure({experiment}).front();
         const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
         return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;

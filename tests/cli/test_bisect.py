@@ -924,7 +924,7 @@ def test_a_product_that_is_not_made_once_another_is_lowered_needs_no_judgement(t
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
     other = Keeping(tmp_path, 'const float f = first(); printf("%g", f); if (!is_bad(f)) second(); return 0;')
     table = fp32shim("bisect", "--", "./keeping", cwd=tmp_path, env=variables())
-    assert table.returncode == 0 and re.search(r"Not multiplied with all others lowered: keeping\.c:\d+ second\.", table.stdout)
+    assert table.returncode == 0 and re.search(r"These products did not run when all others were lowered: keeping\.c:\d+ second\.", table.stdout)
     assert other.runs() > 4
 
 
@@ -1070,7 +1070,7 @@ def test_files_that_runs_leave_are_named_beside_the_assumption(tmp_path):
     program = Keeping(tmp_path, "first(); return is_bad(second());")
     table = table_of(program)
     assert "Assumed: each run starts afresh, though runs changed meanwhile" in table.stdout
-    assert "Products that no run met are not judged." in table.stdout
+    assert "Products that occurred in no run are not judged." in table.stdout
     (tmp_path / "keeping.c").write_text((tmp_path / "keeping.c").read_text().replace('keep("runs", kept("runs", 0) + 1);', ""))
     subprocess.run([shim.tool("gcc"), "-w", "-g", "-O1", "-fno-inline", "keeping.c", "-o", "keeping", "-lm",
                     shim.blas_library("openblas")], cwd=tmp_path, check=True)
