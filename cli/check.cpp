@@ -107,27 +107,28 @@ Json to_json(const std::string& file, const policy::Loaded& loaded) {
 
 void print_lines(const std::string& file, const policy::Loaded& loaded) {
     for (const auto& error : loaded.errors) {
-        print(fmt::format("{} {}\n", coloured("error:", Colour::red), printable(error.text())));
+        print(wrapped(fmt::format("{} {}\n", coloured("error:", Colour::red), printable(error.text()))));
     }
     for (const auto& warning : loaded.warnings) {
-        print(fmt::format("{} {}\n", coloured("warning:", Colour::yellow), printable(warning.text())));
+        print(wrapped(fmt::format("{} {}\n", coloured("warning:", Colour::yellow), printable(warning.text()))));
     }
     if (!loaded.errors.empty()) return;
     const std::size_t rules = loaded.policy.rules.size();
-    print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green), counted(rules, "rule"),
-                      rules == 0 ? "" : ". fp32shim run and report name rules that decide no call."));
+    print(wrapped(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green),
+                              counted(rules, "rule"),
+                              rules == 0 ? "" : ". fp32shim run and report name rules that decide no call.")));
     for (const policy::FloorException& exception : loaded.policy.exceptions) {
         const std::string_view how = policy::how_to_imitate(exception);
-        print(fmt::format("{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),
-                          policy::to_string(exception.floor),
-                          how.empty() ? "no user can imitate what it asks for" : "any user can imitate it, since ",
-                          how));
+        print(wrapped(fmt::format(
+            "{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),
+            policy::to_string(exception.floor),
+            how.empty() ? "no user can imitate what it asks for" : "any user can imitate it, since ", how)));
     }
     if (loaded.policy.needs().looks_at_scopes)
-        print(
+        print(wrapped(
             fmt::format("{}: under fp32shim run, rules by scope match PyTorch modules and NVTX ranges. With a plain "
                         "preload they match only C API scopes, and ranges of programs with NVTX of CUDA 13.\n",
-                        printable(file)));
+                        printable(file))));
 }
 
 int check(const CheckOptions& options) {

@@ -421,7 +421,7 @@ int explain(const ExplainOptions& options) {
         explanation.planned.notes.emplace_back(
             "each call states the types of its operands; assumed: float32 (--dtype)");
     }
-    print(options.is_json ? to_json(explanation) : text_of(explanation));
+    print(options.is_json ? to_json(explanation) : wrapped(text_of(explanation)));
     return exit_code::ok;
 }
 

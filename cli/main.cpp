@@ -127,7 +127,11 @@ std::string message_for_extra_word(const CLI::App& app) {
     std::erase(words, "--");
     const std::string unexpected = words.empty() ? "" : without_whole_mark(words.front());
     if (unexpected.empty()) return {};
-    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::in_quotes(unexpected);
+    if (!unexpected.starts_with('-')) {
+        const CLI::Option* const needed = app.get_option_no_throw("--function");
+        return "did not expect the argument " + policy::in_quotes(unexpected) +
+               (needed != nullptr && needed->get_required() ? "; did you mean --function " + unexpected + "?" : "");
+    }
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -151,7 +155,7 @@ std::string message_for_error(const CLI::App& app, const CLI::ParseError& error,
 
 int report_usage(const Command& command, const std::string& problem) {
     const std::string name(command.name);
-    say(name, problem + "; see: fp32shim " + name + " --help");
+    say(name, problem + (problem.ends_with('?') ? " See: fp32shim " : "; see: fp32shim ") + name + " --help");
     return command.usage_failure;
 }
 
@@ -175,11 +179,20 @@ int status_after_flush(const Command& command, int status) {
     return status_after_flush(command.name, status, command.usage_failure);
 }
 
+/// Returns the first word behind PROGRAM, without a `--` between them, that is also an option of the command.
+std::string misplaced_option(const CLI::App& app, const std::vector<std::string>& words, std::size_t program) {
+    for (std::size_t i = program; i < words.size() && words[i] != "--"; ++i)
+        if (words[i].starts_with("--") && app.get_option_no_throw(words[i].substr(0, words[i].find('='))) != nullptr)
+            return words[i];
+    return {};
+}
+
 int run_command(const Command& command, std::vector<std::string> words) {
     const DefinedCommand defined = cli::defined(command);
     CLI::App& app = *defined.app;
     const std::size_t program = command.takes_program ? where_program_begins(app, words) : words.size();
     const std::string last_word = words.empty() || program < words.size() ? "" : words.back();
+    const std::string misplaced = misplaced_option(app, words, program);
     if (program < words.size()) words = with_program_marked(std::move(words), program);
     words = with_whole_words(app, words);
     std::reverse(words.begin(), words.end());  // CLI11 reads the words from the end of the vector
@@ -197,7 +210,11 @@ int run_command(const Command& command, std::vector<std::string> words) {
     if (const std::string problem = message_for_extra_word(app); !problem.empty())
         return report_usage(command, problem);
     try {
-        return status_after_flush(command, defined.action());
+        const int status = defined.action();
+        if (status != exit_code::ok && !misplaced.empty())
+            say(command.name,
+                misplaced + " stood behind PROGRAM, so it was the program's; the command's own options go before it");
+        return status_after_flush(command, status);
     } catch (const std::exception& error) {
         say(command.name, std::string("gave up: ") + error.what());
         return command.usage_failure;

@@ -21,13 +21,13 @@ Action define_suggest(CLI::App& app) {
         if (!recordings->empty() && print_errors("suggest", find_recordings(*recordings))) return exit_code::usage;
         std::string audits;
         for (const std::string& path : *recordings) audits += " --audits " + shell_path(path);
-        print(fmt::format(
+        print(wrapped(fmt::format(
             "Which products must stay exact for a test to pass:\n  fp32shim bisect{0} -- TEST\n"
             "How far the output moves when single places run at a lower precision:\n"
             "  fp32shim sensitivity{0} -- PROGRAM\n"
             "Audits judge products, not what the program makes of them, so no policy follows from them alone. "
             "fp32shim report lists their errors.\n",
-            audits));
+            audits)));
         return exit_code::ok;
     };
 }

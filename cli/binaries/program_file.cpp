@@ -16,9 +16,27 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace fp32shim::cli {
 namespace {
+
+/// Returns a question about a word that is no program: it may lack its interpreter, or be a whole command in quotes.
+std::string question_about(const std::string& name) {
+    const std::string first = name.substr(0, name.find(' '));
+    const char* const folders = std::getenv("PATH");
+    if (first != name && find_program(first, folders).lookup == Lookup::found)
+        return "; did you mean -- " + name + ", without quotes?";
+    constexpr std::pair<std::string_view, std::string_view> interpreters[] = {
+        {".py", "python3 "}, {".sh", "sh "}, {".R", "Rscript "}, {".jl", "julia "}, {"", "./"}};
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(name, error)) return {};
+    const auto* const with =
+        std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
+    const bool is_path = name.find('/') != std::string::npos;
+    if (with->first.empty() && (is_path || access(name.c_str(), X_OK) != 0)) return {};
+    return "; did you mean -- " + std::string(with->second) + name + "?";
+}
 
 ProgramFile read_program_file(const std::string& path) {
     struct stat status {};
@@ -27,7 +45,8 @@ ProgramFile read_program_file(const std::string& path) {
         return {is_absent ? Lookup::not_found : Lookup::not_executable, path, std::strerror(errno)};
     }
     if (S_ISDIR(status.st_mode)) return {Lookup::not_executable, path, "it is a folder"};
-    if (access(path.c_str(), X_OK) != 0) return {Lookup::not_executable, path, std::strerror(errno)};
+    if (access(path.c_str(), X_OK) != 0)
+        return {Lookup::not_executable, path, std::strerror(errno) + question_about(path)};
     return {Lookup::found, path, {}};
 }
 
@@ -64,7 +83,8 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         if (colon == std::string_view::npos) break;
         folders.remove_prefix(colon + 1);
     }
-    return refused.value_or(ProgramFile{Lookup::not_found, name, "it is not in any folder of PATH"});
+    return refused.value_or(
+        ProgramFile{Lookup::not_found, name, "it is not in any folder of PATH" + question_about(name)});
 }
 
 std::string own_program() {

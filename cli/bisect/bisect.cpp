@@ -89,7 +89,10 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
         findings.doubt = independence_text(true);
     else if (is_acceptable && !is_equal)
         findings.dependence = fmt::format(
-            "It was acceptable at {}, too: its answer may not depend on these products.\n", coarsest_precision);
+            "It was acceptable at {}, too. If the command checks nothing, give it a test that ends with status 1 "
+            "when the "
+            "result is bad, or name the result with --compare FILE --rtol NUMBER.\n",
+            coarsest_precision);
     else if (!answers.expects_random_failures() && (is_equal || !is_acceptable))
         findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
@@ -103,7 +106,7 @@ int write_policy_and_result(const BisectOptions& options, SearchResult result) {
         const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
         if (is_enough && !findings.culprits.empty())
             result.policy.write(options, policy_evidence(result), policy_of(result));
-        print(options.is_json ? json_text(to_json(result)) : text_of(result));
+        print(options.is_json ? json_text(to_json(result)) : wrapped(text_of(result)));
     }
     if (doubt.empty()) return exit_code::ok;
     const bool is_chance = result.answers.expects_random_failures() && !findings.is_chance_excluded &&

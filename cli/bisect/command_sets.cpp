@@ -92,7 +92,7 @@ void CommandSets::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
     if (now <= 4 * first_groups_ + 16) return;
-    throw End{fmt::format("the first run met {}, and {} runs met {}, because names, lines or sizes differ "
+    throw End{fmt::format("the first run had {}, and {} runs had {}, because names, lines or sizes differ "
                           "from run to run; give the program and its files the same names in each run",
                           counted(first_groups_, "group"), run_count_, now),
               exit_code::inconclusive};

@@ -117,9 +117,8 @@ std::string tried_text(const SearchResult& result) {
         "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.answers.runs(), "run"),
         counted(result.answers.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
     if (const std::uint64_t met = new_groups_in(result); met > 0)
-        text += fmt::format(
-            "Not in the first run: {} that a later run met. {} exact unless everything else was lowered.\n",
-            counted(met, "group"), met == 1 ? "It stayed" : "They stayed");
+        text += fmt::format("{} occurred only after the first run. {} exact unless everything else was lowered.\n",
+                            counted(met, "group"), met == 1 ? "It stayed" : "They stayed");
     return text;
 }
 
@@ -183,7 +182,7 @@ std::string only_exact_text(const SearchResult& result) {
     const Subset missing =
         without(without(outcome_of(result, Lowered::only, {}).ran, policy_outcome(result).ran), exact);
     if (missing.empty()) return {};
-    return fmt::format("Not multiplied with all others lowered: {}.\n",
+    return fmt::format("These products did not run when all others were lowered: {}.\n",
                        listed(locations_of(result.groups.split(missing, line_key), result.groups), 5));
 }
 
@@ -319,11 +318,11 @@ std::string text_of(const SearchResult& result) {
     std::string text = fmt::format("Keeping {} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), is_enough ? "was" : "may not be",
                                    share_of_work(exact, groups), enough_text(result));
-    Table table({{.title = "where", .shrinks_to = 24},
-                 {.title = "product", .shrinks_to = 20},
+    Table table({{.title = "where", .shrinks_to = 20},
+                 {.title = "product"},
                  {.title = "work", .is_number = true},
-                 {.title = "reason", .shrinks_to = 24},
-                 {.title = "line", .shrinks_to = 24}});
+                 {.title = "reason", .shrinks_to = 20},
+                 {.title = "line", .shrinks_to = 16, .rank = 1}});
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),

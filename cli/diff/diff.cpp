@@ -48,8 +48,8 @@ using Problems = std::vector<ReadingProblem>;
 constexpr DiffFormat formats[] = {
     {"text", ".txt",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions& options) {
-         return diff_text(outcome, static_cast<std::size_t>(options.top),
-                          options.output.empty() ? STDOUT_FILENO : -1);
+         const int stream = options.output.empty() ? STDOUT_FILENO : -1;
+         return wrapped(diff_text(outcome, static_cast<std::size_t>(options.top), stream), stream);
      }},
     {"json", ".json",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},
@@ -89,9 +89,8 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     const std::string why = side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
                                                         counted(side.lost, "fingerprint"))
                                           : fmt::format(
-                                                "{} without fingerprints; fp32shim run --audit fingerprint --log "
-                                                "NAME.fp32rec -- PROGRAM records them, for "
-                                                "products on a CPU",
+                                                "{} without fingerprints, which fp32shim run --audit fingerprint "
+                                                "records, for products on a CPU",
                                                 counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;

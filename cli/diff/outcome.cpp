@@ -86,17 +86,6 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
-/// Returns the commands of a run's processes: `python3 train.py`.
-std::string command_of(const ResultsOfSide& side) {
-    std::vector<std::string> commands;
-    for (const MergedProcess& process : side.calls.processes()) {
-        const record::ProcessFacts& facts = process.facts.process;
-        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
-        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
-    }
-    return listed(commands, 2);
-}
-
 /// Returns a change with its sign and its percentage of the first value: `-41 ms (-42%)`.
 std::string change_text(std::uint64_t before, std::uint64_t after, std::string (*text)(double)) {
     const auto from = static_cast<double>(before), to = static_cast<double>(after);
@@ -124,18 +113,6 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
     return table.text(stream);
 }
 
-std::string fingerprints_text(const DiffOutcome& outcome, int stream) {
-    Table table(
-        {{""}, {"fingerprints", true}, {"lost", true}, {"not aligned", true}, {"calls without fingerprint", true}});
-    const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
-        table.add({std::move(name), count_text(side.fingerprints()), count_text(side.lost), count_text(unaligned),
-                   count_text(side.without_fingerprint())});
-    };
-    add("A", outcome.a, outcome.paired.unpaired_a.size());
-    add("B", outcome.b, outcome.paired.unpaired_b.size());
-    return table.text(stream);
-}
-
 /// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
 std::string ran_text(const ChangedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
@@ -153,9 +130,14 @@ std::string title_of_key(std::string_view key) {
 /// Returns the calls of both runs by group.
 std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const Changes& changes = outcome.changes;
-    std::vector<Table::Column> columns = {
-        {"calls in A", true}, {"in B", true}, {"time in A", true}, {"in B", true}, {"change", true}};
-    for (const std::string_view key : changes.keys) columns.push_back({title_of_key(key), false, 16});
+    std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
+                                          {"in B", true, 0, 2},
+                                          {"time in A", true, 0, 1},
+                                          {"in B", true, 0, 1},
+                                          {"change", true}};
+    for (const std::string_view key : changes.keys)
+        columns.push_back(
+            {title_of_key(key), false, 14, std::uint8_t(key == "scope" && changes.keys.size() > 1 ? 3 : 0)});
     columns.push_back({"ran at"});
     Table table(std::move(columns));
     const std::size_t all = changes.groups.size(), shown = top == 0 ? all : std::min(top, all);
@@ -179,8 +161,13 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
     const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
     const std::size_t shown = top == 0 ? others.size() : std::min(top, others.size());
-    Table table(
-        {{"calls in A", true}, {"in B", true}, {"function"}, {"size"}, {"trans"}, {"where", false, 16}, {""}});
+    Table table({{"calls in A", true, 0, 1},
+                 {"in B", true, 0, 1},
+                 {"function"},
+                 {"size"},
+                 {"trans", false, 0, 2},
+                 {"where", false, 14},
+                 {""}});
     for (const auto& [a, b] : std::span(others).first(shown))
         table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
                    a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
@@ -193,10 +180,10 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
 std::string growth_text(const DiffOutcome& outcome, int stream) {
     Table table({{"products", true},
                  {"same bits", true},
-                 {"median difference", true},
+                 {"median", true},
                  {"largest", true},
-                 {"at"},
-                 {"where", false, 16}});
+                 {"at", false, 0, 1},
+                 {"where", false, 14}});
     for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps)) {
         const ResultPair& largest = outcome.paired.pairs[step.largest];
         const bool has_largest = step.same_bits < step.products();
@@ -213,16 +200,16 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
     for (const ResultGroup& group : outcome.summary.groups)
         if (group.other_bits > 0) groups.push_back(&group);
     const std::size_t shown = top == 0 ? groups.size() : std::min(top, groups.size());
-    Table table({{"largest difference", true},
-                 {"products", true},
-                 {"with other bits", true},
-                 {"first"},
-                 {"function"},
+    Table table({{"largest", true},
+                 {"products", true, 0, 2},
+                 {"other bits", true, 0, 1},
+                 {"first", false, 0, 3},
+                 {"function", false, 12},
                  {"size"},
-                 {"trans"},
+                 {"trans", false, 0, 5},
                  {"ran at"},
-                 {"scope", false, 12},
-                 {"where", false, 16}});
+                 {"scope", false, 12, 4},
+                 {"where", false, 14}});
     for (std::size_t i = 0; i < shown; ++i) {
         const ResultGroup& group = *groups[i];
         const ResultPair& first = outcome.paired.pairs[group.first_other];
@@ -242,12 +229,12 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
 std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     Table table({{"only in"},
                  {"products", true},
-                 {"first"},
+                 {"first", false, 0, 1},
                  {"function"},
                  {"size"},
-                 {"trans"},
-                 {"scope"},
-                 {"where", false, 16}});
+                 {"trans", false, 0, 3},
+                 {"scope", false, 16, 2},
+                 {"where", false, 14}});
     std::size_t more = 0;
     const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
         std::size_t shown = 0;
@@ -274,10 +261,9 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
 std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
-    std::string text = "\n" + fingerprints_text(outcome, stream);
-    text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
-                        counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
-                        count_text(summary.beyond), outcome.bound);
+    std::string text = fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
+                                   counted(all, "product"), count_text(summary.same_bits),
+                                   count_text(all - summary.same_bits), count_text(summary.beyond), outcome.bound);
     const std::string unaligned = unpaired_text(outcome, top, stream);
     if (!summary.first_other) return text + unaligned;
     text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
@@ -288,8 +274,9 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
         text += "\nFirst product with different bits from the same operands: " +
                 product_text(outcome, *summary.first_same_operands);
     text += "\nLargest difference: " + product_text(outcome, *summary.largest);
-    text += "\nBy position:\n" + growth_text(outcome, stream);
-    text += "\nBy place, scope, function, size and precision:\n" + groups_text(outcome, top, stream);
+    text += "\nBy position, with relative differences:\n" + growth_text(outcome, stream);
+    text += "\nBy place, scope, function, size and precision, with the largest relative difference:\n" +
+            groups_text(outcome, top, stream);
     return text + unaligned;
 }
 
@@ -390,14 +377,25 @@ Json groups_json(const DiffOutcome& outcome, std::size_t most) {
 
 }  // namespace
 
+std::string command_of(const ResultsOfSide& side) {
+    std::vector<std::string> commands;
+    for (const MergedProcess& process : side.calls.processes()) {
+        const record::ProcessFacts& facts = process.facts.process;
+        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
+        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
+    }
+    return listed(commands, 2);
+}
+
 std::string difference_text(double difference) {
     if (difference == 0) return "0";
     return std::isfinite(difference) ? fmt::format("{:.1e}", difference) : "inf";
 }
 
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    std::string text = headline(outcome) + "\n";
+    std::string text = printable(headline(outcome)) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
+    text += commands_with_results(outcome);
     text += "\n" + sides_text(outcome, stream);
     if (outcome.has_results())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);

@@ -45,6 +45,10 @@ std::string difference_text(double difference);
 std::string headline(const DiffOutcome& outcome);
 /// Returns sentences about what the headline does not cover, and about what was assumed.
 std::vector<std::string> remarks(const DiffOutcome& outcome);
+/// Returns the commands that would record both runs with fingerprints, for each side that has none.
+std::string commands_with_results(const DiffOutcome& outcome);
+/// Returns the commands of a run's processes: `python3 train.py`.
+std::string command_of(const ResultsOfSide& side);
 
 /// Returns the text. `top` is the number of rows in each table of groups; 0: all. `stream`, 1 or 2, decides about
 /// width and colours.

@@ -112,8 +112,8 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     if (rows.count(Outcome::other) > 0)
         sentences.push_back("Inputs: not compared by row, so other rows may come from other inputs");
     if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
-        sentences.push_back(
-            fmt::format("Not compared: rows of {}, of which A and B have different numbers", counted(kinds, "kind")));
+        sentences.push_back(fmt::format("Not compared: rows of {}, because A and B have different numbers of them",
+                                        counted(kinds, "kind")));
     const auto add = [&](std::uint64_t RowComparison::Left::*left, std::string_view why) {
         const std::uint64_t a = rows.left_a.*left, b = rows.left_b.*left;
         if (a + b > 0)
@@ -140,15 +140,15 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     }
     Table table({{"rows"},
                  {"in A", true},
-                 {"calls", true},
+                 {"calls", true, 0, 2},
                  {"in B", true},
-                 {"calls", true},
+                 {"calls", true, 0, 2},
                  {"agree", true},
-                 {"length", true},
-                 {"terms", true},
-                 {"dtype"},
-                 {"first"},
-                 {"where", false, 16}});
+                 {"length", true, 0, 3},
+                 {"terms", true, 0, 3},
+                 {"dtype", false, 0, 4},
+                 {"first", false, 16, 1},
+                 {"where", false, 14}});
     const std::size_t shown = top == 0 ? kinds.size() : std::min(top, kinds.size());
     for (const RowKind& kind : std::span(kinds).first(shown)) {
         const bool is_in_a = !kind.a.steps.empty();

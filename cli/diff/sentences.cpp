@@ -1,10 +1,17 @@
 // The sentences with which the outcome of `fp32shim diff` begins.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "cli/diff/outcome.hpp"
+#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/process_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -35,15 +42,80 @@ std::string difference_sentence(const ResultSummary& summary, std::uint64_t all)
     return text;
 }
 
-/// Returns how many products with other results read the same.
-std::string operands_sentence(const DiffOutcome& outcome) {
+/// Returns `: 3 with equal inputs, 374 with other inputs`, or `, with other inputs` if that is so for all.
+std::string inputs_text(std::uint64_t equal, std::uint64_t other, std::uint64_t unknown) {
+    std::string text;
+    for (const auto& [count, what] : {std::pair(equal, "equal inputs"), std::pair(other, "other inputs"),
+                                      std::pair(unknown, "inputs that are not recorded on both sides")}) {
+        if (count == equal + other + unknown) return fmt::format(", with {}", what);
+        if (count > 0) text += fmt::format("{}{} with {}", text.empty() ? ": " : ", ", count_text(count), what);
+    }
+    return text;
+}
+
+/// Returns the sentence about the first product that made other results of equal inputs; empty if there is none.
+std::string beginning_sentence(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
-    const std::uint64_t all = outcome.paired.pairs.size() - summary.same_bits, unknown = summary.unknown_operands;
+    if (!summary.first_same_operands) return {};
+    const std::vector<ResultPair>& pairs = outcome.paired.pairs;
+    const ResultPair& pair = pairs[*summary.first_same_operands];
+    const MergedRow &a = outcome.a.row_of(pair.a), &b = outcome.b.row_of(pair.b);
+    const auto ended = [&](const ResultPair& one) { return outcome.a.products[one.a].end_ns; };
+    const bool is_first =
+        std::ranges::all_of(pairs, [&](const ResultPair& one) { return one.same_bits || ended(one) >= ended(pair); });
+    std::string text = fmt::format(
+        "{} difference begins at {}: equal inputs, other bits", is_first ? "The" : "A",
+        !a.where.empty() ? std::string(a.where) : fmt::format("{} {}", std::string_view(a.function), a.size_text()));
+    if (a.ran_at() != b.ran_at())
+        text +=
+            fmt::format("; A ran it at {} ({}), B at {} ({})", std::string_view(a.ran_at()),
+                        std::string_view(a.requested), std::string_view(b.ran_at()), std::string_view(b.requested));
+    const std::uint64_t all = pairs.size() - summary.same_bits, unknown = summary.unknown_operands;
+    if (all == 1) return text;
+    return text + fmt::format("; {} more {}{}", count_text(all - 1), all == 2 ? "differs" : "differ",
+                              inputs_text(summary.same_operands - 1, all - unknown - summary.same_operands, unknown));
+}
+
+/// Returns where the differences come from, if no product made them of equal inputs.
+std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
+    const std::uint64_t unknown = summary.unknown_operands;
     if (unknown == all) return "not recorded on both sides";
-    std::string text =
-        fmt::format("{} with other results read the same bits on both sides, {} did not",
-                    share(summary.same_operands, all), count_text(all - unknown - summary.same_operands));
-    if (unknown > 0) text += fmt::format("; of {} it is not recorded on both sides", count_text(unknown));
+    if (unknown == 0)
+        return "other ones for each result that differs: the difference begins outside of the products that are "
+               "compared";
+    return fmt::format("other ones for {}, not recorded on both sides for {}", counted(all - unknown, "result"),
+                       count_text(unknown));
+}
+
+/// Returns the settings at the start of each run that the other has not: `default native -> default high`.
+std::string settings_difference(const DiffOutcome& outcome) {
+    const auto settings_in = [](const ResultsOfSide& side) {
+        std::set<std::string> settings;
+        for (const MergedProcess& process : side.calls.processes())
+            if (!process.is_children_only())
+                std::ranges::move(settings_of(process.facts), std::inserter(settings, settings.end()));
+        return settings;
+    };
+    const std::set<std::string> a = settings_in(outcome.a), b = settings_in(outcome.b);
+    const auto only = [](const std::set<std::string>& here, const std::set<std::string>& there) {
+        std::vector<std::string> texts;
+        std::ranges::set_difference(here, there, std::back_inserter(texts));
+        return texts.empty() ? "the same without these" : fmt::format("{}", fmt::join(texts, ", "));
+    };
+    return a == b ? "" : fmt::format("{} -> {}", only(a, b), only(b, a));
+}
+
+/// Returns the options of `run` under which a process recorded, as far as its recording knows them.
+std::string options_of(const record::StartEvent& start) {
+    const std::pair<std::string_view, std::string> options[] = {
+        {"precision", std::string(policy::to_string(start.default_precision))},
+        {"floor", std::string(policy::to_string(start.floor))},
+        {"cpu", std::string(policy::to_string(start.cpu_mode))},
+        {"where", policy::to_string(start.where)}};
+    std::string text = start.policy_sha256.empty() ? "" : " --policy POLICY.toml";
+    for (const auto& [option, value] : options)
+        if (value != "native" && value != "none" && value != "off" && !value.empty())
+            text += fmt::format(" --{} {}", option, value);
     return text;
 }
 
@@ -79,6 +151,7 @@ std::string headline(const DiffOutcome& outcome) {
     if (!outcome.has_results()) return no_results_sentence(outcome);
     if (outcome.rows != nullptr) return row_headline(outcome);
     if (all == 0) return "Nothing was compared: no product of A has a counterpart in B";
+    if (std::string text = beginning_sentence(outcome); !text.empty()) return text;
     if (summary.same_bits < all) return difference_sentence(summary, all);
     const bool is_moved = outcome.paired.elsewhere > 0;
     std::string text =
@@ -98,6 +171,8 @@ std::string headline(const DiffOutcome& outcome) {
 
 std::vector<std::string> remarks(const DiffOutcome& outcome) {
     std::vector<std::string> sentences = {"Environment: " + environment_sentence(outcome)};
+    if (const std::string settings = settings_difference(outcome); !settings.empty())
+        sentences.push_back("Settings: " + settings);
     if (!outcome.a.calls.filter()->is_empty())
         sentences.push_back("Filter: only the calls that the options select are compared");
     const PairedResults& paired = outcome.paired;
@@ -110,7 +185,11 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
                         share(others.size(), outcome.changes.kinds_with_algorithms), std::string_view(a->function),
                         a->size_text(), other_algorithm_text(*a, *b)));
     }
-    if (differs) sentences.push_back("Operands: " + operands_sentence(outcome));
+    const std::uint64_t all = paired.pairs.size();
+    if (differs && outcome.summary.first_same_operands)
+        sentences.push_back(difference_sentence(outcome.summary, all));
+    else if (differs)
+        sentences.push_back("Inputs: " + operands_sentence(outcome.summary, all - outcome.summary.same_bits));
     if (differs && paired.elsewhere > 0)
         sentences.push_back(
             fmt::format("Another order: {} with the same bits at another position or on another thread",
@@ -136,6 +215,26 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
         sentences.push_back(fmt::format("Not compared, without a fingerprint: {} of A, {} of B",
                                         counted(unseen_a, "call"), counted(unseen_b, "call")));
     return sentences;
+}
+
+std::string commands_with_results(const DiffOutcome& outcome) {
+    std::string text;
+    for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
+        if (side->fingerprints() > 0 || side->lost > 0 || side->selects_nothing()) continue;
+        if (std::ranges::none_of(side->calls.rows(), [](const MergedRow& row) { return row.device == "cpu"; }))
+            continue;
+        const MergedProcess& first = side->calls.processes().front();
+        const std::string command = command_of(*side);
+        const bool is_one = command == first.facts.process.command && command.size() < 1000;
+        const std::string name = std::filesystem::path(first.path).stem().string() + "-results.fp32rec";
+        text +=
+            printable(fmt::format("  fp32shim run --audit fingerprint{} --log {} -- {}",
+                                  options_of(first.facts.start), shell_path(name), is_one ? command : "PROGRAM")) +
+            "\n";
+    }
+    if (text.empty()) return text;
+    return "To compare results, record with fingerprints (a command is shown as it was recorded, without quotes):\n" +
+           text;
 }
 
 }  // namespace fp32shim::cli

@@ -43,9 +43,12 @@ int doctor(const DoctorOptions& options) {
     result.settings = read_settings_in_force(result.gpus);
     if (!options.words.empty()) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
+        if (result.program->tells_files())
+            std::erase_if(result.libraries,
+                          [&](const BlasLibrary& one) { return !result.program->files.contains(one.file); });
     }
     judge_program_and_machine(result);
-    print(options.is_json ? json_text(doctor_json(result)) : doctor_text(result));
+    print(options.is_json ? json_text(doctor_json(result)) : wrapped(doctor_text(result)));
     return exit_code_of(result);
 }
 

@@ -376,6 +376,9 @@ ExaminedProgram examine_program(const std::string& path, const std::vector<std::
     program.not_observed = observation.problem;
     for (const LoggedProcess& process : observation.processes) {
         program.processes.push_back(examine_process(process, with_bindings));
+        std::error_code error;
+        for (const LoggedObject& object : process.objects)
+            program.files.insert(std::filesystem::weakly_canonical(object.name, error).string());
     }
     return program;
 }

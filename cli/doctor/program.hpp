@@ -1,6 +1,7 @@
 // Examines a program: which of its objects call which BLAS, and which of its products the shim will see.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ struct ExaminedProgram {
     bool was_run = false;
     Ended ended;
     std::vector<ExaminedProcess> processes;
+    std::set<std::string> files;  ///< all that these loaded, with symbolic links resolved
+
+    bool tells_files() const { return was_run && not_observed.empty(); }
 };
 
 /// Examines the program's file. If a library can be preloaded, runs the program once to its end and reads the files

@@ -49,16 +49,16 @@ std::string machine_text(const DoctorResult& result) {
     return text;
 }
 
-std::string libraries_text(const std::vector<BlasLibrary>& libraries) {
-    std::string text = heading("BLAS libraries that programs find by name");
+std::string libraries_text(const std::vector<BlasLibrary>& libraries, bool is_of_program) {
+    std::string text = heading(is_of_program ? "BLAS libraries that it loads, of those that programs find by name"
+                                             : "BLAS libraries that programs find by name");
     if (libraries.empty()) return text + "  none\n";
-    Table table({{"name"}, {"is"}, {"version"}, {"kernels"}, {"file"}});
+    Table table({{"  name"}, {"is", false, 12}, {"version"}, {"kernels"}, {"file", false, 30, 1}});
     for (const BlasLibrary& library : libraries) {
-        table.add({library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
+        table.add({"  " + library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
                    library.version, library.kernels, library.file});
     }
-    table.write([&](std::string_view line) { text.append("  ").append(line); }, STDOUT_FILENO);
-    return text;
+    return text + table.text();
 }
 
 std::string settings_text(const ExaminedSettings& settings) {
@@ -172,7 +172,9 @@ std::string verdict_text(const DoctorResult& result) {
 }  // namespace
 
 std::string doctor_text(const DoctorResult& result) {
-    std::string text = machine_text(result) + libraries_text(result.libraries) + settings_text(result.settings);
+    std::string text = machine_text(result) +
+                       libraries_text(result.libraries, result.program && result.program->tells_files()) +
+                       settings_text(result.settings);
     if (result.program) text += program_text(*result.program) + verdict_text(result);
     return text + findings_text("Findings", Colour::yellow, result.findings);
 }

@@ -71,8 +71,8 @@ class TableWriter : public LogWriter {
             const record::ProcessFacts& process = recording.facts().process;
             hosts.insert(process.host);
             const std::string name = with_host_and_rank(fmt::format("process {}", process.pid), process);
-            print_entry(coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) +
-                        "\n");
+            print_entry(wrapped(
+                coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) + "\n"));
         }
         names_processes_ = recordings.size() > 1;
         names_hosts_ = hosts.size() > 1;
@@ -94,7 +94,7 @@ class TableWriter : public LogWriter {
                             duration(entry.counters->total_ns, entry.counters->timed_calls < entry.counters->calls));
         else
             line += fmt::format("{:>19}  {}; ", entry.event(), words_of(entry.row, *entry.audit));
-        return print_entry(line + decision_words(entry.row) + "\n");
+        return print_entry(wrapped(line + decision_words(entry.row) + "\n"));
     }
     bool accepts_repeated_rows() const override { return true; }
 

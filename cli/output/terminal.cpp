@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view column_gap = "  ";
-constexpr std::size_t continuation_indent = 4;
+constexpr std::size_t least_width = 6;  ///< of a column of texts on a very narrow terminal
 
 /// Escape codes for the values of Colour.
 constexpr std::string_view colour_codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
@@ -53,21 +53,20 @@ std::string terminal_text(std::string_view text, bool takes_codes) {
     return shown;
 }
 
-/// Returns the width of a text on a terminal, assuming that each character is one column wide.
-std::size_t width_of(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-/// Returns the size in bytes of the first `count` characters.
-std::size_t bytes_of(std::string_view text, std::size_t count) {
-    std::size_t size = 0;
-    for (; size < text.size(); ++size) {
-        const bool begins_character = (static_cast<unsigned char>(text[size]) & 0xc0) != 0x80;
-        if (begins_character && count-- == 0) break;
+/// Returns the size in bytes and the width on a terminal of the first `most` characters, assuming that each is one
+/// column wide. The command's own escape codes have no width.
+std::pair<std::size_t, std::size_t> measured(std::string_view text, std::size_t most) {
+    std::size_t size = 0, width = 0;
+    while (size < text.size()) {
+        const std::size_t code = own_code_length(text.substr(size));
+        const bool is_character = code == 0 && (static_cast<unsigned char>(text[size]) & 0xc0) != 0x80;
+        if (is_character && width++ == most) return {size, most};
+        size += code == 0 ? 1 : code;
     }
-    return size;
+    return {size, width};
 }
+std::size_t width_of(std::string_view text) { return measured(text, text.size()).second; }
+std::size_t bytes_of(std::string_view text, std::size_t count) { return measured(text, count).first; }
 
 /// Shortens `text` to `width` characters by leaving out the middle, since names differ at their ends.
 std::string without_middle(std::string_view text, std::size_t width) {
@@ -79,23 +78,76 @@ std::string without_middle(std::string_view text, std::size_t width) {
            std::string(text.substr(bytes_of(text, length - at_end)));
 }
 
+/// Returns a library's name without what distinguishes its build: `libopenblasp….so` for `libopenblasp-r0.3.21.so`,
+/// `_multiarray_umath….so` for `_multiarray_umath.cpython-311-x86_64-linux-gnu.so`.
+std::string without_build(std::string_view name) {
+    const std::size_t end = std::min(name.rfind(".so"), name.size());
+    std::size_t begin = name.substr(0, end).find(".cpython-");
+    if (begin == std::string_view::npos) begin = name.substr(0, end).rfind('-');
+    if (begin == std::string_view::npos || end == name.size()) return std::string(name);
+    const std::string_view build = name.substr(begin, end - begin);
+    if (build.find_first_of("0123456789") == std::string_view::npos || build.find('/') != std::string_view::npos)
+        return std::string(name);
+    return fmt::format("{}…{}", name.substr(0, begin), name.substr(end));
+}
+
+/// Shortens a name to `width` characters.
+std::string shortened_name(std::string_view name, std::size_t width) {
+    const std::string without = without_build(name);
+    return width_of(name) > width && width_of(without) <= width ? without : without_middle(name, width);
+}
+
 /// Shortens `text` to `width` characters. If it consists of two names with an arrow between them, the longer name
 /// loses more.
 std::string shortened(std::string_view text, std::size_t width) {
     constexpr std::string_view arrow = " -> ";
+    if (width_of(text) <= width) return std::string(text);
     const std::size_t arrow_begin = text.find(arrow);
-    if (arrow_begin == std::string_view::npos || width < arrow.size() + 2) return without_middle(text, width);
+    if (arrow_begin == std::string_view::npos || width < arrow.size() + 2) {
+        // `train.py:12 Net.forward` keeps its line before its function.
+        const std::size_t line_end = std::min(text.find(' '), text.size());
+        if (text.substr(0, line_end).find(':') == std::string_view::npos) return shortened_name(text, width);
+        if (line_end >= width) return without_middle(text.substr(0, line_end), width);
+        return fmt::format("{}{}", text.substr(0, line_end), without_middle(text.substr(line_end), width - line_end));
+    }
     const std::string_view from = text.substr(0, arrow_begin), to = text.substr(arrow_begin + arrow.size());
     const std::size_t room = width - arrow.size();
     const std::size_t for_to = std::max(room / 2, room - std::min(room, width_of(from)));
-    const std::string second = without_middle(to, for_to);
-    return without_middle(from, room - width_of(second)) + std::string(arrow) + second;
+    const std::string second = shortened_name(to, for_to);
+    return shortened_name(from, room - width_of(second)) + std::string(arrow) + second;
 }
 
 std::string padded(std::string_view text, std::size_t width, bool to_the_right) {
     const std::string blanks(width - std::min(width, width_of(text)), ' ');
     return to_the_right ? blanks + std::string(text) : std::string(text) + blanks;
 }
+
+/// Where a line that is too wide is broken, and how far its continuations are indented.
+struct LineBreaks {
+    LineBreaks(std::string_view line, std::size_t limit) : width(limit) {
+        const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+        is_command = begin > 0 && line.substr(begin).starts_with("fp32shim ");
+        indent = begin + (is_command ? 4 : 2);
+        // A value beside its name, as in `  processor     Intel(R) Xeon(R)`, continues below itself.
+        const std::size_t value = line.find_first_not_of(' ', std::min(line.find("  ", begin), line.size()));
+        if (!is_command && value <= width / 5) indent = value;
+    }
+
+    /// Returns the end of the first piece of `line`, which stands behind `indent_here` blanks; its size if no more is
+    /// to be broken.
+    std::size_t next(std::string_view line, std::size_t indent_here) const {
+        if (is_command) return std::min(line.find("   # "), line.size());
+        if (indent_here + width_of(line) <= width) return line.size();
+        const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+        const std::size_t most = bytes_of(line, width - std::min(width, indent_here));
+        std::size_t end = line.substr(0, std::min(most + 1, line.size())).rfind(' ');
+        if (end == std::string_view::npos || end <= begin) end = line.find(' ', begin);
+        return std::min(end, line.size());
+    }
+
+    std::size_t width, indent = 0;
+    bool is_command = false;
+};
 
 }  // namespace
 
@@ -110,6 +162,9 @@ bool shows_colours(int stream) {
 }
 
 std::size_t terminal_width(int stream) {
+    const char* const columns = std::getenv("COLUMNS");
+    if (const int wanted = columns == nullptr ? 0 : std::atoi(columns); wanted > 0 && stream >= 0)
+        return static_cast<std::size_t>(wanted);
     winsize size{};
     return isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
@@ -121,9 +176,28 @@ std::string coloured(std::string_view text, Colour colour, int stream) {
 
 std::string printable(std::string_view text) { return system::plain_text(text); }
 
+std::string wrapped(std::string_view text, int stream) {
+    const std::size_t width = terminal_width(stream);
+    if (width == 0) return std::string(text);
+    std::string result;
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (width_of(line) > width) {
+            const LineBreaks breaks(line, width);
+            for (std::size_t end = breaks.next(line, 0); end < line.size(); end = breaks.next(line, breaks.indent)) {
+                result += fmt::format("{}\n{:{}}", line.substr(0, end), "", breaks.indent);
+                line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
+            }
+        }
+        result.append(line).append("\n");
+    }
+    return result;
+}
+
 void say(std::string_view command, std::string_view message) {
-    const std::string line =
-        fmt::format("fp32shim{}{}: {}\n", command.empty() ? "" : " ", command, printable(message));
+    const std::string line = wrapped(
+        fmt::format("fp32shim{}{}: {}\n", command.empty() ? "" : " ", command, printable(message)), STDERR_FILENO);
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -153,22 +227,39 @@ Table Table::with_stored_cells() const {
     return stored;
 }
 
-std::vector<std::size_t> Table::natural_widths() const {
+std::vector<std::size_t> Table::widths(std::size_t limit) const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         std::size_t width = width_of(columns_[i].title);
         for (std::size_t row = 0; row < row_count_; ++row) width = std::max(width, width_of(cell(row, i)));
         widths.push_back(width);
     }
+    const auto shrink = [&](const auto& least) {
+        const std::size_t gaps = (columns_.size() - 1) * column_gap.size();
+        for (std::size_t all = std::accumulate(widths.begin(), widths.end(), gaps); all > limit; --all) {
+            std::size_t widest = columns_.size();
+            for (std::size_t i = 0; i < columns_.size(); ++i)
+                if (widths[i] > least(i) && (widest == columns_.size() || widths[i] > widths[widest])) widest = i;
+            if (widest == columns_.size()) return;
+            --widths[widest];
+        }
+    };
+    if (limit == 0) return widths;
+    shrink([&](std::size_t i) { return columns_[i].shrinks_to == 0 ? widths[i] : columns_[i].shrinks_to; });
+    const bool is_last_resort = std::ranges::all_of(columns_, [](const Column& one) { return one.rank == 0; });
+    if (is_last_resort) shrink([&](std::size_t i) { return columns_[i].is_number ? widths[i] : least_width; });
     return widths;
 }
 
 Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const {
-    const auto line_count = [limit](const Table& table) {
-        std::vector<std::size_t> widths = table.natural_widths();
-        return table.fit(limit, widths).size();
-    };
-    const auto without = [](Table table, std::uint8_t rank, std::vector<std::string>& titles) {
+    Table table = *this;
+    while (true) {
+        std::uint8_t rank = 0;
+        for (const Column& column : table.columns_) rank = std::max(rank, column.rank);
+        const std::vector<std::size_t> widths = table.widths(limit);
+        const std::size_t gaps = (widths.size() - 1) * column_gap.size();
+        if (rank == 0 || std::accumulate(widths.begin(), widths.end(), gaps) <= limit) return table;
+        std::vector<std::string> titles;
         for (std::size_t i = table.columns_.size(); i-- > 0;) {
             if (table.columns_[i].rank != rank) continue;
             const auto offset = static_cast<std::ptrdiff_t>(i);
@@ -176,20 +267,7 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
             table.columns_.erase(table.columns_.begin() + offset);
             table.cell_of_column_.erase(table.cell_of_column_.begin() + offset);
         }
-        return table;
-    };
-    Table table = *this;
-    while (true) {
-        std::uint8_t rank = 0;
-        for (const Column& column : table.columns_) rank = std::max(rank, column.rank);
-        const std::size_t lines = line_count(table);
-        if (rank == 0 || lines <= 1) return table;
-        std::vector<std::string> titles;
-        Table narrower = without(table, rank, titles);
-        const std::size_t most_lines = rank >= one_line_rank ? std::min<std::size_t>(2, line_count(narrower)) : 2;
-        if (lines <= most_lines) return table;
         left_out.insert(left_out.begin(), titles.begin(), titles.end());
-        table = std::move(narrower);
     }
 }
 
@@ -205,70 +283,24 @@ void Table::write(const TextSink& put, int stream) const {
     std::vector<std::string> left_out;
     fitted(limit, left_out).write_lines(limit, stream, put);
     if (left_out.empty()) return;
-    put(coloured(fmt::format("(no room for: {})", fmt::join(left_out, ", ")), Colour::faint, stream) + "\n");
+    const std::string names = fmt::format("(no room for: {})", fmt::join(left_out, ", "));
+    put(wrapped(coloured(names, Colour::faint, stream) + "\n", stream));
 }
 
 void Table::write_lines(std::size_t limit, int stream, const TextSink& put) const {
-    std::vector<std::size_t> widths = natural_widths();
-    const std::vector<Line> lines = fit(limit, widths);
+    const std::vector<std::size_t> fitting = widths(limit);
     const auto write_row = [&](Colour colour, const auto& cell_of) {
-        for (const Line& line : lines) {
-            std::string cells = line.begin == 0 ? "" : std::string(continuation_indent, ' ');
-            for (std::size_t i = line.begin; i < line.end; ++i) {
-                if (i > line.begin) cells += column_gap;
-                cells += padded(shortened(cell_of(i), widths[i]), widths[i], columns_[i].is_number);
-            }
-            cells.resize(cells.find_last_not_of(' ') + 1);
-            put(coloured(cells, colour, stream) + "\n");
+        std::string cells;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (i > 0) cells += column_gap;
+            cells += padded(shortened(cell_of(i), fitting[i]), fitting[i], columns_[i].is_number);
         }
+        cells.resize(cells.find_last_not_of(' ') + 1);
+        put(coloured(cells, colour, stream) + "\n");
     };
     write_row(Colour::bold, [&](std::size_t i) { return columns_[i].title; });
     for (std::size_t row = 0; row < row_count_; ++row)
         write_row(Colour::none, [&](std::size_t i) { return cell(row, i); });
-}
-
-/// Distributes the columns over lines and reduces `widths` so that no line exceeds `limit`. A `limit` of 0 means one
-/// line.
-std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>& widths) const {
-    if (limit == 0) return {{0, columns_.size()}};
-    const auto least = [&](std::size_t i) {
-        const std::size_t least_width = columns_[i].shrinks_to;
-        return least_width == 0 ? widths[i] : std::min(widths[i], least_width);
-    };
-    const auto length = [&](const Line& line, const auto& width_of_column) {
-        std::size_t sum =
-            (line.begin == 0 ? 0 : continuation_indent) + (line.end - line.begin - 1) * column_gap.size();
-        for (std::size_t i = line.begin; i < line.end; ++i) sum += width_of_column(i);
-        return sum;
-    };
-    std::vector<Line> lines = {{0, 1}};
-    for (std::size_t i = 1; i < columns_.size(); ++i) {
-        if (length({lines.back().begin, i + 1}, least) <= limit)
-            lines.back().end = i + 1;
-        else
-            lines.push_back({i, i + 1});
-    }
-    const auto excess = [&](const Line& line) {
-        const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
-        return sum - std::min(sum, limit);
-    };
-    // Columns are divided between two lines so that names are shortened as little as possible.
-    for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
-        const Line first{0, end}, second{end, columns_.size()};
-        if (length(second, least) > limit) break;
-        if (excess(first) + excess(second) < excess(lines[0]) + excess(lines[1])) lines = {first, second};
-    }
-    for (const Line& line : lines) {
-        for (std::size_t over = excess(line); over > 0; --over) {
-            std::size_t widest = line.end;
-            for (std::size_t i = line.begin; i < line.end; ++i) {
-                if (widths[i] > least(i) && (widest == line.end || widths[i] > widths[widest])) widest = i;
-            }
-            if (widest == line.end) break;
-            --widths[widest];
-        }
-    }
-    return lines;
 }
 
 std::string duration_text(double nanoseconds, bool is_estimate) {

@@ -18,13 +18,19 @@ bool is_full_terminal(int stream);
 /// Returns true if `stream` is a full terminal and NO_COLOR is not set.
 bool shows_colours(int stream);
 
-/// Returns the width of the terminal on `stream` (1 or 2) in columns; 0 if it is no terminal or its width is unknown.
+/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal. 0,
+/// so no limit, for a pipe or a file without COLUMNS, and for -1.
 std::size_t terminal_width(int stream);
+
+/// Returns whole lines of text, of which those that are wider than `stream` are broken at blanks and continued with
+/// an indent. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
+/// blanks and `fp32shim`. Their comment moves to the next line.
+std::string wrapped(std::string_view text, int stream = 1);
 
 /// Returns `text` in a colour if the stream supports colours; otherwise unchanged.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
-/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one printable() line.
+/// Writes `fp32shim COMMAND: MESSAGE` to stderr, printable() and wrapped().
 void say(std::string_view command, std::string_view message);
 
 /// Returns `text` with control characters, invisible characters and bytes that are not UTF-8 written as \xNN. Names
@@ -37,14 +43,10 @@ using TextSink = std::function<void(std::string_view)>;
 /// Table of texts with aligned columns.
 class Table {
   public:
-    /// Columns of this rank or higher are left out instead of moving to a second line.
-    static constexpr std::uint8_t one_line_rank = 3;
-
     struct Column {
         std::string title;
         bool is_number = false;      ///< aligns cells to the right
-        std::size_t shrinks_to = 0;  ///< smallest width to which cells may be shortened on a narrow terminal; 0:
-                                     ///< never shortened
+        std::size_t shrinks_to = 0;  ///< width to which cells are shortened before columns are left out; 0: none are
         std::uint8_t rank = 0;       ///< columns with the highest rank are left out first; 0: never left out
     };
 
@@ -64,29 +66,22 @@ class Table {
     /// Returns a table that stores its cells, so that what they were made from need not outlive it.
     Table with_stored_cells() const;
 
-    /// Returns the title line, in bold if `stream` supports colours, then the rows, each with a line feed. On a
-    /// terminal, long names are shortened in the middle. If the table is still too wide, each row continues in a
-    /// second line. Columns with a rank of one_line_rank or higher are left out instead of moving to that line. If
-    /// two lines are not enough, more columns are left out by rank. A last line names the omitted columns. On other
-    /// streams each row is one line.
+    /// Returns the title line, in bold if `stream` supports colours, then the rows, each as one line. Where that is
+    /// too wide for `stream`, columns are shortened, names in the middle, and columns are left out by rank. A last
+    /// line names the omitted columns.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;
 
   private:
-    /// Columns shown in one line of a row, from the first to before `end`.
-    struct Line {
-        std::size_t begin, end;
-    };
-    std::vector<Line> fit(std::size_t limit, std::vector<std::size_t>& widths) const;
-    std::vector<std::size_t> natural_widths() const;
+    /// Returns the width of each column, at most `limit` together if shortening may do that.
+    std::vector<std::size_t> widths(std::size_t limit) const;
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
 
     std::vector<Column> columns_;
-    std::vector<std::size_t>
-        cell_of_column_;  ///< index in a row of each column's cell, since some cells are not shown
+    std::vector<std::size_t> cell_of_column_;  ///< index in a row of each column's cell, since some are not shown
     std::size_t row_count_;
     CellText cell_;                               ///< null if rows_ has the cells
     std::vector<std::vector<std::string>> rows_;  ///< cells after printable()
@@ -108,8 +103,9 @@ std::string counted(std::uint64_t count, std::string_view noun);
 /// Returns the first `most` names and the number of others: `a, b, c and 4 more`.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
-/// Writes to `stream` (1 or 2). main() reports write errors on stdout. Characters that are not plain become \xNN,
-/// except ends of lines, tabs and, on a full terminal, the escape codes of coloured() and of a new screen.
+/// Writes to `stream` (1 or 2), as it is: text for people passes wrapped() before. main() reports write errors on
+/// stdout. Characters that are not plain become \xNN, except ends of lines, tabs and, on a full terminal, the escape
+/// codes of coloured() and of a new screen.
 void print(std::string_view text, int stream = 1);
 
 }  // namespace fp32shim::cli

@@ -77,6 +77,8 @@ struct MergedRow : MergedDecision {
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
+    /// Returns true for a product of a GPU whose library does not say what it ran at, only what it was allowed to.
+    bool is_only_allowed() const { return device != "cpu" && actual.empty(); }
     /// Returns true for products of float16 and bfloat16.
     bool is_half() const { return dtype == "float16" || dtype == "bfloat16"; }
     /// Returns what a half product adds in: `fp32`, `fp32 (fp16 as called)`; empty if it is not known.

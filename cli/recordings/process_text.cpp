@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
@@ -9,11 +11,22 @@
 
 namespace fp32shim::cli {
 
-std::string settings_text(const record::StartEvent& start) {
+std::vector<std::string> settings_of(const record::StartEvent& start) {
     const std::string exception =
         start.floor_exception.empty() ? "" : fmt::format(" (exception \"{}\")", start.floor_exception);
-    return fmt::format("default {}, floor {}{}, CPU mode {}", policy::to_string(start.default_precision),
-                       policy::to_string(start.floor), exception, policy::to_string(start.cpu_mode));
+    return {fmt::format("default {}", policy::to_string(start.default_precision)),
+            fmt::format("floor {}{}", policy::to_string(start.floor), exception),
+            fmt::format("CPU mode {}", policy::to_string(start.cpu_mode))};
+}
+
+std::vector<std::string> settings_of(const record::RecordingFacts& facts) {
+    std::vector<std::string> texts = settings_of(facts.start);
+    if (std::string pins = pins_text(facts.process.pins); !pins.empty()) texts.push_back(std::move(pins));
+    const auto& [name, revision, sha256] =
+        std::tie(facts.start.policy_name, facts.start.policy_revision, facts.start.policy_sha256);
+    if (!sha256.empty())
+        texts.push_back(fmt::format("policy {}, sha256 {:.12}", policy_text(name, revision, sha256), sha256));
+    return texts;
 }
 
 std::string pins_text(std::uint16_t pins) {

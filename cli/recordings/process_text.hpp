@@ -10,9 +10,10 @@
 
 namespace fp32shim::cli {
 
-/// Returns the settings at the start of the recording: `default high, floor none, CPU mode off`. The name of an
-/// exception to the floor must pass printable() before it is printed.
-std::string settings_text(const record::StartEvent& start);
+/// Returns the settings at the start of the recording: `default high`, `floor none`, `CPU mode off`; of a recording,
+/// also its pins and its policy. The name of an exception to the floor must pass printable() before it is printed.
+std::vector<std::string> settings_of(const record::StartEvent& start);
+std::vector<std::string> settings_of(const record::RecordingFacts& facts);
 /// Returns the policy's name and revision, or `none`. The result comes from a recording and must pass printable()
 /// before it is printed.
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);

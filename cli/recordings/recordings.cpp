@@ -20,6 +20,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/read_ahead.hpp"
 #include "cli/recordings/run_members.hpp"
+#include "policy/messages.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -114,6 +115,15 @@ void drop_copies(RecordingPaths& result) {
     std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
 
+/// Returns a question about a path that does not exist, if a recording beside it has a similar name.
+std::string question_about(const fs::path& path) {
+    std::error_code error;
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", error))
+        if (entry.path().extension() == ".fp32rec") names.push_back(entry.path().filename().string());
+    return policy::did_you_mean(path.filename().string(), {names.begin(), names.end()});
+}
+
 }  // namespace
 
 RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
@@ -131,7 +141,8 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         const std::vector<std::string> files = recordings_below(path, problem);
         std::ranges::for_each(files, add_path);
         if (problem.empty() && files.empty()) {
-            problem = fmt::format("{}: no *.fp32rec in this folder", path);
+            problem = fmt::format(
+                "{}: no *.fp32rec in this folder; fp32shim run --log NAME.fp32rec -- PROGRAM writes one", path);
             ++result.empty_folders;
         }
         if (!problem.empty()) result.errors.push_back(problem);
@@ -146,7 +157,8 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         } else {
             const bool is_absent = status.type() == fs::file_type::not_found;
             result.errors.push_back(
-                fmt::format("{}: {}", argument, is_absent ? "no such file or folder" : error.message()));
+                fmt::format("{}: {}", argument,
+                            is_absent ? "no such file or folder" + question_about(argument) : error.message()));
         }
     }
     drop_copies(result);

@@ -15,15 +15,12 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::uint8_t detail = 1;  ///< rank of columns that a narrow terminal leaves out
-constexpr Shown if_any = Shown::where_one_has_it, if_different = Shown::where_they_differ;
-
 /// The columns that say which product a row is about.
 const TextColumn products[] = {
     {{"function"}, [](const MergedRow& row) { return std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"where", false, 16}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
     {{"ran at"}, [](const MergedRow& row) { return std::string(row.ran_at()); }, if_any},
 };
 
@@ -58,17 +55,17 @@ std::string remarks_on(const MergedRow& row) {
 }
 
 const TextColumn audit_columns[] = {
-    {{"compared"},
+    {{"compared", false, 0, way},
      [](const MergedRow& row) {
          return fmt::format("{} with {}", to_string(audits_of(row).tested), to_string(audits_of(row).reference));
      }},
-    {{"op"}, [](const MergedRow& row) { return row.transposes_text(); }, if_different},
-    {{"caller"}, [](const MergedRow& row) { return std::string(row.caller); }, if_different},
-    {{"provider"}, [](const MergedRow& row) { return std::string(row.provider); }, if_different},
-    {{"asked for"}, [](const MergedRow& row) { return row.requested_text(); }, if_different},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, if_different},
-    {{"audits", true}, [](const MergedRow& row) { return count_text(audits_of(row).compared); }},
-    {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
+    {{"op", false, 0, way}, [](const MergedRow& row) { return row.transposes_text(); }, if_different},
+    {{"caller", false, 16, way}, [](const MergedRow& row) { return std::string(row.caller); }, if_different},
+    {{"provider", false, 16, way}, [](const MergedRow& row) { return std::string(row.provider); }, if_different},
+    {{"asked for", false, 0, way}, [](const MergedRow& row) { return row.requested_text(); }, if_different},
+    {{"reason", false, 12, way}, [](const MergedRow& row) { return std::string(row.reason); }, if_different},
+    {{"audits", true, 0, way}, [](const MergedRow& row) { return count_text(audits_of(row).compared); }},
+    {{"calls", true, 0, way}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
     {{"beyond", true, 0, detail},
      [](const MergedRow& row) { return audits_of(row).beyond == 0 ? "" : count_text(audits_of(row).beyond); },
      if_any},
@@ -78,7 +75,7 @@ const TextColumn audit_columns[] = {
          return most ? bound_text(*most) : "";
      },
      if_any},
-    {{"norm", true}, worst_text<&record::AuditErrors::norm>, if_any},
+    {{"norm", true, 0, way}, worst_text<&record::AuditErrors::norm>, if_any},
     {{"row or column", true},
      [](const MergedRow& row) {
          return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::Metric::row));
@@ -126,24 +123,24 @@ std::string limit_text(const MergedRow& row) {
 
 const TextColumn occasions[] = {
     {{"time"}, [](const MergedRow& row) { return time_of_day(nonfinite_of(row).found->end_ns); }},
-    {{"process"},
+    {{"process", false, 0, module},
      [](const MergedRow& row) { return fmt::format("{}", nonfinite_of(row).process->facts.process.pid); }}};
 
 const TextColumn places[] = {
     {{"row", true}, place_text<&record::Audit::worst_row>, if_any},
     {{"column", true}, place_text<&record::Audit::worst_column>, if_any},
-    {{"of the batch", true},
+    {{"of the batch", true, 0, module},
      [](const MergedRow& row) { return row.batch == 1 ? "" : fmt::format("{}", audit_of(row).product); },
      if_any}};
 
 const TextColumn found_columns[] = {{{"found"}, found_text}};
 const TextColumn factors[] = {
-    {{"|A| below", true}, limit_text<&record::Audit::a>, if_any},
-    {{"|B| below", true}, limit_text<&record::Audit::b>, if_any},
-    {{"|alpha|", true},
+    {{"|A| below", true, 0, way}, limit_text<&record::Audit::a>, if_any},
+    {{"|B| below", true, 0, way}, limit_text<&record::Audit::b>, if_any},
+    {{"|alpha|", true, 0, detail},
      [](const MergedRow& row) { return audit_of(row).alpha == 1 ? "" : fmt::format("{:.4g}", audit_of(row).alpha); },
      if_any},
-    {{"|beta|", true},
+    {{"|beta|", true, 0, detail},
      [](const MergedRow& row) { return audit_of(row).beta == 0 ? "" : fmt::format("{:.4g}", audit_of(row).beta); },
      if_any}};
 const TextColumn received_columns[] = {

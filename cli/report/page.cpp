@@ -1,5 +1,6 @@
 // The page of `fp32shim report --format html`. Names in its data come from recordings and may be any text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +45,10 @@ constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> fac
     {"Host", [](const MergedProcess& process) { return process.facts.process.host; }},
     {"Process", [](const MergedProcess& process) { return std::to_string(process.facts.process.pid); }},
     {"Job", [](const MergedProcess& process) { return job_text(process.facts.process); }},
-    {"Settings at its start", [](const MergedProcess& process) { return settings_text(process.facts.start); }},
+    {"Settings at its start",
+     [](const MergedProcess& process) {
+         return fmt::format("{}", fmt::join(settings_of(process.facts.start), ", "));
+     }},
     {"Other libraries", [](const MergedProcess& process) { return pins_text(process.facts.process.pins); }},
     {"Environment",
      [](const MergedProcess& process) { return fmt::format("{}", fmt::join(process.environment.lines(), "; ")); }},

@@ -59,9 +59,8 @@ Json verdict_json(const MergedCalls& calls) {
             below.add(row.counters, row.flops);
             places_below[place_of(row)].add(row.counters, row.flops);
             formats[format_of(row)] += count;
-            const bool is_on_cpu = row.device == "cpu";
-            if (is_on_cpu && row.how != "forward") previewed += count;
-            if (!is_on_cpu && row.actual.empty()) allowed += count;
+            if (row.device == "cpu" && row.how != "forward") previewed += count;
+            if (row.is_only_allowed()) allowed += count;
         } else if (!floor && (row.reason == "observed" || row.is_half())) {
             narrower += count;
         } else if (!floor && row.reason != "no_product") {

@@ -1,5 +1,6 @@
 // Prints the tables of `fp32shim report`. Columns without information are left out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -92,15 +93,7 @@ std::string all_settings_text(const MergedCalls& calls) {
     LineCounts settings;
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
-        const record::StartEvent& start = process.facts.start;
-        std::string line = settings_text(start);
-        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
-        if (!start.policy_sha256.empty()) {
-            line += fmt::format(", policy {}, sha256 {:.12}",
-                                policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
-                                start.policy_sha256);
-        }
-        ++settings[printable(line)];
+        ++settings[printable(fmt::format("{}", fmt::join(settings_of(process.facts), ", ")))];
     }
     return lines_text(settings,
                       calls.recording_count() == 1 ? "At its start: " : "At their start: ", settings.size() > 1,
@@ -229,10 +222,6 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
-/// precisions are never left out.
-constexpr std::uint8_t spread_rank = Table::one_line_rank, route_rank = 2, detail_rank = 1;
-
 /// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
 /// timed.
 std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
@@ -255,30 +244,26 @@ const TextColumn amounts[] = {
          if (row.counters.timed_calls == 0) return std::string("not timed");
          return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
      }},
-    {{"mean", true, 0, detail_rank},
+    {{"mean", true, 0, detail},
      [](const MergedRow& row) {
          const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
          if (row.counters.timed_calls == 0) return std::string();
          return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
      }},
-    {{"min", true, 0, spread_rank},
+    {{"min", true, 0, spread},
      [](const MergedRow& row) { return spread_text(row, row.counters.shortest_ns); },
-     Shown::where_one_has_it},
-    {{"median", true, 0, spread_rank},
-     [](const MergedRow& row) { return spread_text(row, row.median_ns); },
-     Shown::where_one_has_it},
-    {{"max", true, 0, spread_rank},
+     if_any},
+    {{"median", true, 0, spread}, [](const MergedRow& row) { return spread_text(row, row.median_ns); }, if_any},
+    {{"max", true, 0, spread},
      [](const MergedRow& row) { return spread_text(row, row.counters.longest_ns); },
-     Shown::where_one_has_it},
-    {{"GPU time", true},
-     [](const MergedRow& row) { return gpu_time_text(row.counters, 1); },
-     Shown::where_one_has_it},
-    {{"mean there", true, 0, detail_rank},
+     if_any},
+    {{"GPU time", true}, [](const MergedRow& row) { return gpu_time_text(row.counters, 1); }, if_any},
+    {{"mean there", true, 0, detail},
      [](const MergedRow& row) { return gpu_time_text(row.counters, row.counters.gpu_calls); },
-     Shown::where_one_has_it},
-    {{"measured", true, 0, spread_rank},
+     if_any},
+    {{"measured", true, 0, spread},
      [](const MergedRow& row) { return row.counters.gpu_samples == 0 ? "" : count_text(row.counters.gpu_samples); },
-     Shown::where_one_has_it},
+     if_any},
 };
 
 std::string function_or_remark(const MergedRow& row) {
@@ -290,28 +275,26 @@ std::string format_or_unknown(const MergedRow& row) {
 }
 
 const TextColumn of_call_sites[] = {
-    {{"function"}, function_or_remark},
+    {{"function", false, 16}, function_or_remark},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
+    {{"trans", false, 0, way}, [](const MergedRow& row) { return row.transposes_text(); }, if_different},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
-     Shown::where_they_differ},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
-    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26, route_rank},
+     if_different},
+    {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"caller -> provider", false, 38, route},
      [](const MergedRow& row) { return row.route_text(); },
      Shown::always,
      true},
-    {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
+    {{"asked for", false, 11, why}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, format_or_unknown},
-    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, Shown::where_one_has_it},
-    {{"bits", true},
+    {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, if_any},
+    {{"bits", true, 0, why},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
-     Shown::where_one_has_it},
-    {{"algorithm", false, 0, detail_rank},
-     [](const MergedRow& row) { return std::string(row.algorithm); },
-     Shown::where_one_has_it},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+     if_any},
+    {{"algorithm", false, 0, detail}, [](const MergedRow& row) { return std::string(row.algorithm); }, if_any},
+    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
 /// Returns the group that a row of a table of groups is.
@@ -325,26 +308,28 @@ std::string group_policy_text(const MergedRow& row) {
                        std::string_view(keys.policy_sha256));
 }
 
-constexpr Shown if_a_key = Shown::where_one_has_it;
 const TextColumn of_groups[] = {
-    {{"host", false, 12}, [](const MergedRow& row) { return std::string(group_of(row).process.host); }, if_a_key},
-    {{"job", false, 8}, [](const MergedRow& row) { return std::string(group_of(row).process.job_id); }, if_a_key},
+    {{"host", false, 12}, [](const MergedRow& row) { return std::string(group_of(row).process.host); }, if_any},
+    {{"job", false, 8}, [](const MergedRow& row) { return std::string(group_of(row).process.job_id); }, if_any},
     {{"executable", false, 16},
      [](const MergedRow& row) { return std::string(group_of(row).process.executable); },
-     if_a_key},
-    {{"policy", false, 12}, group_policy_text, if_a_key},
-    {{"function"}, function_or_remark, if_a_key},
-    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, if_a_key},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_a_key},
-    {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_a_key},
-    {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_a_key},
-    {{"max of m,n,k"},
+     if_any},
+    {{"policy", false, 12}, group_policy_text, if_any},
+    {{"function", false, 16}, function_or_remark, if_any},
+    {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
+    {{"call site", false, 16}, [](const MergedRow& row) { return std::string(group_of(row).call_site); }, if_any},
+    {{"caller", false, 16}, [](const MergedRow& row) { return std::string(row.caller); }, if_any},
+    {{"max of m,n,k", false, 12},
      [](const MergedRow& row) { return group_of(row).sizes.is_known() ? group_of(row).sizes.text() : ""; },
-     if_a_key},
-    {{"decisions", true, 0, detail_rank}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
-    {{"asked for"}, [](const MergedRow& row) { return std::string(row.requested); }, Shown::always, true},
+     if_any},
+    {{"decisions", true, 0, detail}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
+    {{"asked for", false, 0, why},
+     [](const MergedRow& row) { return std::string(row.requested); },
+     Shown::always,
+     true},
     {{"ran at"}, format_or_unknown},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
 TextColumns joined_columns(std::span<const TextColumn> first, std::span<const TextColumn> second) {
@@ -376,10 +361,8 @@ std::string common_text(const TextColumns& columns, TableRows rows, int stream) 
     }
     if (texts.empty()) return {};
     const std::string head = fmt::format("All {} rows below:", count_text(rows.size()));
-    std::string line = fmt::format("{} {}", head, fmt::join(texts, "; "));
-    const std::size_t width = terminal_width(stream);
-    if (width == 0 || line.size() <= width) return line + "\n";
-    return fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
+    const std::string line = fmt::format("{} {}\n", head, fmt::join(texts, "; "));
+    return wrapped(line, stream) == line ? line : fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
 }
 
 /// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
@@ -503,7 +486,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 }
 
 void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const auto put = [&](std::string_view text) { output.put(text); };
+    const auto put = [&](std::string_view text) { output.put(wrapped(text, view.stream)); };
     write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
                  contents.grouped_by(view.grouping, view.order));
     put_section("What faster products could gain", worth_text(contents.calls), view.stream, put);

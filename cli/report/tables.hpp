@@ -55,6 +55,11 @@ std::string received_text(const MergedCalls& calls, const TableLimits& limits, i
 
 /// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+constexpr Shown if_any = Shown::where_one_has_it, if_different = Shown::where_they_differ;
+
+/// Ranks of columns: a narrow terminal leaves out the last of these first. Counts, times, functions, sizes, lines and
+/// precisions have none, and are never left out.
+enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
 /// groups.

@@ -323,7 +323,7 @@ std::string worth_text(const MergedCalls& calls) {
     if (worth.gpu.gpus > 0) text += gpu_text(worth.gpu, is_filtered ? "These calls" : "Products");
     for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
         if (worth.unknown[i] > 0)
-            text += fmt::format("The share of products is not known of {}: {}.\n", processes_text(worth.unknown[i]),
+            text += fmt::format("The share of products in {} is not known: {}.\n", processes_text(worth.unknown[i]),
                                 no_share_reasons[i].words);
     return worth.gains.empty() ? text : text + tf32_text(worth);
 }

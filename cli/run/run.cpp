@@ -254,19 +254,6 @@ void leave_empty_recording(const std::string& path, const policy::Policy& policy
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-/// Returns a question for a name that is not in PATH, if a file of that name is in this folder: it may lack its
-/// interpreter.
-std::string question_about_file(const std::string& name) {
-    constexpr std::pair<std::string_view, std::string_view> interpreters[] = {
-        {".py", "python3 "}, {".sh", "sh "}, {".R", "Rscript "}, {".jl", "julia "}, {"", "./"}};
-    std::error_code error;
-    if (name.find('/') != std::string::npos || !std::filesystem::is_regular_file(name, error)) return {};
-    const auto* const with =
-        std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
-    if (with->first.empty() && access(name.c_str(), X_OK) != 0) return {};
-    return fmt::format("; did you mean fp32shim run -- {}{}?", with->second, printable(name));
-}
-
 /// All decisions made before the program starts.
 struct Launch {
     const RunOptions& options;
@@ -328,7 +315,7 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
                    std::int64_t program_ns) {
     const std::vector<std::string>& recordings = ending.recordings;
     const std::string text = summary.read(recordings, children, program_ns);
-    print(text, STDERR_FILENO);
+    print(wrapped(text, STDERR_FILENO), STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary() && summary.kept_folder().empty())
         print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
@@ -347,7 +334,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
         print_run_message(
             "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
             "program forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
-    print(summary.next_commands(recordings, option_words(launch.options), launch.options.words), STDERR_FILENO);
+    const std::string next = summary.next_commands(recordings, option_words(launch.options), launch.options.words);
+    print(wrapped(next, STDERR_FILENO), STDERR_FILENO);
 }
 
 int run_with_summary(const Launch& launch, const std::string& log) {
@@ -405,8 +393,7 @@ int run(const RunOptions& options) {
     const ProgramFile program =
         find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
     if (program.lookup != Lookup::found) {
-        print_run_message(fmt::format("{}: {}{}", program.path, program.cause,
-                                      program.lookup == Lookup::not_found ? question_about_file(program.path) : ""));
+        print_run_message(fmt::format("{}: {}", program.path, program.cause));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
     const Unseen unseen = why_unseen(program.path);

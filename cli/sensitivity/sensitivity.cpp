@@ -110,12 +110,13 @@ class Examination {
         result.dependence = dependence_;
         result.left_files = folder_.changed_files(options_.state);
         if (options_.perturb > 0) {
-            print(options_.is_json ? json_text(json_of_digits(digits_, result)) : text_of_digits(digits_, result));
+            print(options_.is_json ? json_text(json_of_digits(digits_, result))
+                                   : wrapped(text_of_digits(digits_, result)));
             return exit_code::ok;
         }
         const bool judges_policy = !options_.policy.empty() && options_.tolerance >= 0;
         if (options_.tolerance >= 0 && !judges_policy) find_policy(texts, result);
-        print(options_.is_json ? json_text(to_json(result)) : text_of(result));
+        print(options_.is_json ? json_text(to_json(result)) : wrapped(text_of(result)));
         if (judges_policy && untried_.empty())
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
         const bool is_answered = !judges_policy && (!result.policy || result.policy->is_found);
@@ -204,7 +205,7 @@ class Examination {
     std::optional<Measured> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{only(groups, coarsest), "those that moved nothing, asked for " + coarsest};
+        const Experiment experiment{only(groups, coarsest), "the places that moved nothing, asked for " + coarsest};
         Measured run = measure({experiment}).front();
         const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
         return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;

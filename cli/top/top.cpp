@@ -180,13 +180,13 @@ std::string process_table(const std::vector<Seen>& all) {
     Table table({{"PID", true},
                  {"calls/s", true},
                  {"calls", true},
-                 {"host time", true},
-                 {"FP64", true},
+                 {"host time", true, 0, 1},
+                 {"FP64", true, 0, 2},
                  {"FP32", true},
                  {"lower", true},
                  {"precision"},
                  {"floor"},
-                 {"policy"},
+                 {"policy", false, 10, 3},
                  {"command", false, 20}});
     for (const Seen& seen : all) {
         const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
@@ -302,7 +302,7 @@ int ps(const TopOptions& options) {
         say("ps", error);
         return exit_code::usage;
     }
-    print(options.is_json ? json_text(document_of(all, memory.rules)) : text_of(all, memory.rules, options));
+    print(options.is_json ? json_text(document_of(all, memory.rules)) : wrapped(text_of(all, memory.rules, options)));
     return exit_code::ok;
 }
 
@@ -324,9 +324,9 @@ int top(const TopOptions& options) {
             print("\033[H\033[2J" +
                   truncated_to_terminal(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
                                                     time_of_day(now_ns()).substr(0, 8), options.seconds,
-                                                    text_of(all, memory.rules, options))));
+                                                    wrapped(text_of(all, memory.rules, options)))));
         } else {
-            print(fmt::format("{}\n{}\n", timestamp(now_ns()), text_of(all, memory.rules, options)));
+            print(fmt::format("{}\n{}\n", timestamp(now_ns()), wrapped(text_of(all, memory.rules, options))));
         }
         if (std::fflush(stdout) != 0) break;
     }

@@ -53,7 +53,7 @@ std::vector<std::string> WorkingFolder::changed_files(const std::string& except)
 }
 
 std::string fresh_start_text(const std::vector<std::string>& left_files) {
-    return fmt::format("Assumed: each run starts afresh{}. Products that no run met are not judged.\n",
+    return fmt::format("Assumed: each run starts afresh{}. Products that occurred in no run are not judged.\n",
                        left_files.empty() ? ""
                                           : fmt::format(", though {} changed meanwhile (--runner can restore files)",
                                                         printable(listed(left_files, 3))));

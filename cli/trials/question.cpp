@@ -248,7 +248,7 @@ std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettin
     if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
         words += " --precision " + requested_precision(settings.precision);
     if (!settings.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) words += " --cpu " + settings.cpu;
-    return fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
+    return fmt::format("Policy: {}\n  fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
                        shell_words(options.words));
 }
 

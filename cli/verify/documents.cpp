@@ -157,10 +157,9 @@ std::string basis_part(const Json& result) {
 }  // namespace
 
 Claim claim_of(const std::string& at_least, bool of_accumulation) {
-    if (of_accumulation) return {"add in FP32", "may add in less than FP32", "may add in less than FP32", ""};
-    if (at_least.empty()) return {"ran in a fixed order", "ran in another order", "ran in another order", ""};
-    return {"ran at " + at_least + " or above", "ran below " + at_least + ", or was allowed to",
-            "ran below " + at_least + ", or were allowed to", " below " + at_least};
+    if (of_accumulation) return {"add in FP32", "may add in less than FP32", ""};
+    if (at_least.empty()) return {"ran in a fixed order", "ran in another order", ""};
+    return {"ran at " + at_least + " or above", "ran below " + at_least, " below " + at_least};
 }
 
 std::string verdict_page(Json result, const std::string& date) {

@@ -10,10 +10,9 @@ namespace fp32shim::cli {
 
 /// The words of a verdict, which follow a number of calls.
 struct Claim {
-    std::string held;         ///< "ran at fp32 or above"
-    std::string broken_one;   ///< "ran below fp32, or was allowed to", of one call
-    std::string broken_many;  ///< the sentence for several calls
-    std::string below;        ///< " below fp32", which completes "multiplied"; empty if any product counts
+    std::string held;    ///< "ran at fp32 or above"
+    std::string broken;  ///< "ran below fp32"
+    std::string below;   ///< " below fp32", which completes "multiplied"; empty if any product counts
 };
 
 /// Returns the words for a lowest format, or, if it is empty, for products in a fixed order or for half products that

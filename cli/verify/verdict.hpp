@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,10 +92,11 @@ struct Verified {
     std::uint64_t half_calls = 0;  ///< with --accumulate: half products, which it judges
 
     /// Returns the number of calls of violations that `is_of` selects.
-    std::uint64_t violating_calls(bool (MergedRow::*is_of)() const) const {
+    template <class Condition>
+    std::uint64_t violating_calls(const Condition& is_of) const {
         std::uint64_t sum = 0;
         for (const MergedRow* row : violations)
-            if ((row->*is_of)()) sum += row->counters.calls;
+            if (std::invoke(is_of, row)) sum += row->counters.calls;
         return sum;
     }
     const Verdict& verdict() const {

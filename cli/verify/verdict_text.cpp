@@ -38,26 +38,14 @@ constexpr std::string_view scope_note =
     "A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_without_end =
-    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
-    "So "
-    "there may be others: only the recordings of children that found their parent's are asked for.";
+    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet), "
+    "so "
+    "some may be missing: only those of children that found their parent's are asked for.";
 
-constexpr std::string_view scope_note_of_onednn =
-    " The products of oneDNN are those that its verbose mode prints. Their format follows from the types of the "
-    "operands, the fpmath mode and the name of the implementation. These say nothing about products inside recurrent "
-    "layers that take another mode from the environment. Products by oneDNN's other functions (dnnl_sgemm, "
-    "micro-kernels before 3.8) are not printed. A oneDNN that was built without its verbose mode, or whose own "
-    "object "
-    "switches that off, prints nothing.";
-
-constexpr std::string_view scope_note_of_kernels =
-    " These recordings also have the kernels that processes with FP32_MATMUL_KERNELS=1 launched on NVIDIA GPUs. A "
-    "kernel is judged by its name, if a table of names knows it, and otherwise by "
-    "the "
-    "tensor-core instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such "
-    "instructions may still round its operands by itself. Kernels inside a product of cuBLAS belong to that product, "
-    "unless they multiply in less than the product may. Kernels that other kernels launch on the GPU, and those of "
-    "drivers other than CUDA's, are not seen.";
+constexpr std::string_view scope_note_of_recorded_bypasses =
+    " The products of oneDNN are those that its verbose mode prints, and kernels on NVIDIA's GPUs are judged by "
+    "their "
+    "names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, other "
@@ -188,6 +176,13 @@ std::string bypasses_text(BypassStanding standing, const Verified& verified, con
     return text;
 }
 
+/// Returns true if not all recordings are of runs that waited for their programs.
+bool lacks_end(const MergedCalls& calls) {
+    return std::ranges::any_of(calls.processes(), [](const MergedProcess& process) {
+        return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
+    });
+}
+
 /// Returns the end of the summary: how many emulated products kept the bits of float64; empty if none was emulated.
 std::string bits_text(const EmulatedCalls& emulated) {
     const std::uint64_t count = emulated.known + emulated.unknown;
@@ -208,10 +203,15 @@ std::string summary_of(const Verified& verified, const MergedCalls& calls, const
     const std::string recordings = counted(calls.recording_count(), "recording");
     const std::string all = counted(total, of_accumulation ? "half product" : "call");
     if (!verified.violations.empty()) {
-        std::uint64_t below = 0;
-        for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{} of {} in {} {}{}", count_text(below), all, recordings,
-                           below == 1 ? claim.broken_one : claim.broken_many, bits);
+        const std::uint64_t allowed = claim.below.empty() ? 0 : verified.violating_calls(&MergedRow::is_only_allowed);
+        const std::uint64_t ran = verified.violating_calls([](const MergedRow*) { return true; }) - allowed;
+        const std::string_view was = allowed == 1 ? "was" : "were";
+        if (ran == 0)
+            return fmt::format("{} of {} in {} {} allowed to run{}{}", count_text(allowed), all, recordings, was,
+                               claim.below, bits);
+        const std::string others =
+            allowed == 0 ? "" : fmt::format(", and {} {} allowed to", count_text(allowed), was);
+        return fmt::format("{} of {} in {} {}{}{}", count_text(ran), all, recordings, claim.broken, others, bits);
     }
     const bool is_shown = verified.verdict().exit_code == exit_code::ok;
     if (of_accumulation)
@@ -236,12 +236,8 @@ std::string summary_of(const Verified& verified, const MergedCalls& calls, const
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
-    const auto lacks_end = [](const MergedProcess& process) {
-        return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
-    };
-    if (std::ranges::any_of(calls.processes(), lacks_end)) text += scope_note_without_end;
-    if (calls.onednn_calls() > 0) text += scope_note_of_onednn;
-    if (calls.kernel_launches() > 0) text += scope_note_of_kernels;
+    if (lacks_end(calls)) text += scope_note_without_end;
+    if (calls.onednn_calls() + calls.kernel_launches() > 0) text += scope_note_of_recorded_bypasses;
     if (options.reproducible) text += scope_note_of_order;
     return text;
 }
@@ -269,7 +265,12 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
         text += bypasses_text(static_cast<BypassStanding>(i), verified, calls, claim);
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
-    return text + fmt::format("\n{}\n", scope_text(options, calls));
+    const std::string of = options.accumulate.empty()
+                               ? fmt::format("products of float32 and float64 by {}", libraries_text(calls))
+                               : "what products of float16 and bfloat16 by cuBLAS add in";
+    return text +
+           fmt::format("\nThis verdict is about {}; docs/what-it-sees.md#what-a-verdict-covers has its limits.{}\n",
+                       of, lacks_end(calls) ? scope_note_without_end : "");
 }
 
 }  // namespace fp32shim::cli

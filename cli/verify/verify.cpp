@@ -36,7 +36,7 @@ bool write(std::string_view text, const std::string& path) {
 bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCalls>& judged) {
     if (options.format == "table") {
-        print(text_of(verified, calls, options, judged));
+        print(wrapped(text_of(verified, calls, options, judged)));
         return true;
     }
     Json result = to_json(verified, calls, options, judged);

@@ -71,7 +71,7 @@ def totals(expected, verdicts):
     texts = list(verdicts.values())
     kinds = ((texts.count(BELOW), f"ran below {expected}"), (texts.count(ALLOWED), "were allowed to"),
              (sum(text.startswith(UNKNOWN) for text in texts), "had products of unknown format"),
-             (sum(text.endswith(CLEAN) for text in texts), "had products of which none that was seen ran below"),
+             (sum(text.endswith(CLEAN) for text in texts), f"had products seen, all at {expected} or above"),
              (texts.count(NONE_SEEN), "had no product that was seen"))
     return [f"{len(texts):,} tests ran: " + ", ".join(f"{number:,} {words}" for number, words in kinds) + "."]
 

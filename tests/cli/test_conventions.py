@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, COMMANDS, environment, fp32shim, make_recording, need_terminals, on_a_terminal
+from command import (COMMAND, COMMANDS, calls_from, calls_with_results, environment, fp32shim, live_recording, make_recording,
+                     need_terminals, on_a_terminal)
 
 
 @pytest.fixture(scope="module")
@@ -196,22 +197,131 @@ def test_a_file_has_no_colours_also_where_the_command_was_typed_on_a_terminal(re
     assert (tmp_path / "report.txt").read_text() == fp32shim("report", recording).stdout
 
 
-@pytest.mark.parametrize("width", [72, 80, 100, 120, 400])
-def test_tables_fit_the_terminal_and_keep_every_column(recording_of_long_names, width):
-    whole = fp32shim("report", recording_of_long_names).stdout.split("\n\n")[2]
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 400])
+def test_tables_fit_the_terminal_and_name_the_columns_that_they_leave_out(recording_of_long_names, width):
+    whole = fp32shim("report", recording_of_long_names).stdout.split("\n\n")[2].splitlines()
     text = on_a_terminal(["report", recording_of_long_names], width=width, NO_COLOR="1").replace("\r\n", "\n")
-    table = text.split("\n\n")[2]
-    assert max(map(len, table.splitlines())) <= width
-    titles = re.split("  +", whole.splitlines()[0].strip())
-    for title in titles:
-        assert title in table
-    cells = [re.split("  +", line.strip()) for line in whole.splitlines()[1:]]
-    kept = table.split()
-    for row in cells:
-        for name in row[titles.index("function")].split() + row[titles.index("size")].split() + row[-2:]:
-            assert name in kept
-    assert ("…" in table) == (width < 140)
-    assert max(map(len, whole.splitlines())) > 140 and "…" not in whole
+    head, *rows = text.split("\n\n")[2].split("(no room for: ")[0].splitlines()
+    assert max(map(len, [head, *rows])) <= width and len(rows) == len(whole) - 1
+    for title in re.split("  +", whole[0].strip()):
+        assert (title in head) != bool(re.search(rf"[ :\n]{title}[,)]", text.split("(no room for")[-1])), title
+    for row, narrow in zip(whole[1:], rows):
+        cells = dict(zip(re.split("  +", whole[0].strip()), re.split("  +", row.strip())))
+        assert {cells[name] for name in ("calls", "function", "size", "ran at")} <= set(re.split("  +", narrow.strip()))
+    assert max(map(len, whole)) > 120 and "…" not in "".join(whole)
+    if width == 120:
+        assert "_multiarray_umath….so -> lib" in rows[0], "a name loses the suffix of its build first"
+
+
+def test_columns_is_the_width_in_a_pipe_too_where_each_row_is_whole_without_it(recording_of_long_names, tmp_path):
+    text = fp32shim("report", recording_of_long_names, env={"COLUMNS": "80"}).stdout
+    assert text == on_a_terminal(["report", recording_of_long_names], width=80, NO_COLOR="1").replace("\r\n", "\n")
+    assert text == on_a_terminal(["report", recording_of_long_names], width=120, NO_COLOR="1", COLUMNS="80").replace("\r\n", "\n")
+    fp32shim("report", "-o", tmp_path / "a.txt", recording_of_long_names, env={"COLUMNS": "80"})
+    assert (tmp_path / "a.txt").read_text() == fp32shim("report", recording_of_long_names).stdout != text
+
+
+def too_wide(text, width):
+    """The lines that a terminal would break, but for those of a single word, such as a path, and commands to copy."""
+    lines = re.split(r"\r*\n|\r", re.sub(r"\x1b\[[\d;]*[mHJK]", "", text))
+    return [line for line in lines if len(line) > width and not re.match(r" *([-→]+>? )?\S+$| +fp32shim ", line)]
+
+
+FIRST_MISTAKES = [
+    (["run", "np.py"], "did you mean -- python3 np.py?"), (["bisect", "--", "./np.py"], "did you mean -- python3 ./np.py?"),
+    (["doctor", "np.py"], "did you mean -- python3 np.py?"), (["run", "--", "python3 np.py"], "-- python3 np.py, without quotes?"),
+    (["run"], "PROGRAM is required"), (["run", "sh", "-c", "exit 3", "--log", "x.fp32rec"], "--log stood behind PROGRAM"),
+    (["verify", "a.fp32rec"], "--at-least, --reproducible or --accumulate is needed"),
+    (["verify", "--at-least", "a.fp32rec"], "allowed: fp64, fp32"), (["set", "high", "1"], "fp32shim ps lists"),
+    (["explain", "sgemm"], "did you mean --function sgemm?"), (["verfy"], 'did you mean "verify"?'),
+    (["run", "--precison", "high", "--", "true"], 'did you mean "--precision"?'),
+    (["run", "--precision", "hihg", "--", "true"], 'did you mean "high"?'), (["report", "--by", "wher", "a.fp32rec"], 'did you mean "where"?'),
+    (["report", "--format", "htm", "a.fp32rec"], 'did you mean "html"?'), (["explain", "--function", "sgem"], 'did you mean "sgemm"?'),
+    (["report", "a.fp32rc"], 'did you mean "a.fp32rec"?'), (["report", "empty"], "fp32shim run --log NAME.fp32rec -- PROGRAM writes one"),
+    (["report", "newer.fp32rec"], "Use a newer fp32shim."), (["report", "policy.toml"], "name a .fp32rec file"),
+    (["check", "policy.toml"], 'a text needs quotes: "high"'), (["FP32_MATMUL_PRECISON=high", "run", "--", "true"], "did you mean FP32_MATMUL_PRECISION?"),
+    (["run", "--audit", "fingerprnt", "--", "true"], "fingerprint"), (["run", "--policy", "polcy.toml", "--", "true"], "cannot be read")]
+
+
+@pytest.mark.parametrize("words, leads_on", FIRST_MISTAKES)
+def test_a_first_mistake_is_answered_by_a_line_that_leads_on(tmp_path, words, leads_on):
+    make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:1")
+    newer = bytearray((tmp_path / "a.fp32rec").read_bytes())
+    newer[8] = 99  # the version of the format
+    (tmp_path / "newer.fp32rec").write_bytes(newer)
+    (tmp_path / "np.py").write_text("print(1)")
+    (tmp_path / "policy.toml").write_text("schema = 1\ndefault = high\n")
+    (tmp_path / "empty").mkdir()
+    variables = dict(word.split("=") for word in words if word.startswith("FP32_"))
+    result = fp32shim(*words[len(variables):], cwd=tmp_path, env=variables)
+    assert any(leads_on in line for line in (result.stdout + result.stderr).splitlines()), result
+    assert result.returncode != 0 or words[-1] in ("true", "newer.fp32rec")
+
+
+LONG_RULE = "the projections of queries and keys of every encoder layer stay exact, because of the softmax"
+PROGRAM = """import os, sys
+import numpy as np
+def a_function_that_multiplies_two_matrices(size):
+    a = np.ones((size, 2), np.float32); b = np.ones((2, size), np.float32)
+    a[:, 0] += 1e-4
+    b[1] = -1
+    return a @ b
+total = sum(a_function_that_multiplies_two_matrices(size).sum() for size in (100, 200, 300))
+print("total", float(total))
+sys.exit(bool(os.environ.get("JUDGE")) and not 5 < total < 50)
+"""
+
+
+@pytest.fixture(scope="module")
+def of_everything(tmp_path_factory):
+    """Commands whose outputs are long in every way, and their folder."""
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    folder = tmp_path_factory.mktemp("a_rather_long_name_of_the_folder_of_a_project")
+    (folder / "a_program_with_a_long_name.py").write_text(PROGRAM)
+    rules = "".join(f'[[rule]]\nname = "{LONG_RULE} {number}"\nprecision = "highest"\nwhen = {{ {where} }}\n' for number, where in
+                    enumerate(('scope = "decoder.*"', 'where = "a_program_*: a_function*"', "m = 100")))
+    (folder / "policy.toml").write_text(f'schema = 1\nname = "a policy with a long name"\n{rules}[cpu]\nmode = "emulate"\n')
+    (folder / "wrong.toml").write_text('schema = 1\nnam = "a policy"\n[[rule]]\nname = "x"\nprecision = "hihg"\nwhen = { mm = 3 }\n')
+    scope = "TransformerEncoder.encoder_layers.{}.self_attention.query_projection"
+    for name, results, applied in (("a", (1.0, 2.0, 3.5), "tf32"), ("b", (1.0, 2.5, 3.0), "fp32")):
+        calls = [calls_from("", "cblas_sgemm_batch", f"{64 + layer}x640x64/TN/32", applied, 3, scope=scope.format(layer)).rstrip(":")
+                 for layer in range(12)]
+        make_recording(folder / f"{name}.fp32rec", "calls", *calls)
+        stack = "<module>@train_the_model.py@7;a_function_that_multiplies_two_matrices@train_the_model.py@3"
+        make_recording(folder / f"{name}-results.fp32rec", "calls", *(calls_with_results(stack, size, results, applied=applied)
+                                                                      for size in (64, 65, 66)))
+    program = ["--", shim.SYSTEM_PYTHON, "a_program_with_a_long_name.py"]
+    lowered = ["--policy", "policy.toml", "--precision", "high", "--cpu", "emulate", "--where", "auto", "--level", "calls",
+               "--audit", "fingerprint,nonfinite,1"]
+    return folder, [
+        ["run", *lowered, *program], ["run", *lowered, "--log", "real.fp32rec", *program], ["run", "--reproducible", *program],
+        ["run", "--precision", "high", "--", "true"],
+        *(["report", *words] for words in (["a.fp32rec"], ["a.fp32rec", "b.fp32rec"], ["--by", "scope,function,size", "a.fp32rec"],
+                                           ["real.fp32rec"], ["missing.fp32rec"], ["a-results.fp32rec"])),
+        *(["verify", *words] for words in (["--at-least", "fp32", "a.fp32rec", "real.fp32rec"], ["--at-least", "fp32", "b.fp32rec"],
+                                           ["--reproducible", "real.fp32rec"])),
+        *(["diff", *words] for words in (["a.fp32rec", "b.fp32rec"], ["a-results.fp32rec", "b-results.fp32rec"],
+                                         ["a-results.fp32rec", "real.fp32rec"], ["--by", "row", "real.fp32rec", "real.fp32rec"])),
+        ["log", "real.fp32rec"], ["log", "a.fp32rec", "real.fp32rec"], ["doctor"], ["doctor", *program], ["ps"], ["top", "--count", "1"],
+        ["bisect", "--cpu", "emulate", "--", "env", "JUDGE=1", *program[1:]], ["bisect", *program],
+        ["sensitivity", "--cpu", "emulate", *program], ["sensitivity", "--cpu", "emulate", "--tolerance", "1e-9", *program],
+        ["explain", "--policy", "policy.toml", "--precision", "high", "sgemm", "--m", "200"],
+        ["explain", "--function", "cblas_sgemm", "--policy", "policy.toml", "--precision", "high", "--m", "200"],
+        ["check", "policy.toml", "wrong.toml"], ["suggest", "real.fp32rec"], ["run", "--precison", "high", *program], ["verfy"],
+        ["run", "a_program_with_a_long_name.py"], ["reload", "1"]]
+
+
+@pytest.mark.parametrize("width, no_color", [(80, ""), (100, "1")])
+def test_no_line_is_wider_than_the_terminal_but_for_a_single_word(of_everything, width, no_color):
+    folder, commands = of_everything
+    long = live_recording(folder / f"live-{width}.fp32rec", "calls", calls_from("", "sgemm_", "64", "tf32", 3))
+    try:
+        for words in commands:
+            said = on_a_terminal(words, width=width, NO_COLOR=no_color, prefix=("env", "-C", folder))
+            assert len(said.split()) > 3, words
+            assert too_wide(said, width) == [], words
+    finally:
+        long.communicate()
 
 
 def test_output_that_cannot_be_written_is_an_error(recording):

@@ -283,7 +283,7 @@ def test_rows_that_are_not_as_many_in_both_runs_are_named_as_not_compared(tmp_pa
     report = by_row(a, b, 1)
     assert rows_of(report) == {(8, 8): ("same", 4, 4), (5, 8): ("not compared", 3, 4)}
     assert report["summary"] == "Same rows: all 4 rows of 1 kind have the same bits, in 1 call of A and 2 of B; 1 other kind not compared"
-    assert "Not compared: rows of 1 kind, of which A and B have different numbers" in report["remarks"]
+    assert "Not compared: rows of 1 kind, because A and B have different numbers of them" in report["remarks"]
     result = fp32shim("diff", "--by", "row", "--top", "1", a, recording(tmp_path, "c", ("9x9x9", ["1/1/1"])))
     assert result.returncode == 3 and "--top 0 shows all" in result.stdout
     assert "fp32shim diff: Nothing was compared: no kind has as many rows in A as in B" in result.lines

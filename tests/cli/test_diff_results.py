@@ -156,9 +156,26 @@ def test_recordings_without_fingerprints_have_a_message_and_a_status_of_their_ow
     without = make_recording(tmp_path / "none.fp32rec", "summary", calls_from(at(41), "cblas_sgemm", 64, "fp32", 7))
     result = fp32shim("diff", with_some, without)
     assert result.returncode == 3 and result.stdout.startswith("Results were not compared, because B has no fingerprints\n")
-    assert result.lines == [f"fp32shim diff: {without}: found no fingerprints: 7 calls without fingerprints; "
-                            "fp32shim run --audit fingerprint --log NAME.fp32rec -- PROGRAM records them, for products on a CPU"]
+    assert result.lines == [f"fp32shim diff: {without}: found no fingerprints: 7 calls without fingerprints, which fp32shim run "
+                            "--audit fingerprint records, for products on a CPU"]
     assert len(fp32shim("diff", without, without).lines) == 2
+
+
+def test_recordings_without_fingerprints_are_followed_by_the_commands_that_record_them(tmp_path):
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    (tmp_path / "program.py").write_text("import numpy as np\na = np.ones((9, 9), 'f')\na @ a\n")
+    words = ["--", shim.SYSTEM_PYTHON, "program.py"]
+    for name, options in (("a", []), ("b", ["--precision", "high", "--cpu", "emulate", "--where", "python"])):
+        assert fp32shim("run", "-q", "--log", f"{name}.fp32rec", *options, *words, env=blas, cwd=tmp_path).returncode == 0
+    lines = fp32shim("diff", "a.fp32rec", "b.fp32rec", cwd=tmp_path).stdout.splitlines()
+    assert "Settings: CPU mode off, default native -> CPU mode emulate, default high" in lines
+    commands = [line.split() for line in lines if line.startswith("  fp32shim run --audit fingerprint ")]
+    assert [command[-2:] for command in commands] == [words[1:]] * 2 and len(commands) == 2
+    for command in commands:
+        assert fp32shim(*command[1:], env=blas, cwd=tmp_path).returncode == 0
+    report = fp32shim("diff", "--format", "json", "a-results.fp32rec", "b-results.fp32rec", cwd=tmp_path).json
+    assert (report["aligned"] + len(report["only_a"]), report["b"]["applied"]) == (1, {"tf32": 1})
 
 
 def test_options_that_select_no_call_are_not_taken_for_a_lack_of_fingerprints(tmp_path, record):
@@ -302,7 +319,7 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
     text = fp32shim("diff", a, b).stdout
     assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: no difference is recorded\n"
-                           "Operands: not recorded on both sides\nAnother order: ")
+                           "Inputs: not recorded on both sides\nAnother order: ")
 
 
 @pytest.fixture
@@ -362,7 +379,7 @@ def test_tasks_of_a_pool_are_paired_by_their_operands_however_many_and_far_apart
     assert (report["other_bits"], report["same_operands"], report["uncertain"], report["paired_by_nearest"]) == (1200, 1200, 0, 0)
     assert report["largest"]["difference"] == pytest.approx(0.25)
     text = fp32shim("diff", a, b).stdout
-    assert "\nOperands: 1,200 of 1,200 products with other results read the same bits on both sides, 0 did not\n" in text
+    assert "; 1,199 more differ, with equal inputs\n" in text
 
 
 def test_operands_that_differed_already_are_told_from_a_product_with_another_result(record):
@@ -372,8 +389,8 @@ def test_operands_that_differed_already_are_told_from_a_product_with_another_res
     assert (report["other_bits"], report["same_operands"], report["unknown_operands"]) == (3, 1, 1)
     assert report["first_other_bits"]["other_operands"] == ["a"] and report["first_same_operands"]["position"] == 2
     text = fp32shim("diff", a, b).stdout
-    assert ("\nOperands: 1 of 3 products with other results read the same bits on both sides, 1 did not; of 1 it is not recorded on "
-            "both sides\n") in text
+    assert text.startswith("A difference begins at model.py:41 ") and (
+        ": equal inputs, other bits; 2 more differ: 1 with other inputs, 1 with inputs that are not recorded on both sides\n") in text
     assert "\nFirst product with different bits: 1\n" in text and "\n  operands: other bits in a\n" in text
     assert text.split("First product with different bits from the same operands: ")[1].startswith("2\n")
 
@@ -438,7 +455,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
     assert page.text("#summary") == ("Other results: 2,003 of 3,005 products; all ran at the same precision. "
-                                     "Environment: no difference is recorded. Operands: not recorded on both sides.")
+                                     "Environment: no difference is recorded. Inputs: not recorded on both sides.")
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")

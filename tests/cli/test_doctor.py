@@ -521,7 +521,19 @@ def test_a_program_that_multiplies_nothing_is_in_order():
     _, alone, _ = doctor()
     status, result, _ = doctor("--", "/bin/true")
     assert result["not_seen"] == [] and result["seen"] == []
-    assert status == (1 if alone["findings"] else 0)
+    libraries = {library["path"] for library in alone["blas_libraries"]}
+    of_others = {finding["about"] for finding in alone["findings"] if any(path in finding["about"] for path in libraries)}
+    assert status == (1 if len(alone["findings"]) > len(of_others) else 0)
+
+
+def test_libraries_that_a_program_does_not_load_are_left_out():
+    path = os.path.dirname(blas_library("openblas"))
+    _, alone, _ = doctor(LD_LIBRARY_PATH=path)
+    _, of_none, _ = doctor("--", "/bin/true", LD_LIBRARY_PATH=path)
+    _, of_one, _ = doctor("--", client("cblas_product"), LD_LIBRARY_PATH=path)
+    loaded = {library["name"] for library in of_one["blas_libraries"]}
+    assert of_none["blas_libraries"] == [] and "libblas.so.3" in loaded
+    assert loaded < {library["name"] for library in alone["blas_libraries"]}
 
 
 @pytest.mark.parametrize("what", ["no-such-program-here", "/etc/passwd"])

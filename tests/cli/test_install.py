@@ -102,7 +102,7 @@ def test_the_python_module_sets_the_precision_names_the_files_and_reads_recordin
                           env=environment(PYTHONPATH=installed / "share/fp32shim/python"))
     assert done.stdout.splitlines() == [
         "True libfp32shim.so", "True native", "high ('high', 'process')", "found 'tf32'; allowed: highest, high, medium",
-        "highest", "1 fp32shim_set_floor: invalid argument", "[('sgemm_', 9)]", f"fp32shim report: {installed}: no *.fp32rec in this folder"], done.stderr
+        "highest", "1 fp32shim_set_floor: invalid argument", "[('sgemm_', 9)]", f"fp32shim report: {installed}: no *.fp32rec in this folder; fp32shim run --log NAME.fp32rec -- PROGRAM writes one"], done.stderr
 
 
 def test_the_python_module_runs_the_command(installed):

@@ -229,7 +229,7 @@ def test_a_script_without_its_interpreter_is_asked_about(tmp_path):
     (tmp_path / "tool").chmod(0o755)
     for name, meant in (("train.py", "python3 train.py"), ("tool", "./tool")):
         (line,) = fp32shim("run", name, cwd=tmp_path).lines
-        assert line.endswith(f"is not in any folder of PATH; did you mean fp32shim run -- {meant}?")
+        assert line.endswith(f"is not in any folder of PATH; did you mean -- {meant}?")
 
 
 def test_a_precision_that_reaches_no_product_is_said_and_one_that_does_is_not():

@@ -74,7 +74,7 @@ def test_without_a_wall_time_all_times_or_run_times_it_says_so_and_bounds_nothin
         found = worth(path)
         assert found["processes"] == 0 and found["without"][key] == sum(found["without"].values()) == 1, (key, found)
         assert found["share"] == found["most_gain"] == {"from": None, "to": None}
-        assert text_of(path).startswith("The share of products is not known of 1 process: ") and words in text_of(path)
+        assert text_of(path).startswith("The share of products in 1 process is not known: ") and words in text_of(path)
         assert "times as fast" not in text_of(path)
     program.communicate("")
     golden = shim.ROOT / "tests/unit/record/golden/recording_version1_summary.fp32rec"

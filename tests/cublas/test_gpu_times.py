@@ -140,7 +140,7 @@ def test_the_report_says_what_products_took_on_the_gpu(run):
     text, worth, row = text_of(done.log), done.report["worth"]["gpu"], done.rows[64]
     samples = row["gpu_samples"]
     assert f"an estimate from {samples} measured calls for 1,000 of 1,000 calls" in text
-    assert "share of products is not known" not in text and "another GPU (fp32shim stand-in (no GPU))" in text
+    assert "The share of products in " not in text and "another GPU (fp32shim stand-in (no GPU))" in text
     assert (worth["gpus"], worth["samples"], worth["gpu_ns"]) == (1, samples, row["gpu_ns"])
     assert worth["tf32_ns"] == worth["fp32_ns"] / 2.0, "a product that is smaller than 512 gains as much as 512"
     assert worth["share"]["from"] == pytest.approx(row["gpu_ns"] / done.report["processes"][0]["wall_ns"], rel=1e-3)

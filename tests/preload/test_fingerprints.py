@@ -128,9 +128,11 @@ def test_the_product_with_another_result_from_the_same_operands_is_the_cause_of_
     report = diff(b="c")
     assert (report["other_bits"], report["same_operands"]) == (1, 0)
     assert report["first_other_bits"]["other_operands"] == ["alpha or beta"] and report["first_same_operands"] is None
+    assert "Inputs: other ones for each result that differs: the difference begins outside of the products that are compared" in report["remarks"]
     done = subprocess.run([COMMAND, "diff", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec"], capture_output=True, text=True, check=False)
     text = done.stdout
-    assert "\nOperands: 1 of 3 products with other results read the same bits on both sides, 2 did not\n" in text
+    assert text.startswith("The difference begins at sgemm_ 96x96x96: equal ") and (
+        ": equal inputs, other bits; A ran it at fp32 (native), B at tf32 (high); 2 more differ, with other inputs\n") in text
     assert "\n  operands: the same bits\n" in text.split("First product with different bits: ")[1].split("\n\n")[0] + "\n"
 
 
