@@ -143,6 +143,9 @@ int check(const CheckOptions& options) {
         } else {
             loaded.warnings = warnings_about(loaded.policy, file);
         }
+        if (file.ends_with(".fp32rec") && !loaded.errors.empty())
+            say("check",
+                printable(file) + " is named like a recording, not like a policy; fp32shim report reads recordings");
         if (options.is_json) {
             files.push_back(to_json(file, loaded));
         } else {

@@ -39,8 +39,8 @@ struct Applicant;
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
                                                             ///< means no policy
-    bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
-    uid_t site_owner = 0;   ///< user who must own the site's policy and alone may write it: root
+    bool elevated = false;                 ///< true in setuid and similar programs, where nothing is read or reported
+    uid_t site_owner = 0;                  ///< user who must own the site's policy and alone may write it: root
     const Applicant* applicant = nullptr;  ///< whom exceptions to a floor are for; null: this process
 };
 

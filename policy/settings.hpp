@@ -14,7 +14,7 @@ namespace fp32shim::policy {
 /// A policy while its sources are read: the site's file first, then the user's file, then the environment. Each
 /// source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
-    ExceptionJudge* judge = nullptr;  ///< null: no exception to a floor holds
+    ExceptionJudge* judge = nullptr;                  ///< null: no exception to a floor holds
     std::optional<Tf32Rounding> asked_tf32_rounding;  ///< absent: `accumulation` decides
     std::optional<bool> says_bf16x9;                  ///< [limits] allow_bf16x9 of the file that was read last
     /// False if a file forbids BF16x9: by that key, or by a floor of bf16x9 or fp32 without it. The files after it

@@ -19,9 +19,9 @@
 #include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/output_file.hpp"
 

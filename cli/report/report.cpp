@@ -14,9 +14,9 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/kept_runs/kept_runs.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/output_file.hpp"

@@ -121,6 +121,9 @@ const Verdict& verdict_of(const std::vector<BoundJob>& jobs) {
 
 std::string summary_of(const std::vector<BoundJob>& jobs) {
     const Verdict& verdict = verdict_of(jobs);
+    if (std::ranges::all_of(jobs, [](const BoundJob& job) { return job.has_no_floor() && !job.is_excepted(); }))
+        return coloured(verdict.title, verdict.colour) +
+               ": no floor bound these recordings; --at-least FORMAT judges them by a format";
     const bool is_violated = verdict.exit_code == exit_code::finding;
     const auto count = [&](auto is_of) { return static_cast<std::size_t>(std::ranges::count_if(jobs, is_of)); };
     const std::size_t those = count(

@@ -168,6 +168,8 @@ def test_no_log_excludes_a_log():
 def test_a_run_in_a_run_belongs_to_it(tmp_path):
     run(tmp_path, "--", COMMAND, "run", "--no-log", "--", PRODUCT)
     assert len(kept(tmp_path)) == 1 and in_folder(tmp_path, "report", "--json").json["totals"]["calls"] == 1
+    # This command contains the names by which libraries are recognised, but multiplies nothing.
+    assert in_folder(tmp_path, "verify", "--at-least", "fp32").returncode == 0
 
 
 def test_rank_0_says_that_others_keep_nothing(tmp_path):

@@ -250,6 +250,14 @@ def test_a_job_without_a_floor_or_a_recording_is_not_shown(place):
         "fp32shim verify: --format html needs --at-least, --reproducible or --accumulate"]
 
 
+def test_recordings_that_no_floor_bound_are_one_sentence(place):
+    shim.run("cblas_product", blas="reference", log=str(place / "free.fp32rec"), cwd=place)
+    result = fp32shim("verify", place)
+    assert result.returncode == 3
+    assert result.stdout.splitlines()[0] == ("Inconclusive: no floor bound these recordings; --at-least FORMAT judges them "
+                                             "by a format.")
+
+
 def test_children_and_copies_are_doubts_of_their_job_or_have_a_line(place):
     policy = place / "policy.toml"
     policy.write_text(POLICY.format("user = 1017"))
