@@ -136,6 +136,10 @@ OwnFolder::OwnFolder(int parent, const std::string& name, bool makes) {
             errno == ENOTDIR ? "is a file or a link" : fmt::format("cannot be used ({})", std::strerror(errno));
 }
 
+bool OwnFolder::has(const std::string& name) const {
+    return faccessat(descriptor_->number(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 FileText OwnFolder::read(const std::string& name, std::size_t most) const {
     return read_opened(Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most,
                        true);

@@ -55,6 +55,7 @@ class OwnFolder {
     const std::string& problem() const { return problem_; }
     /// Reads a file as read_own_file() does.
     FileText read(const std::string& name, std::size_t most) const;
+    bool has(const std::string& name) const;
     /// Writes a new file in the place of an old one. Readers see a whole file or none. `unfinished` is its name until
     /// then. Failures are ignored.
     void write(const std::string& name, const std::string& unfinished, std::string_view text) const;

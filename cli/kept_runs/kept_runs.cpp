@@ -27,6 +27,8 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr const char* all_runs = ".fp32shim";
+/// An empty file beside the runs: a later run was not kept.
+constexpr const char* not_kept = "last-run-was-not-kept";
 /// Enough for a few versions of a program, each compared with the one before. What is to last longer gets a name.
 constexpr std::size_t most_runs = 10;
 /// As large as one recording may become by default. Most have less than 1 MiB, so the number limits them first.
@@ -162,14 +164,18 @@ std::string problem_with_recordings_in(const std::string& folder) {
 
 }  // namespace
 
+void note_run_not_kept() {
+    const OwnFolder all(AT_FDCWD, all_runs, false);
+    if (all.is_open()) all.write(not_kept, fmt::format("{}.{}", not_kept, getpid()), "");
+}
+
 KeptRun keep_run() {
     std::error_code error;
     if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
     const OwnFolder all(AT_FDCWD, all_runs, true);
     KeptRun kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
     if (!kept.problem.empty()) return kept;
-    if (faccessat(all.descriptor(), ".gitignore", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-        all.write(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
+    if (!all.has(".gitignore")) all.write(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
     std::string time = timestamp(now_ns()).substr(0, std::strlen("2026-11-29T10:15:00.123"));
     std::erase(time, ':');
     const std::string name = fmt::format("{}Z-{}", time, getpid());
@@ -186,7 +192,10 @@ KeptRun keep_run() {
         kept.problem = "has no path, or one that is too long";
     else
         kept.problem = problem_with_recordings_in(kept.path);
-    if (is_made && !kept.problem.empty()) all.remove(name, AT_REMOVEDIR);
+    if (kept.problem.empty())
+        all.remove(not_kept);
+    else if (is_made)
+        all.remove(name, AT_REMOVEDIR);
     return kept;
 }
 
@@ -197,8 +206,15 @@ bool take_last_runs(std::string_view command, std::size_t count, std::vector<std
     std::string problem;
     if (!all.is_open() && faccessat(AT_FDCWD, all_runs, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         problem = fmt::format("{} {}", all_runs, all.problem());
+    else if (names.empty())
+        problem = "no run is kept in this folder; fp32shim run -- PROGRAM keeps one";
     else if (names.size() < count)
-        problem = fmt::format("fp32shim run has kept {} in this folder", counted(names.size(), "run"));
+        problem = "only one run is kept in this folder";
+    else if (all.has(not_kept))
+        problem = fmt::format(
+            "a later run in this folder was not kept (--log, --no-log, --quiet); the last kept one is "
+            "{}/{}",
+            all_runs, names.back());
     for (std::size_t i = names.size() - count; problem.empty() && i < names.size(); ++i) {
         const Run run(all, names[i]);
         recordings.push_back(fmt::format("{}/{}", all_runs, names[i]));

@@ -400,10 +400,12 @@ class FilesOfRuns {
 
 void add_rest_of_runs(RecordingPaths& found) {
     const FilesOfRuns files(found);
-    for (const std::string& path : files.others()) {
-        found.paths.push_back(path);
-        found.notes.push_back(path + ": belongs to the same run, so it is judged too");
-    }
+    const std::vector<std::string> others = files.others();
+    found.paths.insert(found.paths.end(), others.begin(), others.end());
+    if (!others.empty()) drop_copies(found);
+    for (const std::string& path : others)
+        if (std::ranges::count(found.copies, path, &RecordingCopy::path) == 0)
+            found.notes.push_back(path + ": belongs to the same run, so it is judged too");
     found.doubts = files.doubts();
     // Reading them fails, which is a doubt.
     for (const std::string& path : files.unreadable()) {
@@ -417,7 +419,11 @@ void mention_other_files_of_runs(RecordingPaths& found) {
     std::vector<std::string> all = found.paths;
     all.insert(all.end(), others.begin(), others.end());
     std::vector<MissingFiles> missing = find_missing_files(all);
-    std::erase_if(others, names_children_only);
+    std::set<std::string> known;
+    for (const std::string& path : found.paths) known.insert(identity_in(path));
+    std::erase_if(others, [&](const std::string& path) {
+        return names_children_only(path) || known.contains(identity_in(path));
+    });
     constexpr std::size_t most = 5;
     if (!others.empty())
         found.notes.push_back(fmt::format(

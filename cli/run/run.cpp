@@ -372,6 +372,8 @@ int start_program(const Launch& launch) {
     const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
     const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);
+    const bool is_kept = has_summary && log.empty() && !launch.options.keeps_nothing;
+    if (!is_kept && launch.facts.run == 0 && launch.facts.rank <= 0) note_run_not_kept();
     if (has_summary) return run_with_summary(launch, log);
     launch.children(log, !launch.options.log.empty(), ProgramProcess::own);
     return become_program(launch);

@@ -68,6 +68,7 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
         return;
     }
     if (keeps) kept_ = keep_run();
+    if (keeps && kept_folder().empty()) note_run_not_kept();
     if (!kept_folder().empty()) {
         log_path_ = kept_->log_path;
         environment.set("FP32_MATMUL_LOG", log_path_);

@@ -145,7 +145,27 @@ def test_a_folder_without_runs_is_one_line(tmp_path, command):
     (tmp_path / "other").mkdir()
     result = in_folder(tmp_path / "other", command)
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
-    assert result.lines[0].endswith("fp32shim run has kept 0 runs in this folder")
+    assert "no run is kept in this folder; fp32shim run -- PROGRAM keeps one" in result.lines[0]
+
+
+@pytest.mark.parametrize("words", [["--no-log"], ["--quiet"], ["--log", "a.fp32rec"]], ids=str)
+def test_a_run_before_one_that_was_not_kept_is_not_taken_for_the_last(tmp_path, words):
+    product(tmp_path)
+    (first,) = kept(tmp_path)
+    product(tmp_path, *words)
+    result = in_folder(tmp_path, "verify", "--at-least", "fp32")
+    assert (result.returncode, len(result.lines)) == (2, 1)
+    assert "a later run in this folder was not kept" in result.stderr and f".fp32shim/{first}" in result.stderr
+    product(tmp_path)
+    assert in_folder(tmp_path, "verify", "--at-least", "fp32").returncode == 0
+    run(tmp_path, "--", COMMAND, "run", *words, "--", PRODUCT)  # what a run starts belongs to it
+    assert in_folder(tmp_path, "verify", "--at-least", "fp32").returncode == 0
+
+
+def test_evidence_of_a_kept_run_says_that_the_recording_goes(tmp_path):
+    product(tmp_path)
+    result = in_folder(tmp_path, "verify", "--at-least", "fp32", "--format", "json", "-o", "proof.json")
+    assert result.returncode == 0 and "--log NAME.fp32rec keeps the evidence" in result.stderr
 
 
 @pytest.mark.parametrize("words, variables", [
@@ -170,6 +190,15 @@ def test_a_run_in_a_run_belongs_to_it(tmp_path):
     assert len(kept(tmp_path)) == 1 and in_folder(tmp_path, "report", "--json").json["totals"]["calls"] == 1
     # This command contains the names by which libraries are recognised, but multiplies nothing.
     assert in_folder(tmp_path, "verify", "--at-least", "fp32").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["verify --at-least fp32", "report"])
+def test_a_copy_beside_a_run_is_no_further_recording_of_it(tmp_path, command):
+    product(tmp_path, "--log", "a.fp32rec")
+    shutil.copy(tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    result = in_folder(tmp_path, *command.split(), "a.fp32rec")
+    assert result.returncode == 0 and re.search(r"\b(the one|1) call .* in 1 recording\b", result.stdout)
+    assert "b.fp32rec" not in result.stderr or "b.fp32rec: a copy of a.fp32rec" in result.stderr
 
 
 def test_rank_0_says_that_others_keep_nothing(tmp_path):
