@@ -269,10 +269,13 @@ std::vector<Rule> merged(const std::vector<Rule>& rules) {
     return result;
 }
 
-std::string head(std::string_view default_precision, const PolicySettings& settings) {
+/// Returns the beginning of a policy; if `is_for_users`, with a comment on a preview.
+std::string head(std::string_view default_precision, const PolicySettings& settings, bool is_for_users) {
     if (settings.types == TriedTypes::float64) default_precision = "native";
     std::string text = fmt::format("schema = 1\nname = {}\ndefault = {}\n", quoted_toml(settings.name),
                                    quoted_toml(default_precision));
+    if (is_for_users && policy::parse_word(policy::cpu_mode_words, settings.cpu) == policy::CpuMode::emulate)
+        text += "\n# The preview on a CPU, without effect on products of GPUs: delete this table for normal runs.";
     if (!settings.cpu.empty() || settings.seed) text += "\n[cpu]\n";
     if (!settings.cpu.empty()) text += fmt::format("mode = {}\n", quoted_toml(settings.cpu));
     if (settings.seed) text += fmt::format("stochastic_seed = {}\n", *settings.seed);
@@ -321,7 +324,7 @@ std::string glob_for(std::string_view text) {
 
 std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
-    std::string text = head("highest", settings);
+    std::string text = head("highest", settings, false);
     std::size_t number = 0;
     const Subset limited = calls.last == 0 ? Subset() : Subset{calls.group};
     const Subset whole = without(lowered, limited);
@@ -339,7 +342,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
                              const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
     const bool is_default = settings.types == TriedTypes::float32 &&
                             policy::parse_word(policy::default_precision_words, settings.precision).has_value();
-    std::string text = head(is_default ? settings.precision : "highest", settings);
+    std::string text = head(is_default ? settings.precision : "highest", settings, comment_on != nullptr);
     std::string rules_text;
     bool names_scopes = false;
     std::size_t number = 0;

@@ -70,11 +70,11 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     }
     std::vector<std::string> lines{
         "products of the CPU run in a fixed order, those with a vector and solves too; this does not cover products "
-        "inside LAPACK, other functions of BLAS, sums and element-wise functions"};
+        "inside LAPACK (numpy.linalg), other functions of BLAS, sums and element-wise functions (numpy.exp)"};
     if (!set.empty())
         lines.push_back(
-            "set, so that libraries choose the same code for these on most machines (MKL and PyTorch for equal "
-            "numbers of threads):" +
+            "set, so that libraries that read them choose the same code for these on most machines (MKL's LAPACK and "
+            "PyTorch for equal numbers of threads; numpy's element-wise functions read none):" +
             set);
     if (!threads.empty())
         lines.push_back(
@@ -82,6 +82,11 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
             "FP32_MATMUL_THREADS=" +
             threads);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
+    if (const std::string own = environment.get(threads_of_openblas); !kept.empty() && own != "1")
+        lines.push_back(
+            fmt::format("the results of OpenBLAS's LAPACK (numpy.linalg) can depend on the number of "
+                        "threads: {}={} must be the same on all machines",
+                        threads_of_openblas, own));
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
     return lines;

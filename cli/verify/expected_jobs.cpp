@@ -69,7 +69,7 @@ std::string read_expected_jobs(const std::string& path, ExpectedJobs& expected) 
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return path + ": is a folder, not a file";
     errno = 0;
-    std::ifstream file(path);
+    std::ifstream file(path == "-" ? "/dev/stdin" : path);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     if (!file.is_open() || file.bad())
         return fmt::format("{}: {}", path, errno == 0 ? "cannot be read" : std::strerror(errno));

@@ -128,7 +128,7 @@ Action define_verify(CLI::App& app) {
         ->type_name(alternatives(possible_bypass_names()))
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
-             "Jobs that must have recordings: ids, one a line, or what sacct prints");
+             "Jobs that must have recordings: ids, one a line, or what sacct prints; -: stdin");
     const auto name_recordings = [](const std::string&) {
         throw CLI::ValidationError("--onednn-log",
                                    "recordings of run --pin, or with [log] onednn = true, have what oneDNN told");

@@ -38,6 +38,7 @@ class Failing:
 
     def check(self, item):
         if text := self.below_of(item):
+            item.fp32shim_is_below = True  # this phase fails for no reason of its own
             pytest.fail(text, pytrace=False)
 
     def below_of(self, item):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 
-from pytest_fp32shim import control, recorded
+from pytest_fp32shim import control, recorded, start
 
 FULLY_SHOWN = 20  # tests with their products
 
@@ -12,7 +14,8 @@ FULLY_SHOWN = 20  # tests with their products
 def judge_preview(session, products, unseen):
     """Returns the title and the lines of the section. Runs the tests natively if some failed."""
     word = session.config.option.fp32shim_preview
-    failed = [name for name, outcome in session.outcomes.items() if outcome == "failed"]
+    # Not those that only --fp32shim-fail let fail: their numbers are right.
+    failed = [name for name, outcome in session.outcomes.items() if outcome == "failed" and not is_only_below(name, session)]
     native, problem = {}, ""
     if failed and session.is_interrupted:
         problem = "The run was interrupted, so the tests that failed did not run natively."
@@ -29,6 +32,10 @@ def judge_preview(session, products, unseen):
     if unseen and unseen[0]:
         lines += ["Not previewed, because it was not seen:"] + unseen[0]
     return f"preview of {word}", lines + ([problem] if problem else [])
+
+
+def is_only_below(name, session):
+    return "below" in (found := session.found.get(name, {})) and "own" not in found
 
 
 def counted(number, thing):
@@ -69,6 +76,8 @@ def summary(session, products, failed, only, native):
     lowered = [name for name in tests if any(recorded.is_below(row, "fp32") for row in products.of_tests.get(name, []))]
     lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
              f"{len(failed):,} failed."]
+    if by_gate := [name for name in session.outcomes if is_only_below(name, session)]:
+        lines.append(f"{counted(len(by_gate), 'more test')} failed only because of --fp32shim-fail {session.config.option.fp32shim_fail}.")
     outside = [row for row in products.elsewhere if recorded.is_below(row, "fp32")]
     if outside:
         lines.append(f"{counted(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
@@ -84,10 +93,20 @@ def summary(session, products, failed, only, native):
         if better:
             lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
         lines.append(basis(session, word))
-    if only:
-        lines.append("Which of its products a test needs exact: "
-                     f"fp32shim bisect --cpu emulate -- python3 -m pytest {shlex.quote(only[0])}")
+    # A search tries no other formats, and could meet --fp32shim-fail in the ini file.
+    if only and word in start.DEFAULTS and not session.config.option.fp32shim_fail:
+        lines.append(f"Which of its products a test needs exact: {shlex.join(words_of_search(only[0], session.config))}")
     return lines
+
+
+def words_of_search(name, config):
+    """Returns the command that searches for the products that a test needs exact, with this session's Python and plugins."""
+    file, *rest = name.partition("::")
+    precision = start.DEFAULTS[config.option.fp32shim_preview]
+    plugins = [each for plugin in config.option.plugins for each in ("-p", plugin)]
+    path = os.path.relpath(config.rootpath / file, config.invocation_params.dir)
+    return ["fp32shim", "bisect", "--cpu", "emulate", *(["--precision", precision] if precision != "high" else []), "--",
+            sys.executable, "-m", "pytest", *plugins, path + "".join(rest)]
 
 
 def basis(session, word):

@@ -75,6 +75,7 @@ class Scopes:
         found = {}
         if report.failed and self.options.fp32shim_preview:
             found["fixtures"] = fixtures_that_outlive(item)
+            found["below" if item.__dict__.pop("fp32shim_is_below", False) else "own"] = True
         if self.options.fp32shim_expect and "torch" in sys.modules:
             found["torch"] = setting_of_torch(sys.modules["torch"])
         if any(found.values()):

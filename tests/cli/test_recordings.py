@@ -950,6 +950,8 @@ def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_
     (tmp_path / "list").write_text("13\n")
     words = ["verify", "--at-least", "fp32", "--expect", tmp_path / "list", recordings_of_jobs / "c.fp32rec"]
     assert fp32shim(*words).returncode == 0
+    piped = ["-" if word == tmp_path / "list" else word for word in words]
+    assert [fp32shim(*piped, stdin=jobs).returncode for jobs in ("13\n", "13\n14\n", "")] == [0, 3, 2]
     (tmp_path / "list").write_text("# none\n")
     assert fp32shim(*words).returncode == 2
     (tmp_path / "list").unlink()

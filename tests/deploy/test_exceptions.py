@@ -149,10 +149,12 @@ def test_where_the_site_vouches_variables_count_for_nothing(place):
 
 
 def test_the_prolog_vouches(place):
-    prolog = (page.FILES / "slurm/prolog.sh").read_text().replace("/run/fp32shim", f"{place}/run/fp32shim")
+    prolog = (page.FILES / "slurm/prolog.sh").read_text()
+    prolog = prolog.replace("/run/fp32shim", f"{place}/run/fp32shim").replace("/var/log", f"{place}")
     subprocess.run(["sh", "-eu", "-c", prolog], env={"SLURM_JOB_ID": "4711", "SLURM_JOB_ACCOUNT": "vision"}, check=True)
     assert (place / "run/fp32shim/jobs/4711").read_text() == "vision\n"
     assert (place / "run/fp32shim/jobs").stat().st_mode & 0o777 == 0o755
+    assert (place / "fp32shim").stat().st_mode & 0o7777 == 0o1777
 
 
 def test_explain_names_the_exception_that_applies(place):

@@ -47,6 +47,17 @@ def test_a_task_of_a_task_is_preloaded_once_and_keeps_its_log(prolog):
     assert prolog(FP32_MATMUL_LOG="/x/%p.fp32rec")["FP32_MATMUL_LOG"] == "/x/%p.fp32rec"
 
 
+def test_the_lines_of_the_page_pin_what_run_does_and_leave_the_excepted_group_out(prolog, tmp_path):
+    lines = re.search(r"```sh\n(case .*?)```", (page.PAGE.parent / "force-fp32.md").read_text(), re.DOTALL)[1]
+    pins = re.findall(r'^    \{pin_\w+, "(.*?)=(.*?)"', (shim.ROOT / "record/pinned_variables.hpp").read_text(), re.MULTILINE)
+    assert len(pins) > 5
+    script = tmp_path / "pins.sh"
+    script.write_text(lines)
+    assert prolog(script) == environment() | dict(pins)
+    script.write_text(lines.replace(" 4242 ", f" {os.getgid()} "))
+    assert prolog(script) == environment()
+
+
 def test_without_the_library_a_task_is_left_alone(prolog):
     assert prolog(page.FILES / "slurm/task-prolog.sh") == environment()
 

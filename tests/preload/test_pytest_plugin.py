@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -59,8 +60,9 @@ PLUGIN = ["-p", "pytest_fp32shim"]
 
 
 class Run:
-    def __init__(self, words, done):
-        self.words, self.returncode, self.stdout, self.stderr = words, done.returncode, done.stdout, done.stderr
+    def __init__(self, words, environment, done):
+        self.words, self.environment = words, environment
+        self.returncode, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
         self.outcomes = dict(OUTCOMES.findall(done.stdout))
 
     def section(self, title):
@@ -91,7 +93,7 @@ def suite(tmp_path):
                 *PLUGIN, *map(str, words)]
         done = subprocess.run(line, env=environment, cwd=tmp_path / "tests", text=True, capture_output=True, check=False,
                               input=stdin or "", timeout=600)
-        return Run(line, done)
+        return Run(line, environment, done)
 
     yield run
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -124,6 +126,7 @@ def test_the_page_shows_what_its_examples_print(suite, tmp_path):
 
     def comparable(text):
         text = re.sub(r"in \d+\.\d+s", "in 1.00s", text)
+        text = re.sub(r"-- \S+ -m pytest( -p \S+)*", "-- python3 -m pytest", text)
         return re.sub(r" \w*cblas_", " cblas_", text).strip().splitlines()
 
     suite("--fp32shim-baseline", "products.json", "--fp32shim-baseline-update")
@@ -132,6 +135,27 @@ def test_the_page_shows_what_its_examples_print(suite, tmp_path):
     for variables, words, shown in examples:
         found = suite(*words.split(), verbosity=[], **dict(each.split("=") for each in variables.split()))
         assert comparable(found.stdout) == comparable(shown)
+
+
+def test_the_search_that_a_preview_names_works_as_it_is_printed(suite, tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")  # names of tests begin in the folder above
+    found = suite("--fp32shim-preview", "bf16", "-k", "exact")
+    line, = [each for each in found.section("preview of bf16") if "fp32shim bisect" in each]
+    command = shlex.split(line.partition("exact: ")[2])
+    done = subprocess.run(command, env=found.environment, cwd=tmp_path / "tests", text=True, capture_output=True, check=False)
+    assert done.returncode == 0 and "test_suite.py:7 product" in done.stdout, done.stdout + done.stderr
+    other = suite("--fp32shim-preview", "e5m2", "-k", "exact")
+    assert "fails only at e5m2" in other.stdout and "fp32shim bisect" not in other.stdout
+
+
+def test_a_failure_of_the_gate_is_none_of_the_preview(suite):
+    found = suite("--fp32shim-preview", "tf32", "--fp32shim-fail", "fp32", "-k", "exact or loose")
+    name = "test_suite.py::test_{}".format
+    assert found.outcomes == {name("exact"): "FAILED", name("loose"): "FAILED"}
+    lines = found.section("preview of tf32")
+    assert f"{name('exact')}: fails only at tf32" in lines
+    assert "1 more test failed only because of --fp32shim-fail fp32." in lines
+    assert not any(name("loose") in line for line in lines) and "fp32shim bisect" not in found.stdout
 
 
 @pytest.mark.parametrize("word", ["bf16x3", "e5m2"])

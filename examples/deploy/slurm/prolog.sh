@@ -1,8 +1,10 @@
 #!/bin/sh
-# Prolog= of slurm.conf, which slurmd runs as root on each node of a job: vouches for the account of the job. Then
-# exceptions to a floor ([[limits.except]]) take `job` from the control group and `account` from this file.
+# Prolog= of slurm.conf, which slurmd runs as root on each node of a job: makes the folder of the recordings, and
+# vouches for the account of the job: then exceptions to a floor ([[limits.except]]) take `job` from the control group
+# and `account` from this file.
 # Epilog= may remove it: rm -f "/run/fp32shim/jobs/$SLURM_JOB_ID"
 folder=/run/fp32shim/jobs
+/bin/mkdir -p -m 1777 /var/log/fp32shim # where the tasks of all users record; one that exists keeps its mode
 umask 022
 /bin/mkdir -p "$folder" && echo "${SLURM_JOB_ACCOUNT-}" > "$folder/${SLURM_JOB_ID:-none}"
 exit 0 # any other status would drain the node
