@@ -13,11 +13,17 @@ namespace fp32shim::system {
 
 /// Returns a file's bytes; empty if it cannot be read.
 inline std::string read_small_file(const char* path) {
+    constexpr std::size_t first_size = 4096;
     const RawFile file(path);
     std::string bytes;
-    char chunk[512];  // stacks may be small
-    while (const std::size_t size = file.read(bytes.size(), chunk, sizeof chunk)) bytes.append(chunk, size);
-    return bytes;
+    for (std::size_t size = 0;;) {
+        bytes.resize(size + std::max(size, first_size));
+        const std::size_t more = file.read(size, bytes.data() + size, bytes.size() - size);
+        size += more;
+        if (more > 0) continue;
+        bytes.resize(size);
+        return bytes;
+    }
 }
 
 /// Returns the line at the beginning of `text`, without its end, and removes it from `text`.

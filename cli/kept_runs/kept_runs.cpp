@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -46,6 +47,20 @@ bool is_run_name(std::string_view name) {
     return name.size() >= form.size();
 }
 
+/// Returns true for the names that recordings get here: `4711.fp32rec`, `4711.1.fp32rec`, `4711.children.fp32rec`.
+bool is_name_of_recording(std::string_view name) {
+    const std::size_t end = name.find_first_not_of("0123456789.");
+    return end != std::string_view::npos && end > 1 && name[0] != '.' &&
+           (name.substr(end - 1) == ".fp32rec" || name.substr(end - 1) == ".children.fp32rec");
+}
+
+/// Keeps a write beyond the limit of a file's size (ulimit -f) from ending this command. A program that it starts has
+/// the caller's setting.
+struct WithoutSizeSignal {
+    void (*const before)(int) = std::signal(SIGXFSZ, SIG_IGN);
+    ~WithoutSizeSignal() { std::signal(SIGXFSZ, before); }
+};
+
 /// The folder of a run and its files.
 struct Run {
     std::string name;
@@ -59,7 +74,7 @@ struct Run {
         files = folder.entries([](std::string_view file) { return file != "." && file != ".."; });
         for (const OwnFolder::Entry& file : files) bytes += static_cast<std::uint64_t>(file.facts.st_blocks) * 512;
         has_only_recordings = std::ranges::all_of(files, [](const OwnFolder::Entry& file) {
-            return S_ISREG(file.facts.st_mode) && file.facts.st_uid == geteuid() && file.name.ends_with(".fp32rec");
+            return S_ISREG(file.facts.st_mode) && file.facts.st_uid == geteuid() && is_name_of_recording(file.name);
         });
     }
 
@@ -142,10 +157,11 @@ std::string make_room(const OwnFolder& all) {
         bytes -= run->bytes;
         run = runs.erase(run);
     }
-    return has_room()
-               ? ""
-               : fmt::format("has {} with {} MiB that still run, or of which nothing shows that they have ended",
-                             counted(runs.size(), "run"), bytes >> 20);
+    return has_room() ? ""
+                      : fmt::format(
+                            "has {} with {} MiB that still run, or of which nothing shows that they have ended; "
+                            "remove it if they have",
+                            counted(runs.size(), "run"), bytes >> 20);
 }
 
 /// Returns the reason why recordings cannot be written in a folder; empty if they can.
@@ -165,11 +181,13 @@ std::string problem_with_recordings_in(const std::string& folder) {
 }  // namespace
 
 void note_run_not_kept() {
+    const WithoutSizeSignal ignored;
     const OwnFolder all(AT_FDCWD, all_runs, false);
     if (all.is_open()) all.write(not_kept, fmt::format("{}.{}", not_kept, getpid()), "");
 }
 
 KeptRun keep_run() {
+    const WithoutSizeSignal ignored;
     std::error_code error;
     if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
     const OwnFolder all(AT_FDCWD, all_runs, true);
@@ -211,10 +229,8 @@ bool take_last_runs(std::string_view command, std::size_t count, std::vector<std
     else if (names.size() < count)
         problem = "only one run is kept in this folder";
     else if (all.has(not_kept))
-        problem = fmt::format(
-            "a later run in this folder was not kept (--log, --no-log, --quiet); the last kept one is "
-            "{}/{}",
-            all_runs, names.back());
+        problem = fmt::format("a later run in this folder was not kept; the last one that was is {}/{}", all_runs,
+                              names.back());
     for (std::size_t i = names.size() - count; problem.empty() && i < names.size(); ++i) {
         const Run run(all, names[i]);
         recordings.push_back(fmt::format("{}/{}", all_runs, names[i]));

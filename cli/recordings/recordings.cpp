@@ -29,7 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Returns all `*.fp32rec` below a folder, and also each subfolder that cannot be read, so that opening it reports
-/// the reason. Sets `problem` if the search ends early with an error.
+/// the reason. Leaves out the runs that `fp32shim run` keeps there, which have to be named. Sets `problem` if the
+/// search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -37,7 +38,9 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
         std::error_code ignored;
         const std::string path = entry->path().string();
-        if (entry->is_directory(ignored)) {
+        if (entry->path().filename() == ".fp32shim") {
+            entry.disable_recursion_pending();
+        } else if (entry->is_directory(ignored)) {
             // Links to folders are not followed.
             if (entry->is_symlink(ignored) || access(path.c_str(), R_OK | X_OK) == 0) continue;
             entry.disable_recursion_pending();

@@ -269,8 +269,9 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                ? fmt::format("products of float32 and float64 by {}", libraries_text(calls))
                                : "what products of float16 and bfloat16 by cuBLAS add in";
     return text +
-           fmt::format("\nThis verdict is about {}; docs/what-it-sees.md#what-a-verdict-covers has its limits.{}\n",
-                       of, lacks_end(calls) ? scope_note_without_end : "");
+           fmt::format("\nThis verdict is about {}; docs/what-it-sees.md#what-a-verdict-covers has its limits.{}{}\n",
+                       of, options.reproducible ? scope_note_of_order : "",
+                       lacks_end(calls) ? scope_note_without_end : "");
 }
 
 }  // namespace fp32shim::cli

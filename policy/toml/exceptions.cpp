@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <tuple>
 
 #include "policy/conditions.hpp"
@@ -32,21 +33,54 @@ std::vector<std::uint32_t> groups_of_process() {
     return groups;
 }
 
-/// Returns true if a list is empty or one of its names, which have their numbers in `file`, is among `ids`.
-bool names_one_of(const std::vector<std::string>& list, const char* file, const Applicant& applicant,
+/// The numbers of users or groups. Their file, which may be large, is read once, and only for a name.
+class Numbers {
+  public:
+    explicit Numbers(const char* file) : file_(file) {}
+    /// Returns -1 if the name has no number.
+    std::int64_t of(const std::string& name) {
+        const std::int64_t number = system::find_id({}, name);
+        if (number >= 0) return number;
+        if (!lines_) lines_ = system::read_small_file(file_);
+        return system::find_id(*lines_, name);
+    }
+    const char* file() const { return file_; }
+
+  private:
+    const char* file_;
+    std::optional<std::string> lines_;
+};
+
+struct Names {
+    Numbers users{system::users_file}, groups{system::groups_file};
+};
+
+/// Returns true if a list is empty or the number of one of its names is among `ids`.
+bool names_one_of(const std::vector<std::string>& list, Numbers& numbers, const Applicant& applicant,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;
-    const std::string lines = system::read_small_file(file);
     return applicant.has_real_ids && std::ranges::any_of(list, [&](const std::string& name) {
-               return std::ranges::count(ids, system::find_id(lines, name)) > 0;
+               return std::ranges::count(ids, numbers.of(name)) > 0;
            });
 }
 
-bool holds(const FloorException& exception, const Applicant& applicant) {
-    return names_one_of(exception.user, system::users_file, applicant, {applicant.user}) &&
-           names_one_of(exception.group, system::groups_file, applicant, applicant.groups) &&
+bool holds(const FloorException& exception, const Applicant& applicant, Names& names) {
+    return names_one_of(exception.user, names.users, applicant, {applicant.user}) &&
+           names_one_of(exception.group, names.groups, applicant, applicant.groups) &&
            matches_any_glob(exception.command, applicant.command) && any_of(exception.job, applicant.job) &&
            any_of(exception.account, applicant.account);
+}
+
+std::vector<std::string> unknown_names_of(const FloorException& exception, Names& names) {
+    std::vector<std::string> unknown;
+    for (const auto& [key, numbers, list] :
+         {std::tuple("user", &names.users, &exception.user), std::tuple("group", &names.groups, &exception.group)})
+        for (const std::string& name : *list)
+            if (numbers->of(name) < 0)
+                unknown.push_back("exception " + in_quotes(exception.name) + " does not hold for the " + key + ' ' +
+                                  in_quotes(name) + ", which is not in " + numbers->file() +
+                                  ", the only place that is asked; write its number");
+    return unknown;
 }
 
 }  // namespace
@@ -93,7 +127,8 @@ Applicant this_applicant(const Environment& environment, const std::string& vouc
         if (applicant.job.empty()) return applicant;
         const std::string file = read_policy_bytes(vouched + '/' + applicant.job, 0).bytes;
         applicant.account = file.substr(0, file.find('\n'));
-    } else if (const JobVariables* names = job_variables_in(environment)) {
+    } else if (const JobVariables* names = job_variables_in(environment);
+               names != nullptr && applicant.has_real_ids) {  // else the folder may only be hidden
         const std::string_view id = value_of(environment, names->id);
         if (applicant.job.empty()) applicant.job = id;
         if (applicant.job == id && !names->account.empty()) applicant.account = value_of(environment, names->account);
@@ -102,28 +137,22 @@ Applicant this_applicant(const Environment& environment, const std::string& vouc
 }
 
 FloorException* ExceptionJudge::first_that_holds(std::vector<FloorException>& exceptions) {
+    Names names;
+    bool has_warned = false;
     for (FloorException& exception : exceptions) {
         if (applicant == nullptr) applicant = &gathered.emplace(this_applicant(environment));
-        if (holds(exception, *applicant)) return &exception;
-        if (const auto unknown = unknown_names(exception); !unknown.empty())
-            warnings.push_back({exception.file + ':' + std::to_string(exception.line), unknown.front()});
+        if (holds(exception, *applicant, names)) return &exception;
+        if (has_warned) continue;
+        const auto unknown = unknown_names_of(exception, names);
+        has_warned = !unknown.empty();
+        if (has_warned) warnings.push_back({exception.file + ':' + std::to_string(exception.line), unknown.front()});
     }
     return nullptr;
 }
 
 std::vector<std::string> unknown_names(const FloorException& exception) {
-    std::vector<std::string> unknown;
-    for (const auto& [key, file, list] : {std::tuple("user", system::users_file, &exception.user),
-                                          std::tuple("group", system::groups_file, &exception.group)}) {
-        if (list->empty()) continue;
-        const std::string lines = system::read_small_file(file);
-        for (const std::string& name : *list)
-            if (system::find_id(lines, name) < 0)
-                unknown.push_back("exception " + in_quotes(exception.name) + " does not hold for the " + key + ' ' +
-                                  in_quotes(name) + ", which is not in " + file +
-                                  ", the only place that is asked; write its number");
-    }
-    return unknown;
+    Names names;
+    return unknown_names_of(exception, names);
 }
 
 std::string_view how_to_imitate(const FloorException& exception) {

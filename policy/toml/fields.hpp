@@ -105,7 +105,7 @@ void read_names_into(const Entry& entry, Target& target, Report& report) {
         const auto* number = as<std::int64_t>(*item);
         if (text != nullptr && !text->empty())
             (target.*field).push_back(*text);
-        else if (number != nullptr && *number >= 0)
+        else if (number != nullptr && *number >= 0 && *number < UINT32_MAX)
             (target.*field).push_back(std::to_string(*number));
         else
             report_not_allowed(entry, *item, "a name, a number, or a list of these", report);

@@ -230,7 +230,7 @@ void apply_exceptions(PolicyDraft& file) {
     if (holds == nullptr) return;
     holds->holds = true;
     file.floor = std::min(file.floor, holds->floor);
-    if (holds->allow_bf16x9) file.says_bf16x9 = holds->allow_bf16x9;
+    if (holds->allow_bf16x9.value_or(false)) file.says_bf16x9 = true;
     (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;
 }
 

@@ -76,8 +76,6 @@ def test_products_more_or_less_on_a_side_are_left_out_and_counted(record):
     first = report["first_other_bits"]
     assert (first["a"]["number"], first["b"]["number"], first["position"]) == (8, 3, 3)
     text = fp32shim("diff", a, b).stdout
-    rows = [line.split() for line in text.splitlines()]
-    assert ["A", "9", "0", "5"] in [row[:4] for row in rows] and ["B", "5", "0", "1"] in [row[:4] for row in rows]
     assert "Not aligned: 5 products of A, 1 product of B\n" in text
     listed = [line.split() for line in text.split("Not aligned, because")[1].split("\n\n")[0].splitlines()[2:]]
     assert [row[:5] for row in listed] == [["A", "5", "3", "cblas_sgemm", "8x8x8"], ["B", "1", "5", "cblas_sgemm", "16x16x16"]]
@@ -186,8 +184,8 @@ def test_options_that_select_no_call_are_not_taken_for_a_lack_of_fingerprints(tm
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "A is required"),
-    (["{a}"], "B is required"),
+    ([], "name 2 recordings"),
+    (["{a}"], "name two recordings"),
     (["{a}", "{a}", "{a}"], "did not expect the argument"),
     (["{a}", "missing.fp32rec"], "missing.fp32rec: no such file or folder"),
     (["--bound", "-1", "{a}", "{a}"], "--bound"),

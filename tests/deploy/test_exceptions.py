@@ -105,6 +105,10 @@ def test_ids_that_were_chosen_in_a_user_namespace_count_for_nothing(place):
     probe = subprocess.run([*namespace, "true"], capture_output=True, check=False)
     shim.need(probe.returncode == 0, "no user namespace here")
     assert floor(place, "user = 1017", namespace) == "fp32"
+    # There, a user can hide the folder in which the site vouches for jobs.
+    job = {"SLURM_JOB_ID": "4711", "SLURM_JOB_ACCOUNT": "vision"}
+    assert floor(place, 'account = "vision"', namespace, **job) == "fp32"
+    assert floor(place, "job = 4711", namespace, **job) == "fp32"
 
 
 def test_a_name_without_a_number_is_said_in_one_line_and_the_floor_holds(place):
