@@ -19,7 +19,8 @@ struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
-    bool is_readable = true;  ///< false: read_policy_file() found no readable file
+    bool says_on_error = false;  ///< FP32_MATMUL_ON_ERROR decided what an error does, not a floor
+    bool is_readable = true;     ///< false: read_policy_file() found no readable file
 };
 
 /// Reads one policy text. `file` is used in messages only.
