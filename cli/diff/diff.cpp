@@ -173,7 +173,7 @@ int diff(DiffOptions& options) {
     const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
-    if (const std::string problem = output.finish(); !problem.empty()) {
+    if (problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
     }
