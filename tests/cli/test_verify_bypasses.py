@@ -185,7 +185,8 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
     driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
     words = [f"local={product}", f"run={product}", f"local={bypass}", f"local={driver}", f"local={cublas}"]
     load(tmp_path / "pinned.fp32rec", *words)
-    subprocess.run([COMMAND, "run", "-q", "--floor", "fp32", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
+    subprocess.run([COMMAND, "run", "-q", "--floor", "fp32", "--log", tmp_path / "not.fp32rec", "--",
+                    shim.client("loader"), *words], check=True,
                    env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
     onednn = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"
     both = "NVIDIA_TF32_OVERRIDE=0, CUBLAS_EMULATE_SINGLE_PRECISION=0"
