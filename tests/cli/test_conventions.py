@@ -345,7 +345,7 @@ def of_everything(tmp_path_factory):
         *(["report", *words] for words in (["a.fp32rec"], ["a.fp32rec", "b.fp32rec"], ["--by", "scope,function,size", "a.fp32rec"],
                                            ["real.fp32rec"], ["missing.fp32rec"], ["a-results.fp32rec"])),
         *(["verify", *words] for words in (["--at-least", "fp32", "a.fp32rec", "real.fp32rec"], ["--at-least", "fp32", "b.fp32rec"],
-                                           ["--reproducible", "real.fp32rec"])),
+                                           ["--reproducible", "real.fp32rec"], ["real.fp32rec"])),
         *(["diff", *words] for words in (["a.fp32rec", "b.fp32rec"], ["a-results.fp32rec", "b-results.fp32rec"],
                                          ["a-results.fp32rec", "real.fp32rec"], ["--by", "row", "real.fp32rec", "real.fp32rec"])),
         ["log", "real.fp32rec"], ["log", "a.fp32rec", "real.fp32rec"], ["doctor"], ["doctor", *program], ["ps"], ["top", "--count", "1"],
