@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/binaries/program_file.hpp"
 #include "cli/command_line/application.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/messages.hpp"
 
@@ -159,7 +162,13 @@ int report_usage(const Command& command, const std::string& problem) {
     return command.usage_failure;
 }
 
-int unknown_command(const std::string& word) {
+int unknown_command(const std::vector<std::string>& words) {
+    const std::string& word = words.front();
+    if (find_program(word, std::getenv("PATH")).lookup == Lookup::found) {
+        say("", policy::in_quotes(word) + " is a program, not a command; did you mean: fp32shim run -- " +
+                    shell_words(words));
+        return exit_code::usage;
+    }
     std::vector<std::string_view> names;
     for (const Command& command : commands()) names.push_back(command.name);
     names.insert(names.end(), {"--help", "--version"});
@@ -237,7 +246,7 @@ int fp32shim_main(std::vector<std::string> words) {
         words.erase(words.begin());
         return run_command(command, std::move(words));
     }
-    return unknown_command(first);
+    return unknown_command(words);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace fp32shim::policy {
 namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
+/// Prefix of the project's other variables, none of which has the name of a setting. So these are mistyped settings.
+constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
 /// Error in a variable's value; empty: no error.
 using Problem = std::string;
@@ -167,7 +169,7 @@ constexpr Variable variables[] = {
     {"DISABLE", read_switch<&Policy::disabled>},
 };
 
-Diagnostic unknown_variable(std::string_view name) {
+Diagnostic unknown_variable(std::string_view begin, std::string_view name) {
     std::vector<std::string_view> known;
     for (const Variable& variable : variables) known.push_back(variable.name);
     std::string message = "unknown variable, ignored";
@@ -176,7 +178,7 @@ Diagnostic unknown_variable(std::string_view name) {
     } else {
         message += "; known variables: FP32_MATMUL_ followed by " + joined(known);
     }
-    return {std::string(prefix) + printable(name), message};
+    return {std::string(begin) + printable(name), message};
 }
 
 }  // namespace
@@ -214,18 +216,23 @@ void read_environment(const Environment& environment, PolicyDraft& policy, std::
     std::vector<std::string_view> seen;
     for (std::string_view entry : environment) {
         const std::size_t equals = entry.find('=');
-        if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
-        const std::string_view name = entry.substr(prefix.size(), equals - prefix.size());
+        const bool is_setting = entry.starts_with(prefix);
+        if (!(is_setting || entry.starts_with(mistaken_prefix)) || equals == std::string_view::npos) continue;
+        const std::string_view begin = is_setting ? prefix : mistaken_prefix;
+        const std::string_view name = entry.substr(begin.size(), equals - begin.size());
         const std::string_view value = entry.substr(equals + 1);
         // If a name occurs twice, the first entry counts, as for getenv().
-        if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
-        seen.push_back(name);
+        const std::string_view whole = entry.substr(0, equals);
+        if (std::find(seen.begin(), seen.end(), whole) != seen.end()) continue;
+        seen.push_back(whole);
         if (value.empty()) continue;
 
         const auto* variable = std::find_if(std::begin(variables), std::end(variables),
                                             [&](const Variable& candidate) { return candidate.name == name; });
-        if (variable == std::end(variables)) {
-            warnings.push_back(unknown_variable(name));
+        if (is_setting != (variable != std::end(variables))) {
+            warnings.push_back(unknown_variable(begin, name));
+        } else if (!is_setting) {
+            continue;
         } else if (Problem problem = variable->read(value, policy); !problem.empty()) {
             errors.push_back({std::string(prefix) + std::string(name), std::move(problem)});
         }

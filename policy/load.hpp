@@ -19,7 +19,8 @@ struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
-    bool is_readable = true;  ///< false: read_policy_file() found no readable file
+    bool says_on_error = false;  ///< FP32_MATMUL_ON_ERROR decided what an error does, not a floor
+    bool is_readable = true;     ///< false: read_policy_file() found no readable file
 };
 
 /// Reads one policy text. `file` is used in messages only.
@@ -29,8 +30,8 @@ Loaded read_policy(std::string_view text, const std::string& file);
 /// 1 MiB. `owner`: the user who must own the file and be the only one who may write it; absent: any user.
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
-/// List of `NAME=value`, as in `environ`. Of entries that do not begin with FP32_MATMUL_, only exceptions to a floor
-/// ask for some (job_variables).
+/// List of `NAME=value`, as in `environ`. Of entries that begin neither with FP32_MATMUL_ nor, by mistake, with
+/// FP32SHIM_, only exceptions to a floor ask for some (job_variables).
 using Environment = std::vector<std::string_view>;
 
 struct Applicant;

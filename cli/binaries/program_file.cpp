@@ -23,6 +23,7 @@ namespace {
 
 /// Returns a question about a word that is no program: it may lack its interpreter, or be a whole command in quotes.
 std::string question_about(const std::string& name) {
+    if (name.starts_with("--")) return "; options of fp32shim go before the --";
     const std::string first = name.substr(0, name.find(' '));
     const char* const folders = std::getenv("PATH");
     if (first != name && find_program(first, folders).lookup == Lookup::found)

@@ -107,6 +107,20 @@ const Format* format_for(const std::string& output, std::span<const Format> form
     return found;
 }
 
+/// Sets a format that no option chose, by the name of the output. Returns an error message for a name whose ending
+/// promises what no format writes; empty otherwise.
+template <class Format>
+std::string choose_format(const Format*& format, const std::string& output, std::span<const Format> formats) {
+    if (format != nullptr) return {};
+    format = format_for(output, formats);
+    constexpr std::string_view foreign[] = {".pdf", ".png", ".svg", ".xlsx", ".docx"};
+    if (std::ranges::none_of(foreign, [&](std::string_view ending) { return output.ends_with(ending); })) return {};
+    std::vector<std::string_view> endings;
+    for (const Format& each : formats)
+        if (!each.extension.empty()) endings.push_back(each.extension);
+    return "--output: found " + policy::in_quotes(output) + "; allowed endings: " + policy::joined(endings);
+}
+
 /// Adds `--format table|json`.
 CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 

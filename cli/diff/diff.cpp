@@ -86,12 +86,13 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
                                 counted(side.calls.calls_before_filter(), "call")));
         return true;
     }
-    const std::string why = side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
-                                                        counted(side.lost, "fingerprint"))
-                                          : fmt::format(
-                                                "{} without fingerprints, which fp32shim run --audit fingerprint "
-                                                "records, for products on a CPU",
-                                                counted(side.calls.total().calls, "call"));
+    const std::string why = side.calls.total().calls == 0 ? "no product was recorded"
+                            : side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
+                                                          counted(side.lost, "fingerprint"))
+                                            : fmt::format(
+                                                  "{} without fingerprints, which fp32shim run --audit fingerprint "
+                                                  "records, for products on a CPU",
+                                                  counted(side.calls.total().calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;
 }
@@ -129,8 +130,9 @@ void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
 }
 
 int diff(DiffOptions& options) {
-    if (options.format == nullptr) options.format = format_for(options.output, std::span<const DiffFormat>(formats));
-    if (const std::string problem = options.filter.read(); !problem.empty()) {
+    std::string problem = choose_format(options.format, options.output, std::span<const DiffFormat>(formats));
+    if (problem.empty()) problem = options.filter.read();
+    if (!problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
     }
@@ -171,7 +173,7 @@ int diff(DiffOptions& options) {
     const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
-    if (const std::string problem = output.finish(); !problem.empty()) {
+    if (problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
     }

@@ -130,6 +130,7 @@ std::string title_of_key(std::string_view key) {
 /// Returns the calls of both runs by group.
 std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const Changes& changes = outcome.changes;
+    if (changes.groups.empty()) return {};
     std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
                                           {"in B", true, 0, 2},
                                           {"time in A", true, 0, 1},

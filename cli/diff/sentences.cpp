@@ -107,12 +107,14 @@ std::string settings_difference(const DiffOutcome& outcome) {
 
 /// Returns the options of `run` under which a process recorded, as far as its recording knows them.
 std::string options_of(const record::StartEvent& start) {
+    const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
     const std::pair<std::string_view, std::string> options[] = {
         {"precision", std::string(policy::to_string(start.default_precision))},
         {"floor", std::string(policy::to_string(start.floor))},
-        {"cpu", std::string(policy::to_string(start.cpu_mode))},
+        {"cpu", is_reproducible ? "" : std::string(policy::to_string(start.cpu_mode))},
         {"where", policy::to_string(start.where)}};
     std::string text = start.policy_sha256.empty() ? "" : " --policy POLICY.toml";
+    if (is_reproducible) text += " --reproducible";
     for (const auto& [option, value] : options)
         if (value != "native" && value != "none" && value != "off" && !value.empty())
             text += fmt::format(" --{} {}", option, value);
@@ -121,6 +123,8 @@ std::string options_of(const record::StartEvent& start) {
 
 /// Returns which runs have no fingerprints among the selected calls. Precondition: at least one has none.
 std::string no_results_sentence(const DiffOutcome& outcome) {
+    if (outcome.a.calls.calls_before_filter() == 0 && outcome.b.calls.calls_before_filter() == 0)
+        return "Nothing was compared, because neither run recorded a product";
     std::string lacking, unselected;
     for (const auto& [name, side] : {std::pair("A", &outcome.a), std::pair("B", &outcome.b)}) {
         if (side->fingerprints() > 0) continue;

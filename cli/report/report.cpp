@@ -199,8 +199,8 @@ int report_merged(const std::vector<std::string>& paths, const ReportOptions& op
 }
 
 int report(ReportOptions& options) {
-    if (options.format == nullptr) options.format = format_for(options.output, report_formats());
-    std::string problem = problem_in_options(options);
+    std::string problem = choose_format(options.format, options.output, report_formats());
+    if (problem.empty()) problem = problem_in_options(options);
     if (problem.empty()) problem = options.filter.read();
     Preparation preparation(options);
     if (problem.empty()) problem = preparation.open();

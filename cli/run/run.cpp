@@ -230,13 +230,14 @@ std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
                            : "");
 }
 
-/// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses().
-std::string no_calls_line(const std::string& bypasses) {
+/// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses(), `ended` how the program ended.
+std::string no_calls_line(const std::string& bypasses, const Ended& ended) {
     const std::string why =
         bypasses.empty()
             ? ""
             : fmt::format(" (the program loaded libraries that multiply without the shim: {})", bypasses);
-    return fmt::format("no matrix product was recorded{}; fp32shim doctor -- PROGRAM lists its bypasses", why);
+    return fmt::format("no matrix product was recorded{}; {}fp32shim doctor -- PROGRAM lists its bypasses", why,
+                       ended.exit_status == 0 && ended.signal == 0 ? "" : "the program " + ended_text(ended) + "; ");
 }
 
 std::string no_recording_line(const std::string& log_path) {
@@ -287,14 +288,14 @@ int become_program(const Launch& launch) {
 
 /// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
 /// empty recording.
-std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
+std::string no_recording_text(const Launch& launch, const RunSummary& summary, const Ended& ended) {
     const bool is_kept = !summary.kept_folder().empty();
     const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
                                                        problem_with_log_folder(path, launch.facts).empty());
     if (is_certain && (is_kept || !launch.options.log.empty()))
         leave_empty_recording(path, launch.policy, launch.facts);
-    return is_certain ? no_calls_line(summary.bypasses()) : no_recording_line(path);
+    return is_certain ? no_calls_line(summary.bypasses(), ended) : no_recording_line(path);
 }
 
 /// Prints which folder is kept, or why none is.
@@ -312,13 +313,13 @@ void print_kept_folder(const Launch& launch, const RunSummary& summary, const st
 
 /// Prints the summary of a program that has ended.
 void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, const RunEnding& ending,
-                   std::int64_t program_ns) {
+                   const Ended& ended, std::int64_t program_ns) {
     const std::vector<std::string>& recordings = ending.recordings;
     const std::string text = summary.read(recordings, children, program_ns);
     print(wrapped(text, STDERR_FILENO), STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary() && summary.kept_folder().empty())
         print_run_message(recorded_text(recordings));
-    if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
+    if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses(), ended));
     if (const std::string& asked = launch.options.precision;
         summary.has_calls() && !summary.has_single_precision() && !asked.empty() && asked != "native")
         print_run_message(fmt::format(
@@ -327,7 +328,7 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
             asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
-    if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
+    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, ended));
     if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
     if (const std::string line = running_line(ending); !line.empty()) print_run_message(line);
     if (launch.policy.floor >= policy::Floor::fp32 && summary.may_use_tf32_of_cudnn())
@@ -358,7 +359,7 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
     const RunEnding ending = summary.ending(children, launch.facts);
     if (children.is_awaited()) note_end(ending);
-    print_summary(launch, summary, children, ending, program_time.count());
+    print_summary(launch, summary, children, ending, ended, program_time.count());
     print_kept_folder(launch, summary, ending.recordings);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
@@ -416,7 +417,9 @@ int run(const RunOptions& options) {
         print_run_message(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty() &&
         (options.quiet || options.keeps_nothing || facts.rank > 0))
-        print_run_message("audit: fingerprints are kept only in recordings; add --log NAME.fp32rec");
+        print_run_message(
+            fmt::format("audit: fingerprints are kept only in recordings; {}add --log NAME.fp32rec",
+                        options.quiet && !options.keeps_nothing && facts.rank <= 0 ? "leave out -q, or " : ""));
     // The messages above and below show the name as it was given.
     if (const std::string log = environment.get("FP32_MATMUL_LOG"); !log.empty())
         environment.set("FP32_MATMUL_LOG", log_variable(log));

@@ -116,6 +116,10 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
         std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector(); });
     has_single_precision_ =
         std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return row.is_float32() && !row.is_vector(); });
+    has_places_ = std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.where.empty(); });
+    needs_cpu_mode_ = std::ranges::any_of(calls.rows(), [](const MergedRow& row) {
+        return row.reason == policy::to_string(policy::Reason::cpu_mode_off);
+    });
     has_unused_rule_ = cli::has_unused_rule(calls.rules());
     std::vector<MergedProcess> processes = calls.processes();
     if (std::filesystem::exists(children.path())) {
@@ -159,15 +163,22 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     }
     if (is_temporary() || !kept_folder().empty()) {
         const bool has_options = !options.empty();
-        if (std::ranges::count(options, "--where") == 0)
+        if (std::ranges::count(options, "--where") == 0 && !has_places_)
             commands.emplace_back(
                 fmt::format("run --where auto{}{} -- {}", has_options ? " " : "", shell_words(options), words),
                 "the places of products, too");
         if (ran_below_fp32_)
             commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
-        else if (!has_options && has_float32_)
+        else if (!has_options && has_float32_ && !needs_cpu_mode_)
             commands.emplace_back("run --precision high --cpu emulate -- " + words,
                                   "TF32 on a GPU; on a CPU, its rounding of operands");
+    }
+    if (needs_cpu_mode_ && std::ranges::count(options, "--reproducible") == 0) {
+        if (const auto mode = std::ranges::find(options, "--cpu"); mode != options.end())
+            options.erase(mode, mode + 2);
+        options.insert(options.end(), {"--cpu", "emulate"});
+        commands.emplace_back(fmt::format("run {} -- {}", shell_words(options), words),
+                              "what was asked for, previewed on the CPU");
     }
     if (commands.empty()) return {};
     std::string text = "Next:\n";

@@ -75,6 +75,8 @@ class RunSummary {
     bool has_single_precision_ = false;
     bool has_float32_ = false;     ///< read() found calls that are not of float64
     bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
+    bool has_places_ = false;      ///< read() found calls with the place that made them
+    bool needs_cpu_mode_ = false;  ///< read() found calls that ran as called because the CPU mode is off
     bool may_use_tf32_of_cudnn_ = false;
     std::string bypasses_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/recordings/process_text.hpp"
 #include "cli/recordings/settings_in_force.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
@@ -93,8 +94,11 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     }
     for (const Doubt& doubt : verified.doubts)
         job.reasons.push_back((doubt.where.empty() ? "" : doubt.where + ": ") + doubt.reason);
-    for (const PossibleBypass& bypass : verified.bypasses[static_cast<std::size_t>(BypassStanding::open)])
-        job.reasons.push_back(fmt::format("not seen: {}: {}", bypass.name, bypass.reason));
+    for (const PossibleBypass& bypass : verified.bypasses[static_cast<std::size_t>(BypassStanding::open)]) {
+        const std::string remedy = bypass.pins == 0 ? bypass.remedy : pins_text(bypass.pins);
+        job.reasons.push_back(
+            fmt::format("not seen: {}: {}{}{}", bypass.name, bypass.reason, remedy.empty() ? "" : " -> ", remedy));
+    }
 }
 
 std::string user_text(std::int64_t user) {
@@ -134,7 +138,7 @@ std::string summary_of(const std::vector<BoundJob>& jobs) {
                            many = is_violated ? "ran, or were allowed to run, below the floors that bound them"
                                               : "are shown to have kept the floors that bound them";
     return fmt::format("{}: {} of {} {}{}", coloured(verdict.title, verdict.colour), those,
-                       counted(jobs.size(), "job"), those == 1 ? one : many,
+                       counted(jobs.size(), "job"), those == 1 || jobs.size() == 1 ? one : many,
                        excepted == 0 ? "" : fmt::format("; {} had none, by an exception", excepted));
 }
 
@@ -192,7 +196,7 @@ std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expec
     std::size_t told = 0;
     for (const BoundJob& job : jobs) {
         table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
-                   job.exception, count_text(job.calls), verdict_text(job)});
+                   job.exception, job.recordings.empty() ? "" : count_text(job.calls), verdict_text(job)});
         if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
         reasons += fmt::format("- {}: {}\n", printable(job.job), printable(job.summary));
         for (std::size_t i = 0; i < std::min(job.reasons.size(), max_told); ++i)

@@ -82,8 +82,9 @@ int verify(VerifyOptions& options) {
     std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
     if (by_floors) {
         const VerdictByFloors judged = verdict_by_floors(found, problems, options, std::move(expected));
-        return write(judged.text, options.output) ? status_of(judged.verdict, options, judged.lacks_rule)
-                                                  : exit_code::usage;
+        return write(options.format == "table" ? wrapped(judged.text) : judged.text, options.output)
+                   ? status_of(judged.verdict, options, judged.lacks_rule)
+                   : exit_code::usage;
     }
 
     MergedCalls calls;

@@ -420,10 +420,13 @@ void RecordingReader::read_environment(const format::Header& header) {
     for (std::size_t i = 0; i < format::environment_limit; ++i) {
         const format::EnvironmentRecord& entry = header.environment[i];
         const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
-        // Facts of newer versions are left out.
+        // Facts of newer versions are left out, and those whose texts would lie behind the end of the file.
+        if (facts_.file_size < sizeof header) break;
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
-        environment_.push_back({static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset),
-                                decisions_->text(entry.value, offset)});
+        std::string value = decisions_->text(entry.value, offset);
+        if (value.empty()) continue;  // it is in a part of the file that is missing
+        environment_.push_back(
+            {static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset), std::move(value)});
     }
     if (std::string names = feature_names(header.processor); !names.empty())
         environment_.push_back({EnvironmentFact::features, {}, std::move(names)});

@@ -147,6 +147,9 @@ std::string RecordingReader::read() {
     if (std::string why = why_no_recording(*header, header_bytes); !why.empty()) return why;
     facts_.format_version = header->version;
     start_realtime_ns_ = header->start_realtime_ns;
+    if (header_bytes < sizeof *header && header->version == format::version)
+        problems_->add(header_bytes,
+                       "the file ends within its header; only the facts about the process that it has are shown");
     read_facts(*header, header_bytes);
     if (header->version != format::version) {
         problems_->add(8, "format version " + std::to_string(header->version) + ", but this fp32shim reads version " +
@@ -159,8 +162,6 @@ std::string RecordingReader::read() {
                                std::to_string(segment_size) + "; only the facts about the process are shown");
         return {};
     }
-    if (header_bytes < sizeof *header)
-        problems_->add(header_bytes, "the file ends within its header; only the facts about the process are shown");
     read_segments(*header);
     return {};
 }
@@ -170,6 +171,7 @@ std::string RecordingReader::text(const format::Header& header, const format::Te
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     const auto* const begin = reinterpret_cast<const char*>(&header);
     if (end <= header_bytes) return {begin + range.offset, range.size};
+    if (header_bytes < sizeof header && header.version == format::version) return {};  // read() has said so
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const char*>(&range) - begin);
     problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
                                std::to_string(end) + ", but has only " + std::to_string(header_bytes) +

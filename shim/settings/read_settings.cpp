@@ -56,10 +56,11 @@ void apply_on_error(policy::Policy& policy) {
     }
 }
 
-std::string_view consequence_of(policy::OnError on_error) {
-    switch (on_error) {
+std::string_view consequence_of(const policy::Loaded& loaded) {
+    switch (loaded.policy.on_error) {
         case policy::OnError::abort:
-            return "; ending the process (FP32_MATMUL_ON_ERROR=abort)";
+            return loaded.says_on_error ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
+                                        : "; ending the process because a floor is asked for";
         case policy::OnError::highest:
             return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
         case policy::OnError::continue_untouched:
@@ -284,7 +285,7 @@ void read(Reading& reading) {
             system::stderr_line(complaint + "; the settings are unchanged");
             return;
         }
-        complaint += consequence_of(loaded.policy.on_error);
+        complaint += consequence_of(loaded);
         system::stderr_line(complaint);
         apply_on_error(loaded.policy);
     }

@@ -1,5 +1,6 @@
 """What holds for every command: help, versions, exit codes, formats, colours, completion."""
 
+import itertools
 import os
 import pty
 import re
@@ -227,11 +228,14 @@ def too_wide(text, width):
     return [line for line in lines if len(line) > width and not re.match(r" *([-→]+>? )?\S+$| +fp32shim ", line)]
 
 
-FIRST_MISTAKES = [
+PRODUCT = str(shim.client("cblas_product"))
+NUMPY = ["--", shim.SYSTEM_PYTHON, "-c", "import numpy as n; a = n.ones((64, 64), 'f'); a @ a"]
+# The command, a part of one line of the answer, and a part that no line of it has.
+FIRST_MISTAKES = [(*row, None)[:3] for row in [
     (["run", "np.py"], "did you mean -- python3 np.py?"), (["bisect", "--", "./np.py"], "did you mean -- python3 ./np.py?"),
     (["doctor", "np.py"], "did you mean -- python3 np.py?"), (["run", "--", "python3 np.py"], "-- python3 np.py, without quotes?"),
     (["run"], "PROGRAM is required"), (["run", "sh", "-c", "exit 3", "--log", "x.fp32rec"], "--log stood behind PROGRAM"),
-    (["verify", "a.fp32rec"], "--at-least, --reproducible or --accumulate is needed"),
+    (["verify", "a.fp32rec"], "--at-least FORMAT judges them"),
     (["verify", "--at-least", "a.fp32rec"], "allowed: fp64, fp32"), (["set", "high", "1"], "fp32shim ps lists"),
     (["explain", "sgemm"], "did you mean --function sgemm?"), (["verfy"], 'did you mean "verify"?'),
     (["run", "--precison", "high", "--", "true"], 'did you mean "--precision"?'),
@@ -240,22 +244,64 @@ FIRST_MISTAKES = [
     (["report", "a.fp32rc"], 'did you mean "a.fp32rec"?'), (["report", "empty"], "fp32shim run --log NAME.fp32rec -- PROGRAM writes one"),
     (["report", "newer.fp32rec"], "Use a newer fp32shim."), (["report", "policy.toml"], "name a .fp32rec file"),
     (["check", "policy.toml"], 'a text needs quotes: "high"'), (["FP32_MATMUL_PRECISON=high", "run", "--", "true"], "did you mean FP32_MATMUL_PRECISION?"),
-    (["run", "--audit", "fingerprnt", "--", "true"], "fingerprint"), (["run", "--policy", "polcy.toml", "--", "true"], "cannot be read")]
+    (["run", "--audit", "fingerprnt", "--", "true"], "fingerprint"),
+    (["run", "--policy", "polcy.toml", "--", "true"], "cannot be read"),
+    (["python3", "my file.py"], "did you mean: fp32shim run -- python3 'my file.py'"),
+    (["run", "--", "--precision", "high", PRODUCT], "options of fp32shim go before the --"),
+    (["FP32SHIM_PRECISION=high", "run", "--", PRODUCT],
+     "FP32SHIM_PRECISION: unknown variable, ignored; did you mean FP32_MATMUL_PRECISION?"),
+    (["FP32SHIM_LIBRARY=", "FP32SHIM_XLA_FLAG=1", "run", "--", PRODUCT], "cblas_sgemm", "unknown variable"),
+    (["report", "cut.fp32rec"], "the file ends within its header", "a text "),
+    (["report", "cut.fp32rec"], "At its start: ", ", ,"),
+    (["report", "-o", "x.pdf", "a.fp32rec"], "allowed endings: .txt, .json"),
+    (["diff", "-o", "x.xlsx", "a.fp32rec", "a.fp32rec"], "allowed endings: .txt"),
+    (["run", "--precision", "high", "--", PRODUCT], f"fp32shim run --precision high --cpu emulate -- {PRODUCT}"),
+    (["FP32_MATMUL_PRECISION=high", "run", "--where", "python", "--cpu", "off", "--", PRODUCT],
+     f"fp32shim run --where python --cpu emulate -- {PRODUCT}", "--precision high"),
+    (["run", "--", *NUMPY[1:]], "run --where auto -- "),
+    (["FP32_MATMUL_WHERE=python", "run", *NUMPY], "Next:", "--where auto"),
+    (["run", "-q", "--audit", "fingerprint", "--", "true"], "leave out -q, or add --log NAME.fp32rec"),
+    (["run", "--no-log", "--audit", "fingerprint", "--", "true"], "recordings; add --log NAME.fp32rec"),
+    (["run", "--", "env", "FP32_MATMUL_FLOOR=fp3", PRODUCT], "ending the process because a floor is asked for", "ON_ERROR"),
+    (["diff", "none.fp32rec", "none.fp32rec"], "neither run recorded a product", "calls in A"),
+    (["diff", "r.fp32rec", "r.fp32rec"],
+     "run --audit fingerprint --reproducible --floor fp32 --log r-results.fp32rec", "--cpu"),
+    (["verify", "cut.fp32rec"], "0 of 1 job is shown to have kept the floor that bound it"),
+    (["verify", "--expect", "jobs", "r.fp32rec"], "not judged", " 0  not judged"),
+    (["check", "except.toml"], "which is not in /etc/group", "imitate"),
+    (["run", "--", "python3", "nope.py"],
+     "no matrix product was recorded; the program ended with status 2; fp32shim doctor")]]
 
 
-@pytest.mark.parametrize("words, leads_on", FIRST_MISTAKES)
-def test_a_first_mistake_is_answered_by_a_line_that_leads_on(tmp_path, words, leads_on):
-    make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:1")
-    newer = bytearray((tmp_path / "a.fp32rec").read_bytes())
-    newer[8] = 99  # the version of the format
-    (tmp_path / "newer.fp32rec").write_bytes(newer)
-    (tmp_path / "np.py").write_text("print(1)")
-    (tmp_path / "policy.toml").write_text("schema = 1\ndefault = high\n")
-    (tmp_path / "empty").mkdir()
-    variables = dict(word.split("=") for word in words if word.startswith("FP32_"))
-    result = fp32shim(*words[len(variables):], cwd=tmp_path, env=variables)
-    assert any(leads_on in line for line in (result.stdout + result.stderr).splitlines()), result
-    assert result.returncode != 0 or words[-1] in ("true", "newer.fp32rec")
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory):
+    """A folder with files of all kinds."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    whole = make_recording(folder / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:1").read_bytes()
+    make_recording(folder / "none.fp32rec", "summary")
+    (folder / "newer.fp32rec").write_bytes(whole[:8] + bytes([99]) + whole[9:])  # the version of the format
+    words = ["-q", "--reproducible", "--floor", "fp32", "--log", folder / "r.fp32rec", "--", PRODUCT]
+    assert fp32shim("run", *words).returncode == 0
+    (folder / "cut.fp32rec").write_bytes((folder / "r.fp32rec").read_bytes()[:4096])
+    (folder / "np.py").write_text("print(1)")
+    (folder / "policy.toml").write_text("schema = 1\ndefault = high\n")
+    (folder / "except.toml").write_text("schema = 1\n[limits]\nfloor = 'fp32'\n[[limits.except]]\nname = 'x'\n"
+                                        "floor = 'tf32'\ngroup = 'no-such-group'\n")
+    (folder / "jobs").write_text("4711\n")
+    (folder / "empty").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("words, leads_on, never", FIRST_MISTAKES)
+def test_a_first_mistake_is_answered_by_a_line_that_leads_on(newcomer, words, leads_on, never):
+    variables = dict(word.split("=") for word in itertools.takewhile(lambda word: word.startswith("FP32"), words))
+    shim.need(shim.SYSTEM_PYTHON not in words or shim.has_module("numpy"), "the system's Python has no numpy")
+    variables["LD_LIBRARY_PATH"] = shim.blas_directory("openblas")
+    result = fp32shim(*words[len(variables) - 1:], cwd=newcomer, env=variables)
+    lines = (result.stdout + result.stderr).splitlines()
+    assert any(leads_on in line for line in lines), result
+    assert never is None or not any(never in line for line in lines), result
+    assert result.returncode != 0 or "run" in words or words[-1] in ("newer.fp32rec", "except.toml")
 
 
 LONG_RULE = "the projections of queries and keys of every encoder layer stay exact, because of the softmax"
@@ -299,7 +345,7 @@ def of_everything(tmp_path_factory):
         *(["report", *words] for words in (["a.fp32rec"], ["a.fp32rec", "b.fp32rec"], ["--by", "scope,function,size", "a.fp32rec"],
                                            ["real.fp32rec"], ["missing.fp32rec"], ["a-results.fp32rec"])),
         *(["verify", *words] for words in (["--at-least", "fp32", "a.fp32rec", "real.fp32rec"], ["--at-least", "fp32", "b.fp32rec"],
-                                           ["--reproducible", "real.fp32rec"])),
+                                           ["--reproducible", "real.fp32rec"], ["real.fp32rec"])),
         *(["diff", *words] for words in (["a.fp32rec", "b.fp32rec"], ["a-results.fp32rec", "b-results.fp32rec"],
                                          ["a-results.fp32rec", "real.fp32rec"], ["--by", "row", "real.fp32rec", "real.fp32rec"])),
         ["log", "real.fp32rec"], ["log", "a.fp32rec", "real.fp32rec"], ["doctor"], ["doctor", *program], ["ps"], ["top", "--count", "1"],

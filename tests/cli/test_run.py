@@ -28,6 +28,10 @@ def temporary(tmp_path):
 NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists its bypasses"
 
 
+def nothing_seen(status):
+    return NOTHING_SEEN if status == 0 else NOTHING_SEEN.replace("; ", f"; the program ended with status {status}; ")
+
+
 def run(*words, **keywords):
     """Keeps nothing; test_kept_runs.py is about what is kept."""
     return fp32shim("run", *(["--no-log"] if "--log" not in words else []), *words, **keywords)
@@ -97,7 +101,7 @@ def test_the_exit_status_is_the_programs(quiet, temporary):
     for status in (0, 1, 2, 3, 125, 255):
         result = run(*quiet, "--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary})
         assert (result.returncode, result.stdout) == (status, "")
-        assert result.lines == ([] if quiet else [NOTHING_SEEN])
+        assert result.lines == ([] if quiet else [nothing_seen(status)])
 
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
@@ -462,10 +466,10 @@ def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
 def test_a_program_that_multiplies_nothing_in_float32_is_said_to(temporary):
     for status in (0, 7):
         result = run("--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary})
-        assert (result.returncode, result.lines) == (status, [NOTHING_SEEN])
+        assert (result.returncode, result.lines) == (status, [nothing_seen(status)])
         for words, settings in ((["--quiet"], {}), ([], {"RANK": "1"}), ([], {"FP32_MATMUL_DISABLE": "1"})):
             result = run(*words, "--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary, **settings})
-            assert (result.returncode, NOTHING_SEEN in result.lines) == (status, False)
+            assert (result.returncode, nothing_seen(status) in result.lines) == (status, False)
 
 
 def test_a_folder_for_recordings_that_is_not_there_does_not_keep_the_program_from_running(tmp_path):

@@ -185,7 +185,8 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
     driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
     words = [f"local={product}", f"run={product}", f"local={bypass}", f"local={driver}", f"local={cublas}"]
     load(tmp_path / "pinned.fp32rec", *words)
-    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
+    subprocess.run([COMMAND, "run", "-q", "--floor", "fp32", "--log", tmp_path / "not.fp32rec", "--",
+                    shim.client("loader"), *words], check=True,
                    env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
     onednn = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"
     both = "NVIDIA_TF32_OVERRIDE=0, CUBLAS_EMULATE_SINGLE_PRECISION=0"
@@ -200,6 +201,7 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
         assert [bypass["pinned_by"] for bypass in result.json["bypasses"]] == expected
         text = fp32shim("verify", "--at-least", "fp32", log).stdout
         assert [line for line in text.splitlines() if line.startswith("  -> ")] == lines
+        assert all(line.strip() in fp32shim("verify", log).stdout for line in lines), "also of jobs by their floors"
     assumed = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "oneDNN", "--assume-unused", "static-cuBLAS",
                        tmp_path / "pinned.fp32rec")
     assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
