@@ -45,7 +45,8 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    if (rule.tolerance) rule.precision = policy::Precision::high;  // audits allow the formats from BF16 up
+    if (rule.precision == policy::Precision::automatic) return false;  // each call decides
+    if (rule.tolerance) rule.precision = policy::Precision::high;      // audits allow the formats from BF16 up
     rule.when = {};
     rule.when.dtype = {call.dtype};
     rule.unless = {};
@@ -123,7 +124,8 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
         print(wrapped(fmt::format(
             "{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),
             policy::to_string(exception.floor),
-            how.empty() ? "no user can imitate what it asks for" : "any user can imitate it, since ", how)));
+            how.empty() ? "settings alone cannot imitate what it asks for" : "any user can imitate it, since ",
+            how)));
     }
     if (loaded.policy.needs().looks_at_scopes)
         print(wrapped(

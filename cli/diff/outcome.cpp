@@ -381,6 +381,7 @@ Json groups_json(const DiffOutcome& outcome, std::size_t most) {
 std::string command_of(const ResultsOfSide& side) {
     std::vector<std::string> commands;
     for (const MergedProcess& process : side.calls.processes()) {
+        if (process.is_children_only()) continue;
         const record::ProcessFacts& facts = process.facts.process;
         const std::string& text = facts.command.empty() ? facts.executable : facts.command;
         if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);

@@ -227,7 +227,8 @@ std::string commands_with_results(const DiffOutcome& outcome) {
         if (side->fingerprints() > 0 || side->lost > 0 || side->selects_nothing()) continue;
         if (std::ranges::none_of(side->calls.rows(), [](const MergedRow& row) { return row.device == "cpu"; }))
             continue;
-        const MergedProcess& first = side->calls.processes().front();
+        const MergedProcess& first =
+            *std::ranges::find_if_not(side->calls.processes(), &MergedProcess::is_children_only);
         const std::string command = command_of(*side);
         const bool is_one = command == first.facts.process.command && command.size() < 1000;
         const std::string name = std::filesystem::path(first.path).stem().string() + "-results.fp32rec";

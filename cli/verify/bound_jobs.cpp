@@ -4,6 +4,7 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/settings_in_force.hpp"
@@ -82,16 +83,16 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
                                         : "no floor bound it; --at-least FORMAT judges it by a format";
         return;
     }
-    options.at_least = policy::to_string(job.floor.value_or(policy::Floor::fp32));
+    if (job.has_changed || !job.floor) {
+        job.summary = "it may have had another floor for a time, and no call tells which one bound it";
+        return;
+    }
+    options.at_least = policy::to_string(*job.floor);
     options.allow_bf16x9 |= job.allow_bf16x9;
     const Verified verified = verify_calls(calls, problems, options, {});
     job.verdict = verified.verdict();
     job.lacks_rule = has_unused_rule(verified.rules);
     job.summary = summary_of(verified, calls, options);
-    if (job.has_changed || !job.floor) {
-        job.verdict = inconclusive;
-        job.reasons.emplace_back("it may have had another floor for a time, and no call tells which one bound it");
-    }
     for (const Doubt& doubt : verified.doubts)
         job.reasons.push_back((doubt.where.empty() ? "" : doubt.where + ": ") + doubt.reason);
     for (const PossibleBypass& bypass : verified.bypasses[static_cast<std::size_t>(BypassStanding::open)]) {
@@ -129,16 +130,24 @@ std::string summary_of(const std::vector<BoundJob>& jobs) {
         return coloured(verdict.title, verdict.colour) +
                ": no floor bound these recordings; --at-least FORMAT judges them by a format";
     const bool is_violated = verdict.exit_code == exit_code::finding;
-    const auto count = [&](auto is_of) { return static_cast<std::size_t>(std::ranges::count_if(jobs, is_of)); };
-    const std::size_t those = count(
-        [&](const BoundJob& job) { return job.verdict.exit_code == (is_violated ? violated : shown).exit_code; });
-    const std::size_t excepted = count([](const BoundJob& job) { return job.is_excepted(); });
+    struct Lines {
+        bool has_it = false, has_others = false;  // lines with the verdict that is counted, and with others
+    };
+    std::map<std::string_view, Lines> lines_of_jobs;
+    for (const BoundJob& job : jobs) {
+        const bool is_it = job.verdict.exit_code == (is_violated ? violated : shown).exit_code;
+        (is_it ? lines_of_jobs[job.job].has_it : lines_of_jobs[job.job].has_others) = true;
+    }
+    const auto those = std::ranges::count_if(lines_of_jobs, [&](const auto& entry) {
+        return entry.second.has_it && (is_violated || !entry.second.has_others);
+    });
+    const auto excepted = std::ranges::count_if(jobs, &BoundJob::is_excepted);
     const std::string_view one = is_violated ? "ran, or was allowed to run, below the floor that bound it"
                                              : "is shown to have kept the floor that bound it",
                            many = is_violated ? "ran, or were allowed to run, below the floors that bound them"
                                               : "are shown to have kept the floors that bound them";
     return fmt::format("{}: {} of {} {}{}", coloured(verdict.title, verdict.colour), those,
-                       counted(jobs.size(), "job"), those == 1 || jobs.size() == 1 ? one : many,
+                       counted(lines_of_jobs.size(), "job"), those == 1 || lines_of_jobs.size() == 1 ? one : many,
                        excepted == 0 ? "" : fmt::format("; {} had none, by an exception", excepted));
 }
 

@@ -186,8 +186,8 @@ def test_check_says_who_can_imitate_an_exception_and_what_has_no_effect(place):
         return done.stdout
     high = '[[rule]]\nname = "fast"\nprecision = "high"\n'
     medium = '[[rule]]\nname = "faster"\nprecision = "medium"\n'
-    assert 'exception "vision", floor tf32: no user can imitate what it asks for.\n' in check("user = 1017")
-    assert "no user can imitate" in check('user = 1017\ncommand = "x"')
+    assert 'exception "vision", floor tf32: settings alone cannot imitate what it asks for.\n' in check("user = 1017")
+    assert "settings alone cannot imitate" in check('user = 1017\ncommand = "x"')
     assert "any user can imitate it, since any program can be given such a name.\n" in check('command = "x"')
     if not pathlib.Path("/run/fp32shim/jobs").exists():
         assert "any user can imitate it, since variables tell the job and its account.\n" in check("job = 1")
@@ -321,4 +321,4 @@ def test_a_reload_judges_the_exceptions_again(place):
     result = fp32shim("verify", "--format", "json", log).json
     job, = result["jobs"]
     assert (job["floor"], job["floor_exception"], job["verdict"]) == ("tf32", "vision", "inconclusive")
-    assert job["doubts"][0].startswith("it may have had another floor for a time")
+    assert job["summary"].startswith("it may have had another floor for a time")
