@@ -33,7 +33,7 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns true if a rule's precision is below the floor that holds with the loosest of the file's exceptions.
+/// Returns true if a rule always asks for less than the floor that holds with the loosest of the file's exceptions.
 bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     policy::Policy loosest;
     loosest.floor = file.floor;
@@ -45,7 +45,7 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    if (rule.precision == policy::Precision::automatic) return false;  // each call decides
+    if (rule.precision == policy::Precision::automatic) return false;  // may ask for nothing
     if (rule.tolerance) rule.precision = policy::Precision::high;      // audits allow the formats from BF16 up
     rule.when = {};
     rule.when.dtype = {call.dtype};
@@ -67,8 +67,8 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
     for (const policy::Rule& rule : policy.rules)
         if (is_defeated(rule, policy))
             warnings.push_back({fmt::format("{}:{}", file, rule.line),
-                                fmt::format("rule {} asks for {}, which the floor {} raises in every call, so it can "
-                                            "never lower one; remove it, or lower the floor by [[limits.except]]",
+                                fmt::format("rule {} asks for {}, which the floor {} raises in every call; remove "
+                                            "it, or lower the floor by [[limits.except]]",
                                             policy::in_quotes(rule.name), policy::to_string(rule.precision),
                                             policy::to_string(policy.floor))});
     for (const policy::FloorException& exception : policy.exceptions) {
