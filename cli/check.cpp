@@ -67,7 +67,7 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
     for (const policy::Rule& rule : policy.rules)
         if (is_defeated(rule, policy))
             warnings.push_back({fmt::format("{}:{}", file, rule.line),
-                                fmt::format("rule {} asks for {}, which the floor {} raises in every call; remove "
+                                fmt::format("rule {} asks for {}, which the floor {} never allows; remove "
                                             "it, or lower the floor by [[limits.except]]",
                                             policy::in_quotes(rule.name), policy::to_string(rule.precision),
                                             policy::to_string(policy.floor))});
