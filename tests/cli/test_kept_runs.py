@@ -266,7 +266,7 @@ def test_a_folder_in_which_others_can_write_is_not_used(tmp_path, temporary):
 
 
 def test_a_folder_of_another_user_is_not_used(tmp_path, temporary):
-    shim.need(os.geteuid() == 0, "needs root")
+    shim.need(os.geteuid() == 0, "only root can do this")
     (tmp_path / ".fp32shim").mkdir()
     os.chown(tmp_path / ".fp32shim", 12345, 12345)
     check_not_kept(product(tmp_path), "belongs to user 12345, and this command runs as user 0")
@@ -318,7 +318,7 @@ def test_the_last_ten_runs_are_kept(tmp_path):
 
 
 def test_a_gibibyte_is_kept(tmp_path):
-    shim.need(shutil.disk_usage(tmp_path).free > 3 << 30, "needs 3 GiB of free space")
+    shim.need(shutil.disk_usage(tmp_path).free > 3 << 30, "no 3 GiB of free space here")
     product(tmp_path), product(tmp_path)
     first, second = kept(tmp_path)
     (recording,) = (tmp_path / ".fp32shim" / second).iterdir()
@@ -465,7 +465,7 @@ def test_a_limit_of_the_size_of_files_does_not_end_the_program(tmp_path):
 
 
 def test_files_of_another_user_stay(tmp_path):
-    shim.need(os.geteuid() == 0, "needs root")
+    shim.need(os.geteuid() == 0, "only root can do this")
     fill(tmp_path)
     first, second = kept(tmp_path)[:2]
     os.chown(next((tmp_path / ".fp32shim" / first).iterdir()), 12345, 12345)
