@@ -192,10 +192,12 @@ std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
     const std::uint64_t earlier = runs.trials().earlier_count();
     const std::string known = earlier == 0 ? "" : fmt::format(", after {} earlier", earlier);
-    return fmt::format("{}{}. {}\n{}Errors do not simply add up, and other inputs may give others.\n{}{}{}",
-                       counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs),
-                       result.dependence, untried_sentence(result.untried), not_lowered_text(result),
-                       fresh_start_text(result.left_files));
+    return fmt::format(
+        "{}{}. {}\n{}Errors do not simply add up, and other inputs may give others.\n"
+        "Only products of BLAS and cuBLAS were lowered: what other libraries multiply, such as "
+        "PyTorch's convolutions, was not tried.\n{}{}{}",
+        counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs), result.dependence,
+        untried_sentence(result.untried), not_lowered_text(result), fresh_start_text(result.left_files));
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
