@@ -31,7 +31,7 @@ std::vector<std::uint32_t> groups_of_process() {
         static_cast<std::size_t>(std::max(0L, system::raw::syscall6(SYS_getgroups, groups.size(), groups.data()))));
     groups.push_back(static_cast<std::uint32_t>(system::raw::syscall6(SYS_getgid)));
     std::ranges::sort(groups);  // most kernels list the group of SYS_getgid among the others
-    groups.erase(std::ranges::unique(groups).begin(), groups.end());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
     return groups;
 }
 
