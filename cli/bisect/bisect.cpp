@@ -90,8 +90,7 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
     else if (is_acceptable && !is_equal)
         findings.dependence = fmt::format(
             "It was acceptable at {}, too. If the command checks nothing, give it a test that ends with status 1 "
-            "when the "
-            "result is bad, or name the result with --compare FILE --rtol NUMBER.\n",
+            "when the result is bad, or name the result with --compare FILE --rtol NUMBER.\n",
             coarsest_precision);
     else if (!answers.expects_random_failures() && (is_equal || !is_acceptable))
         findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);

@@ -39,13 +39,11 @@ constexpr std::string_view scope_note =
 
 constexpr std::string_view scope_note_without_end =
     " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet), "
-    "so "
-    "some may be missing: only those of children that found their parent's are asked for.";
+    "so some may be missing: only those of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_recorded_bypasses =
     " The products of oneDNN are those that its verbose mode prints, and kernels on NVIDIA's GPUs are judged by "
-    "their "
-    "names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
+    "their names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, other "

@@ -62,7 +62,7 @@ int verify(VerifyOptions& options) {
     const bool is_last = options.recordings.empty();
     if (!take_last_runs("verify", 1, options.recordings)) return exit_code::usage;
     if (is_last && !options.output.empty())
-        say("verify", "this recording goes when ten later runs are kept; run --log NAME.fp32rec keeps the evidence");
+        say("verify", "later runs will replace this recording; run --log NAME.fp32rec keeps the evidence");
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;

@@ -229,8 +229,10 @@ void apply_exceptions(PolicyDraft& file) {
     FloorException* const holds = file.judge == nullptr ? nullptr : file.judge->first_that_holds(file.exceptions);
     if (holds == nullptr) return;
     holds->holds = true;
+    const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.says_bf16x9.value_or(false);
+    if (holds->floor >= file.floor && !allows_more) return;  // `check` says that it has no effect
     file.floor = std::min(file.floor, holds->floor);
-    if (holds->allow_bf16x9.value_or(false)) file.says_bf16x9 = true;
+    if (allows_more) file.says_bf16x9 = true;
     (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;
 }
 

@@ -239,6 +239,15 @@ def test_verify_judges_each_job_by_the_floor_that_bound_it(place):
         ("1", "fp32", "violated"), ("2", "fp32", "shown")]
 
 
+def test_an_exception_that_lowers_nothing_excuses_no_job(place):
+    policy = place / "policy.toml"
+    policy.write_text('schema = 1\n[[limits.except]]\nname = "idle"\nuser = [0, 1017]\n')
+    shim.run("cblas_product", blas="reference", log=str(place / "0.fp32rec"), cwd=place,
+             env={"FP32_MATMUL_POLICY": str(policy), "SLURM_JOB_ID": "1"})
+    result = fp32shim("verify", place)
+    assert result.returncode == 3 and "no floor bound these recordings" in result.stdout and "idle" not in result.stdout
+
+
 def test_a_job_of_two_floors_has_two_lines_and_counts_once(place):
     product(place, "user = 1017", as_user(), SLURM_JOB_ID="1")
     product(place, "user = 1017", as_user(1018), SLURM_JOB_ID="1")
