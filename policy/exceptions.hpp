@@ -24,8 +24,13 @@ inline constexpr JobVariables job_variables[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACC
 
 /// Returns the value of a variable; empty if it is not set.
 std::string_view value_of(std::span<const std::string_view> environment, std::string_view name);
-/// Returns the first of job_variables whose id is set and not empty; null if none is.
-const JobVariables* job_variables_in(std::span<const std::string_view> environment);
+/// Returns the first of job_variables whose id is set and not empty; null if none is. `value_of(name)` returns a
+/// variable's value, empty if it is not set.
+const JobVariables* first_job_variables(const auto& value_of) {
+    for (const JobVariables& names : job_variables)
+        if (!value_of(names.id).empty()) return &names;
+    return nullptr;
+}
 /// Returns the job that the text of /proc/PID/cgroup names, as Slurm and PBS name the groups of jobs; empty: none.
 std::string_view job_in_cgroups(std::string_view cgroups);
 

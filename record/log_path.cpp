@@ -35,7 +35,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
     return writer.text(name).terminated();
 }
 
-ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer) {
+ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::span<char> buffer) {
     system::LineWriter out(buffer);
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (name[i] != '%') {

@@ -34,7 +34,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
 /// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. Host and job come from
 /// outside, so they must not name another folder: each character except A-Z a-z 0-9 . _ - becomes `_`, and so does a
 /// leading dot. Thread-safe, allocates nothing.
-ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer);
+ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::span<char> buffer);
 
 /// Returns a message with the error in the name of a log, and the allowed placeholders. Precondition: there is an
 /// error.

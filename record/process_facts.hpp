@@ -6,7 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "policy/exceptions.hpp"
+#include "system/raw_syscall.hpp"
+
 namespace fp32shim::record {
+
+/// The facts about a process that the name of a log may contain. Empty: unknown.
+struct NameFacts {
+    std::int32_t pid = 0;
+    std::int64_t start_ns = 0;  ///< see ProcessFacts
+    std::string_view host, job_id;
+    std::string_view job_id_from{}, rank_from{};  ///< names of the variables that have job and rank
+    std::int32_t rank = -1;                       ///< -1: unknown
+};
 
 /// Facts about a process, gathered once. A forked child's facts differ from its parent's in `pid` and `forked_from`
 /// only. An empty string means unknown.
@@ -26,6 +38,8 @@ struct ProcessFacts {
     bool run_is_awaited = false;   ///< that command waits for the program, and notes the run's end in its recordings
     std::uint16_t pins =
         0;  ///< one bit for each of all_pins (pinned_variables.hpp) that is in the environment; 0: unknown
+
+    operator NameFacts() const { return {pid, start_ns, host, job_id, job_id_from, rank_from, rank}; }
 };
 
 /// Name of an environment variable that `fp32shim run` sets. Its value, `NUMBER PATH`, says where processes record
@@ -42,10 +56,44 @@ struct RunNote {
 };
 RunNote parse_run_note(std::string_view value);
 
-/// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`):
-/// the job: the first of policy::job_variables that is set and not empty;
-/// the rank: PMIX_RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, torchrun's RANK, SLURM_PROCID, RANK, the first number;
-/// all_pins; and run_variable.
+/// An environment variable that may hold the rank of a process.
+struct RankVariable {
+    std::string_view name;
+    std::string_view beside{};  ///< name of another variable that must also be set; empty: none
+};
+/// Innermost launcher first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks of mpirun and torchrun
+/// inherit. RANK belongs to torchrun only if torchrun's own variable is set too.
+inline constexpr RankVariable rank_variables[] = {
+    {"PMIX_RANK"}, {"OMPI_COMM_WORLD_RANK"}, {"PMI_RANK"}, {"RANK", "TORCHELASTIC_RUN_ID"}, {"SLURM_PROCID"},
+    {"RANK"},
+};
+/// Returns a rank; -1 if the text is not one.
+std::int32_t parse_rank(std::string_view text);
+
+/// Finds a process's facts for names: the job is the first of policy::job_variables that is set and not empty, the
+/// rank the first of rank_variables that is a number. `value_of(name)` returns a variable's value, empty if it is not
+/// set. The results refer to those values and to `names`. Allocates nothing.
+NameFacts find_name_facts(const auto& value_of, utsname& names) {
+    NameFacts facts;
+    facts.pid = system::raw::getpid();
+    facts.start_ns = system::raw::realtime_ns();
+    if (system::raw::uname(names) == 0) facts.host = names.nodename;
+    if (const policy::JobVariables* job = policy::first_job_variables(value_of)) {
+        facts.job_id = value_of(job->id);
+        facts.job_id_from = job->id;
+    }
+    for (const RankVariable& variable : rank_variables) {
+        if (!variable.beside.empty() && value_of(variable.beside).empty()) continue;
+        facts.rank = parse_rank(value_of(variable.name));
+        if (facts.rank < 0) continue;
+        facts.rank_from = variable.name;
+        break;
+    }
+    return facts;
+}
+
+/// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`): those for names,
+/// all_pins, and run_variable.
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 

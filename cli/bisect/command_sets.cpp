@@ -107,7 +107,8 @@ void CommandSets::note_time(const Trial& trial, const TestedSet& tested, const S
 }
 
 std::string CommandSets::caveats() const {
-    std::string text(trials_.reference().has_clock() ? clock_text : "");
+    std::string text = other_libraries_text(trials_.first_products());
+    if (trials_.reference().has_clock()) text += clock_text;
     if (slowest_failure_ > 2)
         text += fmt::format(
             "Assumed: the command has no time limit of its own. A lowered run that failed took {:.1f} times as long "

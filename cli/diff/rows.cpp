@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "cli/diff/outcome.hpp"
@@ -34,8 +35,13 @@ RowComparison::Left add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*own
         const std::uint32_t hash = side.row_hashes[product], layout = hash & ~record::rows_sum;
         const bool are_known = !row.is_folded && std::min({row.m, row.n, row.batch}) > 0;
         left.without_hashes += layout == 0 ? 1 : 0;
-        left.without_rows += layout != 0 && (layout == record::rows_none || !are_known) ? 1 : 0;
-        if (layout == 0 || layout == record::rows_none || !are_known) continue;
+        if (layout == 0) continue;
+        if (layout == record::rows_none || !are_known) {
+            ++left.without_rows;
+            left.names.insert(fmt::format("{} {}{}{}", std::string_view(row.function), row.size_text(),
+                                          row.where.empty() ? "" : " at ", std::string_view(row.where)));
+            continue;
+        }
         const bool are_rows = layout == record::rows_are_rows;
         const std::int64_t length = are_rows ? row.n : row.m, rows = are_rows ? row.m : row.n;
         const auto [entry, is_new] = indices.try_emplace({row.dtype.id(), length, row.k}, kinds.size());
@@ -114,7 +120,7 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
         sentences.push_back(fmt::format("Not compared: rows of {}, because A and B have different numbers of them",
                                         counted(kinds, "kind")));
-    const auto add = [&](std::uint64_t RowComparison::Left::*left, std::string_view why) {
+    const auto add = [&](std::uint64_t RowComparison::Left::*left, const std::string& why) {
         const std::uint64_t a = rows.left_a.*left, b = rows.left_b.*left;
         if (a + b > 0)
             sentences.push_back(
@@ -123,7 +129,10 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     add(&RowComparison::Left::without_hashes,
         "which have no hashes of rows, because an older version of fp32shim recorded them, or the file was full; "
         "record both runs again");
-    add(&RowComparison::Left::without_rows, "whose results have no rows, or whose sizes are not known");
+    std::set<std::string> names = rows.left_a.names;
+    names.insert(rows.left_b.names.begin(), rows.left_b.names.end());
+    add(&RowComparison::Left::without_rows,
+        "whose results have no rows, or whose sizes are not known: " + listed({names.begin(), names.end()}, 3));
     return sentences;
 }
 

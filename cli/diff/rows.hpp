@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct RowComparison {
     struct Left {
         std::uint64_t without_hashes = 0;  ///< products that were recorded without hashes of rows
         std::uint64_t without_rows = 0;    ///< products of routines whose results have no rows
+        std::set<std::string> names{};     ///< functions, sizes and lines of the products without rows
     } left_a, left_b;
 
     std::uint64_t count(RowKind::Outcome outcome) const;

@@ -94,9 +94,14 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
         products.calls += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
             const record::RecordedRow* row = recording.row(id);
-            if (row != nullptr && (row->decision.call.function.starts_with(record::onednn_prefix) ||
-                                   is_vector_product(row->decision.call.function)))
+            if (row != nullptr && row->decision.call.function.starts_with(record::onednn_prefix)) {
+                const policy::MatmulCall& call = row->decision.call;
+                if (row->decision.reason != policy::Reason::no_product)
+                    products.by_onednn[std::string(call.where.empty() ? call.function : call.where)] +=
+                        counters.calls;
                 continue;
+            }
+            if (row != nullptr && is_vector_product(row->decision.call.function)) continue;
             if (row != nullptr && !row->is_overflow && !are_tried(types, row->decision.call.dtype)) {
                 products.calls_of_other_types += counters.calls;
                 continue;

@@ -188,17 +188,14 @@ std::string policy_sentence(const SensitivityResult& result) {
     return text;
 }
 
-constexpr std::string_view others_sentence =
-    "Only products of BLAS and cuBLAS were lowered: what other libraries multiply, such as oneDNN for PyTorch, was "
-    "not tried.\n";
-
 std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
     const std::uint64_t earlier = runs.trials().earlier_count();
     const std::string known = earlier == 0 ? "" : fmt::format(", after {} earlier", earlier);
     return fmt::format("{}{}. {}\n{}Errors do not simply add up, and other inputs may give others.\n{}{}{}{}",
                        counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs),
-                       result.dependence, others_sentence, untried_sentence(result.untried), not_lowered_text(result),
+                       result.dependence, other_libraries_text(runs.trials().first_products()),
+                       untried_sentence(result.untried), not_lowered_text(result),
                        fresh_start_text(result.left_files));
 }
 
@@ -213,8 +210,8 @@ std::string given_policy_text(const SensitivityResult& result) {
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
     return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n" +
-           result.dependence + std::string(others_sentence) + untried_sentence(result.untried) +
-           not_lowered_text(result) + fresh_start_text(result.left_files);
+           result.dependence + other_libraries_text(runs.trials().first_products()) +
+           untried_sentence(result.untried) + not_lowered_text(result) + fresh_start_text(result.left_files);
 }
 
 Json to_json(const Measured& measured) {

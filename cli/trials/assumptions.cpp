@@ -29,6 +29,17 @@ bool is_own_output(const fs::path& path) {
     });
 }
 
+/// Returns `3 products by oneDNN (train.py:8 forward)`; empty if there are none.
+std::string onednn_text(const RecordedProducts& products) {
+    std::uint64_t all = 0;
+    std::vector<std::string> lines;
+    for (const auto& [line, calls] : products.by_onednn) {
+        all += calls;
+        lines.push_back(line);
+    }
+    return all == 0 ? "" : fmt::format("{} by oneDNN ({})", counted(all, "product"), listed(lines, 3));
+}
+
 }  // namespace
 
 WorkingFolder::WorkingFolder() {
@@ -104,6 +115,13 @@ std::string dependence_text(std::string_view effect, bool is_equal) {
                        is_equal ? "The runs did not change the output. " : "", coarsest_precision, effect);
 }
 
+std::string other_libraries_text(const RecordedProducts& first_run) {
+    constexpr std::string_view tried = "Only products of BLAS and cuBLAS were lowered";
+    const std::string by_onednn = onednn_text(first_run);
+    if (by_onednn.empty()) return fmt::format("{}; what other libraries multiply was not tried.\n", tried);
+    return fmt::format("{}. Not tried: {}, and what other libraries multiply.\n", tried, by_onednn);
+}
+
 std::string last_lines_of(const std::string& output) {
     constexpr std::size_t most = 10;
     std::vector<std::string> lines;
@@ -122,7 +140,8 @@ End no_product_seen(const RecordedProducts& products, TriedTypes types) {
     const bool is_float64 = types == TriedTypes::float64;
     const std::uint64_t others = products.calls_of_other_types;
     const std::string next =
-        others == 0
+        others == 0 && !products.by_onednn.empty() ? onednn_text(products) + " cannot be lowered"
+        : others == 0
             ? "fp32shim doctor -- COMMAND lists what cannot be seen"
             : fmt::format("{} of {} {} seen; fp32shim bisect {}--cpu emulate -- COMMAND tries {}",
                           counted(others, "call"), to_string(is_float64 ? TriedTypes::float32 : TriedTypes::float64),

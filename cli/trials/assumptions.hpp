@@ -41,6 +41,9 @@ struct NotAsAsked {
 /// Returns a sentence for each kind of such places.
 std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision);
 
+/// Returns a sentence about products of other libraries, which no run lowers, with the lines of oneDNN's.
+std::string other_libraries_text(const RecordedProducts& first_run);
+
 /// Returns a sentence about a floor of the environment for products of float32; empty if there is none.
 std::string floor_text();
 

@@ -124,7 +124,7 @@ std::vector<std::string> settings_of_environment() {
 
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const QuestionOptions& options, const Json& facts) {
-    Json identity = {{"search", 6},
+    Json identity = {{"search", 7},
                      {"question", options.name},
                      {"fp32shim", FP32SHIM_VERSION},
                      {"command", options.words},

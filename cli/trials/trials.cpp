@@ -118,8 +118,11 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
         const bool is_new = !trials[i];
         is_new_.push_back(is_new);
         last_ = is_new ? std::move(*next++) : *std::move(trials[i]);
-        if (count() == 1) is_on_cpu_ = last_.is_on_cpu();
-        if (count() == 1 && previews_on_cpu()) say_preview(settings_.name);
+        if (count() == 1) {
+            is_on_cpu_ = last_.is_on_cpu();
+            first_products_ = last_.products;
+            if (previews_on_cpu()) say_preview(settings_.name);
+        }
         if (is_new) keep_inputs(last_.products);
         if (is_new && is_kept) state_.keep_trial(checksum_of(requests[i]), last_);
         results.push_back(last_);

@@ -53,6 +53,8 @@ class Trials {
     bool previews_on_cpu() const { return settings_.may_preview && is_on_cpu_; }
     /// Returns true if all products of the first run ran on a CPU.
     bool is_on_cpu() const { return is_on_cpu_; }
+    /// Returns the products of the first run, in which everything is exact.
+    const RecordedProducts& first_products() const { return first_products_; }
     /// The numbers of the exact runs. A question decides what counts in them.
     ExactNumbers& reference() { return reference_; }
     const ExactNumbers& reference() const { return reference_; }
@@ -92,6 +94,7 @@ class Trials {
     std::int64_t reference_end_ns_ = 0;
     bool knows_words_ = false;  ///< another exact run has told which words change
     bool is_on_cpu_ = false;
+    RecordedProducts first_products_;
     Trial last_;
     std::vector<bool> is_new_;    ///< for each run, in order: it was made now and is not from the state
     std::uint64_t expected_ = 0;  ///< number of all runs

@@ -169,16 +169,23 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         else
             jobs.push_back(std::move(job));
     });
-    for (const BoundJob& file : children) {  // each job of the run has them; without a run, the name tells whose
+    for (const BoundJob& file :
+         children) {  // each job of the run has them; without a run, the job's id or the name tells
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;
         for (BoundJob& job : jobs) {
-            if (file.run != 0 ? job.run != file.run : !job.has(stem + ".fp32rec")) continue;
-            job.recordings.push_back(path);
+            const bool has_it = file.run != 0      ? job.run == file.run
+                                : !file.id.empty() ? job.id == file.id
+                                                   : job.has(stem + ".fp32rec");
+            if (!has_it) continue;
+            if (!job.recordings.empty()) job.recordings.push_back(path);
             is_alone = false;
         }
         if (is_alone)
-            jobs.push_back({.job = path, .summary = "its programs ran without the shim; no recording here"});
+            jobs.push_back({.job = file.job,
+                            .id = file.id,
+                            .user = file.user,
+                            .summary = "its programs ran without the shim; no recording here"});
     }
     for (BoundJob& job : jobs)
         if (!job.recordings.empty()) judge(job, problems, options);
@@ -192,7 +199,8 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
     std::ranges::for_each(problems, add_unjudged);
     compare_jobs(processes, expected);
     for (const std::string& id : expected.missing)
-        jobs.push_back({.job = id, .id = id, .summary = "is expected, but has no recording here"});
+        if (std::ranges::find(jobs, id, &BoundJob::id) == jobs.end())
+            jobs.push_back({.job = id, .id = id, .summary = std::string(no_recording_of_job)});
     std::ranges::stable_sort(jobs, {}, [](const BoundJob& job) {
         return job.verdict.exit_code == exit_code::finding ? 0 : job.verdict.exit_code == exit_code::ok ? 2 : 1;
     });

@@ -267,7 +267,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     verified.expected = std::move(expected);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
-        verified.doubts.push_back({"", fmt::format("job {} is expected, but has no recording here", job)});
+        verified.doubts.push_back({"", fmt::format("job {} {}", job, no_recording_of_job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         if (!options.accumulate.empty()) {

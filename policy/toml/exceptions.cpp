@@ -94,12 +94,6 @@ std::string_view value_of(std::span<const std::string_view> environment, std::st
     return {};
 }
 
-const JobVariables* job_variables_in(std::span<const std::string_view> environment) {
-    const auto* found = std::ranges::find_if(
-        job_variables, [&](const JobVariables& names) { return !value_of(environment, names.id).empty(); });
-    return found == std::end(job_variables) ? nullptr : found;
-}
-
 std::string_view job_in_cgroups(std::string_view cgroups) {
     while (!cgroups.empty()) {
         // A line is `number:controllers:/first/second/third/…`.
@@ -129,11 +123,14 @@ Applicant this_applicant(const Environment& environment, const std::string& vouc
         if (applicant.job.empty()) return applicant;
         const std::string file = read_policy_bytes(vouched + '/' + applicant.job, 0).bytes;
         applicant.account = file.substr(0, file.find('\n'));
-    } else if (const JobVariables* names = job_variables_in(environment);
-               names != nullptr && applicant.has_real_ids) {  // else the folder may only be hidden
-        const std::string_view id = value_of(environment, names->id);
+        return applicant;
+    }
+    const auto value = [&](std::string_view name) { return value_of(environment, name); };
+    const JobVariables* const names = first_job_variables(value);
+    if (names != nullptr && applicant.has_real_ids) {  // else the folder may only be hidden
+        const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;
-        if (applicant.job == id && !names->account.empty()) applicant.account = value_of(environment, names->account);
+        if (applicant.job == id && !names->account.empty()) applicant.account = value(names->account);
     }
     return applicant;
 }

@@ -29,6 +29,9 @@ def judge_preview(session, products, unseen):
     lines = [line for name in only[:FULLY_SHOWN] for line in lines_of_test(name, session, products)]
     lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
     lines += summary(session, products, failed, only, native)
+    if by_onednn := [row for row in products.all_rows() if (row["function"] or "").startswith("onednn_")]:
+        lines += [f"Not previewed: {counted(recorded.count(by_onednn), 'product')} by oneDNN, which no policy lowers:"]
+        lines += recorded.lines_of(by_onednn)
     if unseen and unseen[0]:
         lines += ["Not previewed, because it was not seen:"] + unseen[0]
     return f"preview of {word}", lines + ([problem] if problem else [])

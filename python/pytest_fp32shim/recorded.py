@@ -59,6 +59,8 @@ def is_shown(row):
 def product_of(row):
     if row["function"] is None:
         return "products without a row of their own"
+    if row["m"] is None and row["n"] is None and row["k"] is None:  # a convolution, for example
+        return row["function"]
     sizes = "x".join("?" if row[size] is None else str(row[size]) for size in ("m", "n", "k"))
     batch = f" batch {row['batch']}" if (row["batch"] or 1) > 1 else ""
     return f"{row['function']} {sizes}{batch} {row['trans_a'] or ''}{row['trans_b'] or ''}".rstrip()

@@ -60,7 +60,7 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
 }
 
 /// Fills the header of a file for children. Such a file belongs to no process.
-void fill_children_header(Header& header, std::uint64_t run) {
+void fill_children_header(Header& header, const ChildrenFile& file) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
@@ -72,23 +72,29 @@ void fill_children_header(Header& header, std::uint64_t run) {
     const ProcessIdentity maker = identify_self();
     header.pid_namespace = maker.pid_namespace;
     std::ranges::copy(maker.boot_id, header.boot_id);
-    header.run = run;
+    header.run = file.run;
+    header.user_and_one = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid)) + 1;
     header.max_size = format::segment_size;
     header.next_segment = 1;
     header.flags = format::flag_children_only;
+    std::size_t used = 0;
+    const auto put = [&](format::Text which, std::string_view text) {
+        text = text.substr(0, 1024);
+        std::memcpy(header.text + used, text.data(), text.size());
+        header.texts[static_cast<std::size_t>(which)] = {static_cast<std::uint32_t>(offsetof(Header, text) + used),
+                                                         static_cast<std::uint32_t>(text.size())};
+        used += text.size();
+    };
     utsname names{};
-    if (raw::uname(names) == 0) {
-        const std::string_view host(names.nodename);
-        std::memcpy(header.text, host.data(), host.size());
-        header.texts[static_cast<std::size_t>(format::Text::host)] = {offsetof(Header, text),
-                                                                      static_cast<std::uint32_t>(host.size())};
-    }
+    if (raw::uname(names) == 0) put(format::Text::host, names.nodename);
+    put(format::Text::job_id, file.job_id);
+    put(format::Text::job_id_from, file.job_id_from);
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-int write_new_file(int descriptor, std::uint64_t run) {
+int write_new_file(int descriptor, const ChildrenFile& file) {
     if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
-    return with_header(descriptor, [&](Header& header) { fill_children_header(header, run); });
+    return with_header(descriptor, [&](Header& header) { fill_children_header(header, file); });
 }
 
 /// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
@@ -109,7 +115,7 @@ int make_children_file(const ChildrenFile& file, std::span<char> name) {
         raw::syscall6(SYS_openat, AT_FDCWD, name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) return -descriptor;
     raw::fchmod(descriptor, 0600);
-    int error = write_new_file(descriptor, file.run);
+    int error = write_new_file(descriptor, file);
     raw::close(descriptor);
     if (error == 0) {
         const long published = name_new_file(name.data(), file.path);

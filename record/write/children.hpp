@@ -45,8 +45,9 @@ void record_child(format::Header& header, const UnseenChild& child, ChildEvent e
 /// recording's header only. All processes of a run share it.
 struct ChildrenFile {
     const char* path = nullptr;
-    int descriptor = -1;    ///< descriptor of the open file; -1: the file is opened by its path
-    std::uint64_t run = 0;  ///< number of the `fp32shim run`, see ProcessFacts::run
+    int descriptor = -1;                       ///< descriptor of the open file; -1: the file is opened by its path
+    std::uint64_t run = 0;                     ///< number of the `fp32shim run`, see ProcessFacts::run
+    std::string_view job_id{}, job_id_from{};  ///< see ProcessFacts; without a run, only they tell whose file it is
 };
 /// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
 /// Precondition: signals are held.

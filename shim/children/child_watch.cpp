@@ -46,13 +46,14 @@ using record::WhyUnseen;
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
                            disable_variable = "FP32_MATMUL_DISABLE", policy_variable = "FP32_MATMUL_POLICY";
 
-/// Two variables as they were when the process started: the log file (FP32_MATMUL_LOG), and the number and file of
-/// the `fp32shim run` to which the process belongs (record::run_variable). Each text is followed by a NUL, and never
-/// freed.
+/// Variables as they were when the process started, since `env -i` removes its own before it starts the program: the
+/// log file (FP32_MATMUL_LOG), and the number and file of the `fp32shim run` to which the process belongs
+/// (record::run_variable); without a run, job and rank. Each text is followed by a NUL, and never freed.
 struct Start {
     std::string_view log;
     std::string_view run_text;
     record::RunNote run;
+    record::NameFacts name;
     std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
     std::int32_t run_process = 0;    ///< id of `fp32shim run`, or of the program that it has become; 0: unknown
     std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
@@ -122,6 +123,12 @@ __attribute__((constructor)) void begin_to_watch() {
     start.log = arena_copy(log);
     start.run_text = arena_copy(run);
     start.run = record::parse_run_note(start.run_text);
+    if (start.run.number == 0) {
+        utsname names{};
+        start.name = record::find_name_facts([](std::string_view name) { return value_of(environ, name); }, names);
+        start.name.job_id = arena_copy(start.name.job_id);
+        start.name.host = {};  // asked again when the name is needed
+    }
     std::string_view run_process = value_of(environ, record::run_process_variable);
     const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
     if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
@@ -234,13 +241,16 @@ int with_file_beside_log(Use use) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
     if (scratch == nullptr) return ENOMEM;
-    record::ProcessFacts facts;
+    record::NameFacts facts = start.name;
     facts.pid = system::raw::getpid();
     facts.start_ns = system::raw::realtime_ns();
+    utsname names{};
+    facts.host = system::raw::uname(names) == 0 ? names.nodename : "";
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
     const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
                                                         {scratch + record::path_capacity, record::path_capacity});
-    const int error = path.empty() ? ENAMETOOLONG : use(record::ChildrenFile{path.data(), -1, 0});
+    const int error =
+        path.empty() ? ENAMETOOLONG : use(record::ChildrenFile{path.data(), -1, 0, facts.job_id, facts.job_id_from});
     record::unmap_pages(scratch, scratch_size);
     return error;
 }

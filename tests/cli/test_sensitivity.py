@@ -717,3 +717,25 @@ def test_places_on_which_the_output_does_not_depend_are_named(sensitivity):
     table = sensitivity(program, "--tolerance", "1e-3", ending="print(np.abs(used()).sum())\n").stdout
     assert re.search(r"Nothing shows that the output depends on program.py:\d+ unused: even at e5m2 it did not change\.", table), table
     assert "Nothing shows" not in sensitivity(REFINEMENT).stdout
+
+
+def test_the_products_of_onednn_which_no_run_lowers_are_named(sensitivity, tmp_path):
+    onednn = f"""
+import ctypes
+library = ctypes.CDLL({str(shim.CLIENTS / "libfake_onednn.so")!r})
+def convolve():
+    library.fake_execute(b"cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 "
+                         b"dst:f32::blocked:ab::f0,,,64x32:32x48")
+convolve()
+"""
+    table = sensitivity(REFINEMENT + onednn).stdout
+    line = REFINEMENT.count("\n") + 5
+    named = f"Not tried: 1 product by oneDNN (program.py:{line} convolve), and what other libraries multiply.\n"
+    assert "Only products of BLAS and cuBLAS were lowered. " + named in table
+    assert "lowered; what other libraries multiply was not tried.\n" in sensitivity(REFINEMENT).stdout
+    (tmp_path / "program.py").write_text(REFINEMENT + onednn + PRINTED)
+    words = ["--cpu", "emulate", "--", shim.SYSTEM_PYTHON, "program.py"]
+    assert named in fp32shim("bisect", *words, cwd=tmp_path).stdout
+    (tmp_path / "program.py").write_text(onednn)
+    assert fp32shim("bisect", *words, cwd=tmp_path).lines[-1].endswith(
+        "was seen; 1 product by oneDNN (program.py:5 convolve) cannot be lowered")

@@ -264,7 +264,7 @@ def test_a_job_without_a_floor_or_a_recording_is_not_shown(place):
     (place / "torn.fp32rec").write_text("nothing")
     result = fp32shim("verify", "--expect", place / "jobs", place)
     assert result.returncode == 3
-    assert "Inconclusive" in result.stdout and "- 4: is expected, but has no recording here\n" in result.stdout
+    assert "Inconclusive" in result.stdout and "- 4: is expected, but has no recording here (it multiplied nothing, " in result.stdout
     assert "- 3: no floor bound it; --at-least FORMAT judges it by a format\n" in result.stdout
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
     for row in ("1 1017 tf32 vision 1 shown", "3 root none 1 no floor", "4 not judged", f"{place}/torn.fp32rec not judged"):
@@ -301,6 +301,21 @@ def test_children_and_copies_are_doubts_of_their_job_or_have_a_line(place):
     alone = jobs()
     assert alone["c.fp32rec"][0] == "shown"
     assert alone[None][:2] == ("not judged", "its programs ran without the shim; no recording here")
+
+
+def test_a_program_without_the_shim_counts_for_the_job_that_started_it(place):
+    client = shim.client("cblas_product")
+    for job, words in (("1", f"env -u LD_PRELOAD {client}; {client}"), ("2", f"env -i {client}"), ("3", str(client))):
+        shim.run("sh", "-c", words, blas="reference", log=str(place / "%j.%h.%r.%p.fp32rec"), cwd=place,
+                 env={"FP32_MATMUL_FLOOR": "fp32", "SLURM_JOB_ID": job, "SLURM_PROCID": "4"})
+    names = sorted(path.name for path in place.glob("*.children.fp32rec"))
+    assert [name.split(".")[0] + name.split(".")[-4] for name in names] == ["14", "24"], names
+    (place / "jobs").write_text("1\n2\n3\n")
+    found = fp32shim("verify", "--expect", place / "jobs", "--format", "json", place).json["jobs"]
+    assert [(job["job_id"], job["user"], job["verdict"]) for job in found] == [
+        ("1", 0, "inconclusive"), ("2", 0, "not judged"), ("3", 0, "shown")]
+    assert any("without the shim" in doubt for doubt in found[0]["doubts"]), found
+    assert fp32shim("verify", *place.glob("1.*")).returncode == 3
 
 
 def test_an_exception_that_leaves_no_floor_is_said_and_does_no_harm(place):

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import textwrap
 
 import pytest
 
@@ -146,6 +147,20 @@ def test_the_search_that_a_preview_names_works_as_it_is_printed(suite, tmp_path)
     assert done.returncode == 0 and "test_suite.py:7 product" in done.stdout, done.stdout + done.stderr
     other = suite("--fp32shim-preview", "e5m2", "-k", "exact")
     assert "fails only at e5m2" in other.stdout and "fp32shim bisect" not in other.stdout
+
+
+def test_the_preview_names_the_products_of_onednn_which_it_does_not_round(suite):
+    found = suite("--fp32shim-preview", "tf32", text=textwrap.dedent(f"""
+        import ctypes
+        library = ctypes.CDLL({str(shim.CLIENTS / "libfake_onednn.so")!r})
+        def test_layer():
+            library.fake_execute(b"cpu,convolution,jit:avx2,forward_training,src:f32::blocked:acdb::f0 wei:f32::blocked:Acdb16a::f0 "
+                                 b"bia:undef::undef::: dst:f32::blocked:acdb::f0,,alg:convolution_direct,mb1_ic3oc8_ih8oh6kh3sh1dh0ph0")
+        """))
+    lines = found.section("preview of tf32")
+    assert "Not previewed: 1 product by oneDNN, which no policy lowers:" in lines, lines
+    assert lines[lines.index("Not previewed: 1 product by oneDNN, which no policy lowers:") + 1].startswith(
+        "    1 x onednn_convolution at fp32, test_suite.py:"), lines
 
 
 def test_a_failure_of_the_gate_is_none_of_the_preview(suite):
