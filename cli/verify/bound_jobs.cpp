@@ -28,6 +28,8 @@ struct BoundJob {
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
+    std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::ran_at()
+    bool was_allowed = false;            ///< for some of them, this is only what they were allowed to run at
     std::string summary{};               ///< what is known of its calls
     std::vector<std::string> reasons{};  ///< why it is not shown
     bool lacks_rule = false;             ///< a rule of its policy decided no call
@@ -78,6 +80,11 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     std::ranges::copy_if(known, std::back_inserter(problems),
                          [&](const ReadingProblem& problem) { return job.has(problem.path); });
     job.calls = calls.total().calls;
+    for (const MergedRow& row : calls.rows()) {
+        if (!row.is_float32() || row.ran_at().empty() || row.counters.calls == 0) continue;
+        job.formats[std::string(row.ran_at())] += row.counters.calls;
+        job.was_allowed |= row.is_only_allowed();
+    }
     if (job.has_no_floor()) {
         job.summary = job.is_excepted() ? "the exception takes its floor away"
                                         : "no floor bound it; --at-least FORMAT judges it by a format";
@@ -111,6 +118,15 @@ std::string verdict_text(const BoundJob& job) {
     if (job.recordings.empty()) return "not judged";
     if (!job.has_no_floor()) return std::string(job.verdict.word);
     return job.is_excepted() ? "excepted" : "no floor";
+}
+
+/// Returns `tf32` for a job's calls of float32; `fp32 8, tf32 3` if they differ.
+std::string formats_text(const BoundJob& job) {
+    std::string text;
+    for (const auto& [format, calls] : job.formats)
+        text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                            job.formats.size() == 1 ? format : fmt::format("{} {}", format, count_text(calls)));
+    return text;
 }
 
 /// Returns the verdict on all jobs: shown if one is, and each other one is too or excepted.
@@ -181,11 +197,16 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
             if (!job.recordings.empty()) job.recordings.push_back(path);
             is_alone = false;
         }
-        if (is_alone)
-            jobs.push_back({.job = file.job,
-                            .id = file.id,
-                            .user = file.user,
-                            .summary = "its programs ran without the shim; no recording here"});
+        if (!is_alone) continue;
+        BoundJob alone = file;
+        alone.floor = policy::Floor::fp32;
+        judge(alone, problems, options);
+        if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // only that no calls were recorded
+        alone.recordings.clear();
+        alone.floor.reset();
+        alone.verdict = inconclusive;
+        alone.summary = "its programs have no recording here";
+        jobs.push_back(std::move(alone));
     }
     for (BoundJob& job : jobs)
         if (!job.recordings.empty()) judge(job, problems, options);
@@ -208,12 +229,19 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
 }
 
 std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
-    Table table({{"job", false, 12}, {"user"}, {"floor"}, {"exception", false, 16}, {"calls", true}, {"verdict"}});
+    Table table({{"job", false, 12},
+                 {"user"},
+                 {"floor"},
+                 {"exception", false, 16},
+                 {"calls", true},
+                 {"float32 at"},
+                 {"verdict"}});
     std::string reasons;
     std::size_t told = 0;
     for (const BoundJob& job : jobs) {
         table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
-                   job.exception, job.recordings.empty() ? "" : count_text(job.calls), verdict_text(job)});
+                   job.exception, job.recordings.empty() ? "" : count_text(job.calls), formats_text(job),
+                   verdict_text(job)});
         if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
         reasons += fmt::format("- {}: {}\n", printable(job.job), printable(job.summary));
         for (std::size_t i = 0; i < std::min(job.reasons.size(), max_told); ++i)
@@ -226,8 +254,11 @@ std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expec
                                printable(listed(expected.unexpected, max_told)));
     return fmt::format(
         "{}.\n\n{}{}{}\nA line is the verdict of fp32shim verify --at-least FLOOR on that job's recordings, which "
-        "names the calls and what no verdict covers. Floor and exception are those that the process noted.\n",
-        summary_of(jobs), table.text(), told == 0 ? "" : "\nNot shown:\n", reasons);
+        "names the calls and what no verdict covers. Floor and exception are those that the process noted.{}\n",
+        summary_of(jobs), table.text(), told == 0 ? "" : "\nNot shown:\n", reasons,
+        std::ranges::any_of(jobs, &BoundJob::was_allowed)
+            ? " Of calls on a GPU, it is known what they were allowed to run at."
+            : "");
 }
 
 Json to_json(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
@@ -241,6 +272,7 @@ Json to_json(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
                         {"summary", job.summary},
                         {"doubts", job.reasons},
                         {"calls", job.calls},
+                        {"formats", job.formats},
                         {"recordings", job.recordings}});
     return {{"schema", 1}, {"verdict", verdict_of(jobs).word}, {"jobs", list}, {"expected", to_json(expected)}};
 }

@@ -223,7 +223,7 @@ def test_verify_judges_each_job_by_the_floor_that_bound_it(place):
     assert (both.returncode, both.stderr) == (0, ""), both.stdout
     assert both.stdout.startswith("Shown: 2 of 2 jobs are shown to have kept the floors that bound them.\n")
     rows = [line.split() for line in both.stdout.splitlines()]
-    assert ["1", "1017", "tf32", "vision", "1", "shown"] in rows and ["2", "1018", "fp32", "1", "shown"] in rows
+    assert ["1", "1017", "tf32", "vision", "1", "tf32", "shown"] in rows and ["2", "1018", "fp32", "1", "fp32", "shown"] in rows
 
     # Floor fp32 in the header of a recording with a product in TF32: as if the library had not kept it.
     broken = place / "broken.fp32rec"
@@ -254,7 +254,7 @@ def test_a_job_of_two_floors_has_two_lines_and_counts_once(place):
     text = fp32shim("verify", place).stdout
     assert text.startswith("Shown: 1 of 1 job is shown to have kept the floor that bound it.\n")
     rows = [line.split() for line in text.splitlines()]
-    assert ["1", "1017", "tf32", "vision", "1", "shown"] in rows and ["1", "1018", "fp32", "1", "shown"] in rows
+    assert ["1", "1017", "tf32", "vision", "1", "tf32", "shown"] in rows and ["1", "1018", "fp32", "1", "fp32", "shown"] in rows
 
 
 def test_a_job_without_a_floor_or_a_recording_is_not_shown(place):
@@ -267,7 +267,7 @@ def test_a_job_without_a_floor_or_a_recording_is_not_shown(place):
     assert "Inconclusive" in result.stdout and "- 4: is expected, but has no recording here (it multiplied nothing, " in result.stdout
     assert "- 3: no floor bound it; --at-least FORMAT judges it by a format\n" in result.stdout
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    for row in ("1 1017 tf32 vision 1 shown", "3 root none 1 no floor", "4 not judged", f"{place}/torn.fp32rec not judged"):
+    for row in ("1 1017 tf32 vision 1 tf32 shown", "3 root none 1 fp32 no floor", "4 not judged", f"{place}/torn.fp32rec not judged"):
         assert row in rows
     assert fp32shim("verify", "--format", "html", place).lines == [
         "fp32shim verify: --format html needs --at-least, --reproducible or --accumulate"]
@@ -300,7 +300,7 @@ def test_children_and_copies_are_doubts_of_their_job_or_have_a_line(place):
     (place / "b.fp32rec").rename(place / "c.fp32rec")
     alone = jobs()
     assert alone["c.fp32rec"][0] == "shown"
-    assert alone[None][:2] == ("not judged", "its programs ran without the shim; no recording here")
+    assert alone[None][:2] == ("not judged", "its programs have no recording here")
 
 
 def test_a_program_without_the_shim_counts_for_the_job_that_started_it(place):
@@ -326,7 +326,7 @@ def test_an_exception_that_leaves_no_floor_is_said_and_does_no_harm(place):
                  env={"SLURM_JOB_ID": job, "FP32_MATMUL_POLICY": str(policy)})
     result = fp32shim("verify", place)
     assert result.returncode == 0 and "; 1 had none, by an exception" in result.stdout
-    assert ["1", "1017", "none", "vision", "1", "excepted"] in [line.split() for line in result.stdout.splitlines()]
+    assert ["1", "1017", "none", "vision", "1", "tf32", "excepted"] in [line.split() for line in result.stdout.splitlines()]
 
 
 def test_the_head_of_a_report_names_the_exception(place):

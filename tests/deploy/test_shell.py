@@ -8,7 +8,7 @@ import pytest
 
 import page
 import shim
-from command import environment
+from command import COMMAND, environment
 
 PROFILE = page.FILES / "profile.sh"
 PLACE = "/usr/local/lib/libfp32shim.so"
@@ -75,3 +75,56 @@ def test_the_check_of_the_page_tells_if_it_is_loaded():
         done = subprocess.run(["bash", "-c", check], env=environment(LD_PRELOAD=preload), capture_output=True, text=True,
                               check=False)
         assert (done.returncode, int(done.stdout) > 0) == (status, status == 0)
+
+
+SET_UP = str(page.FILES / "set-up-machine.sh")
+
+
+def on_a_machine(script, readable=True):
+    """Runs a script of the shell where /etc, /opt and /var/log are copies, and the command is installed in /opt."""
+    shim.need(os.geteuid() == 0, "only root can set up a machine")
+    inside = f"""
+        for folder in /etc /opt /var/log; do
+            cp -a $folder /tmp/copy && mount -t tmpfs tmpfs $folder && cp -a /tmp/copy/. $folder && rm -rf /tmp/copy
+        done
+        mkdir -p -m {755 if readable else 700} /opt/shim/bin /opt/shim/lib
+        cp {COMMAND} /opt/shim/bin; cp {shim.LIBRARY} /opt/shim/lib; export PATH=/opt/shim/bin:$PATH
+    """
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc"]
+    mounts = subprocess.run([*words, "mount -t tmpfs tmpfs /tmp; " + inside], capture_output=True, text=True, check=False)
+    shim.need(mounts.returncode == 0, f"no file system can be mounted here: {mounts.stderr}")
+    return subprocess.run([*words, "mount -t tmpfs tmpfs /tmp; cd /tmp;" + inside + script], env=environment(), capture_output=True,
+                          text=True, check=False)
+
+
+def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did():
+    policy = page.FILES / "slurm/policy.toml"
+    client = shim.client("cblas_product")
+    done = on_a_machine(f"""
+        echo 'other line' > /etc/ld.so.preload; : > /etc/ld.so.preload
+        for time in 1 2; do sh {SET_UP} --all-programs {policy}; done
+        cat /etc/ld.so.preload; cmp {policy} /etc/fp32shim/policy.toml; stat -c %a /var/log/fp32shim
+        SLURM_JOB_ID=1 FP32_MATMUL_PRECISION=medium LD_LIBRARY_PATH={shim.blas_directory("reference")} {client} > /tmp/numbers
+        SLURM_JOB_ID=2 FP32_MATMUL_PRECISION=medium LD_LIBRARY_PATH={shim.blas_directory("reference")} \\
+            setpriv --reuid=1017 --regid=4242 --clear-groups {client} > /tmp/numbers
+        fp32shim verify /var/log/fp32shim
+    """)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines.count("/opt/shim/lib/libfp32shim.so") == 1 and "1777" in lines
+    assert "Shown: 2 of 2 jobs are shown to have kept the floors that bound them." in lines
+    rows = [line.split() for line in lines]
+    assert ["1", "root", "fp32", "1", "fp32", "shown"] in rows
+    assert any(row[:3] == ["2", "1017", "tf32"] and row[-3:] == ["1", "fp32", "shown"] for row in rows), done.stdout
+
+
+def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_the_library():
+    for policy, readable, says in (("schema = 2", True, "has errors, so nothing was changed"),
+                                   ("schema = 1", False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so (")):
+        done = on_a_machine(f"""
+            echo '{policy}' > /tmp/policy.toml
+            status=0; sh {SET_UP} --all-programs /tmp/policy.toml || status=$?
+            ls /etc/fp32shim /var/log/fp32shim /etc/ld.so.preload 2>&1 || true; exit $status
+        """, readable)
+        assert done.returncode == 2 and says in done.stderr, done.stdout + done.stderr
+        assert done.stdout.count("No such file") == 3, done.stdout
