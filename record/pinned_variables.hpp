@@ -6,12 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "record/reproducible_variables.hpp"
+
 namespace fp32shim::record {
 
-/// Bits of ProcessFacts::pins: one for each variable of all_pins, and pins_known if the environment was searched.
+/// Bits of ProcessFacts::pins: one for each variable of all_pins; one for library_codes, if all of these were set;
+/// and pins_known if the environment was searched.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
-                               pin_fp64_emulation = 512, pin_xla = 1024;
+                               pin_fp64_emulation = 512, pin_xla = 1024, pin_library_codes = 2048;
 /// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
 struct Pin {
     std::uint16_t bit;
@@ -55,11 +58,12 @@ inline std::vector<std::string_view> entries_of(std::uint16_t pins) {
     return entries;
 }
 
-/// Returns pins_known and the bits of those variables of all_pins that are set. `value_of(name)` returns the value of
+/// Returns pins_known and the bits of those variables that are set. `value_of(name)` returns the value of
 /// an environment variable.
 template <class ValueOf>
 std::uint16_t pins_set(const ValueOf& value_of) {
     std::uint16_t pins = pins_known;
+    if (has_library_codes(value_of)) pins |= pin_library_codes;
     for (const Pin& pin : all_pins) {
         const std::size_t equals = pin.entry.find('=');
         if (value_of(pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;

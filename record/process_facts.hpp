@@ -27,7 +27,8 @@ struct ProcessFacts {
     std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child continues; 0: not forked
     std::string host;              ///< node name, from uname
     std::string job_id;            ///< id that the batch system gave the job
-    std::string job_id_from;       ///< name of the variable that has the job id, such as `SLURM_JOB_ID`
+    std::string job_id_from;       ///< name of the variable that has it, such as `SLURM_JOB_ID`; empty: the control
+                                   ///< group told it, since no variable did
     std::int32_t rank = -1;        ///< rank of the process in a parallel job; -1: unknown
     std::string rank_from;         ///< name of the variable that has the rank, such as `SLURM_PROCID`
     std::string executable;        ///< path of the program, from /proc/self/exe
@@ -93,7 +94,7 @@ NameFacts find_name_facts(const auto& value_of, utsname& names) {
 }
 
 /// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`): those for names,
-/// all_pins, and run_variable.
+/// pins_set(), and run_variable. If no variable names the job, the control group may.
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "system/raw_file.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::system {
 
@@ -40,6 +41,25 @@ inline std::string read_command_line() {
     while (!command.empty() && command.back() == '\0') command.pop_back();
     std::replace(command.begin(), command.end(), '\0', ' ');
     return command;
+}
+
+/// Returns the real user id of this process as it is outside of its user namespace (a rootless container), whose
+/// maker chose the ids inside. Of nested namespaces, only the innermost is known. Allocates nothing.
+inline std::uint32_t user_outside() {
+    const auto inside = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid));
+    char text[1024];
+    std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
+    while (!lines.empty()) {
+        std::string_view line = take_line(lines);
+        std::uint32_t numbers[3] = {};  // the first id inside, the first id outside, and the number of ids
+        for (std::uint32_t& number : numbers) {
+            line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+            const char* const end = std::from_chars(line.data(), line.data() + line.size(), number).ptr;
+            line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+        }
+        if (inside - numbers[0] < numbers[2]) return numbers[1] + (inside - numbers[0]);
+    }
+    return inside;
 }
 
 inline constexpr const char* users_file = "/etc/passwd";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -147,6 +148,19 @@ std::string environment_sentence(const DiffOutcome& outcome) {
     return difference.empty() ? "no difference is recorded" : difference;
 }
 
+/// Returns `: daxpy_, ddot_`, the functions of the calls without a fingerprint.
+std::string functions_without_fingerprint(const DiffOutcome& outcome) {
+    std::set<std::string> names;
+    for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
+        std::map<std::string_view, std::uint64_t> calls, fingerprints;
+        for (const MergedRow& row : side->calls.rows()) calls[row.function] += row.counters.calls;
+        for (const Product& product : side->products) ++fingerprints[side->rows[product.row].function];
+        for (const auto& [function, count] : calls)
+            if (count > fingerprints[function] && !function.empty()) names.emplace(function);
+    }
+    return names.empty() ? "" : ": " + listed({names.begin(), names.end()}, 3);
+}
+
 }  // namespace
 
 std::string headline(const DiffOutcome& outcome) {
@@ -216,8 +230,9 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
     const std::uint64_t unseen_a = outcome.a.lost + outcome.a.without_fingerprint();
     const std::uint64_t unseen_b = outcome.b.lost + outcome.b.without_fingerprint();
     if (unseen_a + unseen_b > 0)
-        sentences.push_back(fmt::format("Not compared, without a fingerprint: {} of A, {} of B",
-                                        counted(unseen_a, "call"), counted(unseen_b, "call")));
+        sentences.push_back(fmt::format("Not compared, without a fingerprint: {} of A, {} of B{}",
+                                        counted(unseen_a, "call"), counted(unseen_b, "call"),
+                                        functions_without_fingerprint(outcome)));
     return sentences;
 }
 

@@ -6,25 +6,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "record/reproducible_variables.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// A variable by which a library chooses its code, and a value that gives the same code on most machines.
-struct LibraryCode {
-    const char* name;
-    const char* on_x86_64;  ///< nullptr: none
-    const char* on_aarch64;
-};
-// The results of its LAPACK depend on the number.
-constexpr const char* threads_of_openblas = "OPENBLAS_NUM_THREADS";
-// MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
-constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
-                                         {threads_of_openblas, "1", "1"},
-                                         {"MKL_CBWR", "COMPATIBLE", nullptr},
-                                         {"ATEN_CPU_CAPABILITY", "avx2", "default"},
-                                         {"ONEDNN_MAX_CPU_ISA", "AVX2", nullptr}};
+using record::threads_of_openblas;
 
 bool has_code_of_haswell() {
 #if defined(__x86_64__)
@@ -52,17 +40,11 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     std::string set;
     std::string kept;
     std::string threads;
-    for (const LibraryCode& code : library_codes) {
-#if defined(__x86_64__)
-        const char* const value = code.on_x86_64;
-#else
-        const char* const value = code.on_aarch64;
-#endif
-        if (value == nullptr || !has_code_of_haswell()) continue;
+    for (const record::LibraryCode& code : record::library_codes) {
+        if (code.value().empty() || !has_code_of_haswell()) continue;
         const bool is_set = !environment.get(code.name).empty();
-        if (!is_set) environment.set(code.name, value);
-        if (!is_set && std::string_view(code.name) == threads_of_openblas &&
-            environment.get("FP32_MATMUL_THREADS").empty()) {
+        if (!is_set) environment.set(code.name, code.value());
+        if (!is_set && code.name == threads_of_openblas && environment.get("FP32_MATMUL_THREADS").empty()) {
             environment.set("FP32_MATMUL_THREADS", default_threads(environment));
             threads = environment.get("FP32_MATMUL_THREADS");
         }
@@ -81,12 +63,8 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
             "set, so that the products of fp32shim keep the number of threads that OpenBLAS would take: "
             "FP32_MATMUL_THREADS=" +
             threads);
-    if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
-    if (const std::string own = environment.get(threads_of_openblas); !kept.empty() && own != "1")
-        lines.push_back(
-            fmt::format("the results of OpenBLAS's LAPACK (numpy.linalg) can depend on the number of "
-                        "threads: {}={} must be the same on all machines",
-                        threads_of_openblas, own));
+    if (!kept.empty())
+        lines.push_back("not set, because the environment has them; they must be the same on all machines:" + kept);
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
     return lines;

@@ -124,8 +124,10 @@ void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
         if (variable != nullptr && !(options.*value).empty()) environment.set(variable, options.*value);
     if (!options.log.empty()) environment.set("FP32_MATMUL_LOG", log_variable(options.log));
     if (!options.policy.empty()) environment.set("FP32_MATMUL_POLICY", policy_variable(options.policy));
-    for (const char* name : {"FP32_MATMUL_ONEDNN", "FP32_MATMUL_KERNELS"})
-        if ((options.pin || !options.where.empty()) && environment.get(name).empty()) environment.set(name, "1");
+    const bool wants_all = options.pin || !options.where.empty();
+    if ((wants_all || options.reproducible) && environment.get("FP32_MATMUL_ONEDNN").empty())
+        environment.set("FP32_MATMUL_ONEDNN", "1");
+    if (wants_all && environment.get("FP32_MATMUL_KERNELS").empty()) environment.set("FP32_MATMUL_KERNELS", "1");
     if (!options.floor.empty()) raise_floor(environment, options.floor);
     if (options.pin) {
         raise_floor(environment, "fp32");

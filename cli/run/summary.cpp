@@ -167,9 +167,10 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
             commands.emplace_back(
                 fmt::format("run --where auto{}{} -- {}", has_options ? " " : "", shell_words(options), words),
                 "the places of products, too");
-        if (ran_below_fp32_)
+        if (ran_below_fp32_) {
             commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
-        else if (!has_options && has_float32_ && !needs_cpu_mode_)
+            commands.emplace_back("sensitivity -- " + words, "how far does each line move the output?");
+        } else if (!has_options && has_float32_ && !needs_cpu_mode_)
             commands.emplace_back("run --precision high --cpu emulate -- " + words,
                                   "TF32 on a GPU; on a CPU, its rounding of operands");
     }

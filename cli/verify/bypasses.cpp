@@ -214,9 +214,9 @@ RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const 
     // One that asks is noted at once. Of a process that was killed, or still runs, other doubts tell what is not
     // known.
     return {true, objects.until_exit
-                      ? "; it executed no primitive, since it did not ask for its verbose mode"
-                      : "; it had executed no primitive so far, since it had not asked for its verbose "
-                        "mode"};
+                      ? "; it executed nothing: first it would have asked whether to print its executions"
+                      : "; it had executed nothing so far: first it would have asked whether to print its "
+                        "executions"};
 }
 
 /// Tells if the recording has all kernels by which libraries multiply on a GPU.

@@ -300,6 +300,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
                                         : bypass.is_harmless                            ? BypassStanding::examined
                                         : is_among(options.assumed_unused, bypass.name) ? BypassStanding::assumed
                                                                                         : BypassStanding::open;
+        if (options.reproducible && bypass.name == onednn_name)
+            bypass.remedy = "FP32_MATMUL_ONEDNN=1, which run --reproducible sets, records its products";
         verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;

@@ -46,8 +46,19 @@ constexpr std::string_view scope_note_of_recorded_bypasses =
     "their names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
-    " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK, other "
-    "functions of BLAS, sums and element-wise functions may differ between machines.";
+    " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
+    "scipy.linalg), other functions of BLAS, sums and element-wise functions may differ between machines";
+
+/// Returns scope_note_of_order, and whether libraries were asked for the same code for what it leaves out.
+std::string order_scope_text(const MergedCalls& calls) {
+    const bool had_codes = std::ranges::all_of(calls.processes(), [](const MergedProcess& process) {
+        return process.is_children_only() || (process.facts.process.pins & record::pin_library_codes) != 0;
+    });
+    return fmt::format("{}{}.", scope_note_of_order,
+                       had_codes ? ", but less so under the variables of `run --reproducible`, which were set"
+                                 : "; they depend on the variables of `run --reproducible`, and not all of these are "
+                                   "known to have been set");
+}
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
@@ -236,7 +247,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
     if (calls.onednn_calls() + calls.kernel_launches() > 0) text += scope_note_of_recorded_bypasses;
-    if (options.reproducible) text += scope_note_of_order;
+    if (options.reproducible) text += order_scope_text(calls);
     return text;
 }
 
@@ -268,7 +279,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                : "what products of float16 and bfloat16 by cuBLAS add in";
     return text +
            fmt::format("\nThis verdict is about {}; docs/what-it-sees.md#what-a-verdict-covers has its limits.{}{}\n",
-                       of, options.reproducible ? scope_note_of_order : "",
+                       of, options.reproducible ? order_scope_text(calls) : "",
                        lacks_end(calls) ? scope_note_without_end : "");
 }
 

@@ -30,4 +30,4 @@ echo "policy: /etc/fp32shim/policy.toml; recordings: /var/log/fp32shim, if the p
 [ "$everywhere" = yes ] || exit 0
 grep -qxF "$library" /etc/ld.so.preload 2>/dev/null || printf '\n%s\n' "$library" >>/etc/ld.so.preload
 grep -q libfp32shim /proc/self/maps || fail "$library is in /etc/ld.so.preload, but is not loaded"
-echo "loaded into every program that starts from now on: $library; to take it back, remove its line from /etc/ld.so.preload"
+echo "loaded into every program that starts from now on: $library; to take it back, remove its line from /etc/ld.so.preload, and the policy"

@@ -23,7 +23,7 @@ def judge_formats(session, products, unseen):
     is_violated = bool(lines)
     if session.config.option.verbose > 0:
         lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
-    lines += totals(expected, verdicts) + not_covered(unseen)
+    lines += totals(expected, verdicts) + only_allowed(products, expected) + not_covered(unseen)
     return f"expect {expected}", lines, is_violated
 
 
@@ -32,7 +32,7 @@ def judge_what_no_test_made(session, products, unseen):
     expected = session.config.option.fp32shim_fail
     lines = lines_of_others(products, expected)
     return f"fail {expected}", [*(lines or [f"Outside of tests, no product that was seen ran below {expected}."]),
-                                *not_covered(unseen)], bool(lines)
+                                *only_allowed(products, expected), *not_covered(unseen)], bool(lines)
 
 
 def lines_of_others(products, expected):
@@ -74,6 +74,13 @@ def totals(expected, verdicts):
              (sum(text.endswith(CLEAN) for text in texts), f"had products seen, all at {expected} or above"),
              (texts.count(NONE_SEEN), "had no product that was seen"))
     return [f"{len(texts):,} tests ran: " + ", ".join(f"{number:,} {words}" for number, words in kinds) + "."]
+
+
+def only_allowed(products, expected):
+    """Returns lines about products that were allowed to run below the format, and are known not to have done so."""
+    rows = [row for row in products.all_rows() if row["actual"] is not None and not recorded.is_below(row, expected)
+            and recorded.is_below({**row, "actual": None}, expected)]
+    return [f"Allowed below {expected}, but not so run here; another processor may round them:", *recorded.lines_of(rows)] if rows else []
 
 
 def not_covered(unseen):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import collections
 import itertools
+import os
+import sys
 
 import pytest
 
 import fp32shim
-from pytest_fp32shim import marks, recorded
+from pytest_fp32shim import marks, recorded, session
 
 
 class Failing:
@@ -24,6 +26,12 @@ class Failing:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_call(self, item):
         self.check(item)
+        # Where oneDNN's products are not recorded, torch's own setting is all that is known of them.
+        setting = None if os.environ.get("FP32_MATMUL_ONEDNN") == "1" else session.setting_of_torch(sys.modules.get("torch"))
+        if setting and recorded.LEVELS[setting[0]] < recorded.LEVELS[marks.allowed_below(item, self.level)]:
+            item.fp32shim_is_below = True
+            pytest.fail(f"allowed to run below {self.level} (--fp32shim-fail {self.level}): {setting[1]}, with which oneDNN may "
+                        f"multiply at {setting[0]}, and its products are not recorded", pytrace=False)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item):
@@ -35,6 +43,7 @@ class Failing:
         report = (yield).get_result()
         if report.failed and call.when != "teardown" and (text := self.below_of(item)):
             report.sections.append(("fp32shim", text))
+            item.user_properties.append(("fp32shim", text))  # JUnit's report has no sections
 
     def check(self, item):
         if text := self.below_of(item):

@@ -9,6 +9,7 @@
 #include "record/processor.hpp"
 #include "record/write/writer.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim::record {
 namespace {
@@ -82,7 +83,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
     header.floor = static_cast<std::uint8_t>(start.floor);
     header.allows_bf16x9 = start.allow_bf16x9 ? 1 : 0;
-    header.user_and_one = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid)) + 1;
+    header.user_and_one = system::user_outside() + 1;
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.accumulation = static_cast<std::uint8_t>(start.accumulation);

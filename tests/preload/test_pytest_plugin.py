@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import textwrap
+import xml.etree.ElementTree
 
 import pytest
 
@@ -161,6 +162,42 @@ def test_the_preview_names_the_products_of_onednn_which_it_does_not_round(suite)
     assert "Not previewed: 1 product by oneDNN, which no policy lowers:" in lines, lines
     assert lines[lines.index("Not previewed: 1 product by oneDNN, which no policy lowers:") + 1].startswith(
         "    1 x onednn_convolution at fp32, test_suite.py:"), lines
+
+
+ONEDNN = f"""
+import ctypes, sys, types
+library = ctypes.CDLL({str(shim.CLIENTS / "libfake_onednn.so")!r})
+def test_layer():
+    library.fake_execute(b"cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 "
+                         b"dst:f32::blocked:ab::f0,attr-fpmath:bf16,,64x32:32x48")
+    sys.modules["torch"] = types.SimpleNamespace(get_float32_matmul_precision=lambda: "medium")
+"""
+
+
+def test_what_onednn_was_allowed_and_did_not_do_is_said_and_fails_no_test(suite):
+    for option in ("--fp32shim-fail", "--fp32shim-expect"):
+        found = suite(option, "fp32", text=ONEDNN)
+        lines = found.section(f"{option[11:]} fp32")
+        at = lines.index("Allowed below fp32, but not so run here; another processor may round them:")
+        assert found.returncode == 0 and "onednn_matmul 64x48x32 at fp32, test_suite.py:5 test_layer" in lines[at + 1], found.stdout
+
+
+def test_a_test_that_lets_torch_round_unseen_fails_by_the_gate_as_expect_says(suite):
+    expected = suite("--fp32shim-expect", "fp32", text=ONEDNN, FP32_MATMUL_ONEDNN="0")
+    assert expected.returncode == 1 and "test_suite.py::test_layer: ALLOWED below fp32" in expected.section("expect fp32")
+    found = suite("--fp32shim-fail", "fp32", "--tb=short", text=ONEDNN, FP32_MATMUL_ONEDNN="0")
+    assert found.outcomes == {"test_suite.py::test_layer": "FAILED"}
+    assert "allowed to run below fp32 (--fp32shim-fail fp32): torch.get_float32_matmul_precision() was 'medium'" in found.stdout
+    assert suite("--fp32shim-fail", "bf16", text=ONEDNN, FP32_MATMUL_ONEDNN="0").returncode == 0
+
+
+def test_junit_has_the_products_of_a_test_that_also_fails_by_itself(suite, tmp_path):
+    file = tmp_path / "junit.xml"
+    found = suite("--fp32shim-fail", "fp32", "--fp32shim-preview", "tf32", "-k", "exact", f"--junitxml={file}")
+    assert found.returncode == 1
+    case, = xml.etree.ElementTree.parse(file).getroot().iter("testcase")
+    value, = [each.get("value") for each in case.iter("property") if each.get("name") == "fp32shim"]
+    assert "1 x cblas_sgemm 64x64x64 NN at tf32" in value and "test_suite.py:7 product" in value, value
 
 
 def test_a_failure_of_the_gate_is_none_of_the_preview(suite):
