@@ -267,8 +267,8 @@ def example():
 
 def run_example(file):
     shim.tool("jq")
-    code, _ = example()
-    return subprocess.run(["bash", "-c", code.replace("run.jsonl", f"'{file}'")], text=True, capture_output=True, check=True).stdout
+    code = example()[0].replace("run.jsonl", f"'{file}'")
+    return subprocess.run(["bash", "-c", code], text=True, capture_output=True, check=True).stdout
 
 
 def test_the_example_for_readers_writes_what_the_page_says():
