@@ -19,8 +19,9 @@ def bounds():
     table = re.search(r"\| in a signal handler \|(.*)\n\|[-| ]+\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"))
     columns = [column.strip() for column in table[1].strip(" |").split("|")]
     for line in table[2].splitlines():
-        action, *numbers = [cell.strip(" `") for cell in line.strip(" |").split("|")]
-        yield from ((action, column, int(number.replace(",", ""))) for column, number in zip(columns, numbers, strict=True))
+        actions, *numbers = [cell.strip(" `") for cell in line.strip(" |").split("|")]
+        yield from ((action, column, int(number.replace(",", ""))) for action in actions.split(", ")
+                    for column, number in zip(columns, numbers, strict=True))
 
 
 def stack_of(action, **keywords):
