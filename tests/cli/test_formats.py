@@ -247,7 +247,7 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     described_elsewhere = {"a.environment", "b.environment", "a.applied", "b.applied", "changes[].a.applied", "changes[].b.applied",
                            "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
                            "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
-                           "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
+                           "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run", "jobs[].formats"}
     if command == "diff --by row":
         described_elsewhere |= {"a", "b", "changes"}
     keys = keys_of(result.json, whole=described_elsewhere)

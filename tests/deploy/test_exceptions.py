@@ -100,6 +100,19 @@ def test_a_library_that_answers_for_the_c_library_imitates_nobody(place):
     assert floor(place, "user = 1017", as_user(1018), before=[liar]) == "fp32"
 
 
+def test_a_recording_has_the_user_outside_of_a_user_namespace(place):
+    namespace = [*as_user(), "unshare", "--user", "--map-root-user"]
+    probe = subprocess.run([*namespace, "true"], capture_output=True, check=False)
+    shim.need(probe.returncode == 0, "no user namespace here")
+    assert product(place, "user = 1017", namespace)[0]["user"] == 1017
+
+
+def test_a_recording_has_the_job_of_the_control_group_if_no_variable_tells_it(place):
+    process = product(place, "job = 4711", [*in_job(place), "env", "-u", "SLURM_JOB_ID"])[0]
+    assert (process["job_id"], process.get("job_id_from")) == ("4711", None)
+    assert product(place, "job = 4711", in_job(place), SLURM_JOB_ID="1")[0]["job_id"] == "1"
+
+
 def test_ids_that_were_chosen_in_a_user_namespace_count_for_nothing(place):
     namespace = ["unshare", "--user", "--map-user=1017"]
     probe = subprocess.run([*namespace, "true"], capture_output=True, check=False)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import processor
-from shim import BUILD, LP64_BLAS, ROOT, SYSTEM_PYTHON, blas_library, environment, has_module, need, run
+from shim import BUILD, CLIENTS, LP64_BLAS, ROOT, SYSTEM_PYTHON, blas_directory, blas_library, environment, has_module, need, run
 
 MODE = {"cpu": "reproducible"}
 
@@ -370,7 +370,7 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
         run(program, blas="reference", env={"FP32_MATMUL_LOG": str(recordings[name])}, log=False, **settings)
     status, text = verify("--reproducible", recordings["all"])
     assert status == 0 and "Shown: the one call of BLAS or cuBLAS on float32 data in 1 recording ran in a fixed order." in text
-    assert "inside LAPACK" in text
+    assert "inside LAPACK" in text and "and not all of these are known to have been set" in text
     status, text = verify("--reproducible", recordings["none"])
     assert status == 1 and "Violated: 1 of 1 call in 1 recording ran in another order." in text
     report = subprocess.run([BUILD / "bin/fp32shim", "report", recordings["solves"]], capture_output=True, text=True, check=True)
@@ -417,12 +417,17 @@ def test_verify_shows_of_a_program_of_numpy_scipy_and_scikit_learn_what_ran_in_t
             assert function in report.stdout, report.stdout
 
 
-def test_run_says_what_it_set_and_what_is_not_covered():
+def test_run_says_what_it_set_and_what_is_not_covered(tmp_path):
     need((BUILD / "bin/fp32shim").exists(), "the command was not built")
     words = [BUILD / "bin/fp32shim", "run", "--reproducible", "--", "sh", "-c", "echo $FP32_MATMUL_CPU $OPENBLAS_CORETYPE"]
     plain = {name: value for name, value in environment().items() if name != "OPENBLAS_CORETYPE"}
     done = subprocess.run(words, env=plain, capture_output=True, text=True, check=True)
     assert "this does not cover products inside LAPACK" in done.stderr
+    recording = tmp_path / "run.fp32rec"
+    subprocess.run([*words[:3], "--log", recording, "--", CLIENTS / "cblas_product"], check=True, capture_output=True,
+                   env=plain | {"LD_LIBRARY_PATH": str(blas_directory("reference"))})
+    assert ("under the variables of `run --reproducible`, which were set" in verify("--reproducible", recording)[1]) == (
+        "lacks AVX2" not in done.stderr)
     mode, _, kernel = done.stdout.strip().partition(" ")
     assert mode == "reproducible"
     assert f"OPENBLAS_CORETYPE={kernel}" in done.stderr if kernel else "lacks AVX2" in done.stderr
