@@ -214,9 +214,9 @@ RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const 
     // One that asks is noted at once. Of a process that was killed, or still runs, other doubts tell what is not
     // known.
     return {true, objects.until_exit
-                      ? "; it executed nothing: first it would have asked whether to print its executions"
-                      : "; it had executed nothing so far: first it would have asked whether to print its "
-                        "executions"};
+                      ? "; it executed nothing: before it does, it asks whether to print, and it did not ask"
+                      : "; it had executed nothing so far: before it does, it asks whether to print, and it had "
+                        "not asked"};
 }
 
 /// Tells if the recording has all kernels by which libraries multiply on a GPU.
