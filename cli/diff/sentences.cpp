@@ -13,6 +13,7 @@
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "policy/load.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -109,12 +110,18 @@ std::string settings_difference(const DiffOutcome& outcome) {
 /// Returns the options of `run` under which a process recorded, as far as its recording knows them.
 std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
+    // What this machine's own policy says needs no option.
+    policy::Policy site;
+    if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::LoadOptions().site_policy).policy;
+    const bool is_sites = site.sha256 == start.policy_sha256;
     const std::pair<std::string_view, std::string> options[] = {
-        {"precision", std::string(policy::to_string(start.default_precision))},
-        {"floor", std::string(policy::to_string(start.floor))},
+        {"precision", start.default_precision == site.default_precision
+                          ? ""
+                          : std::string(policy::to_string(start.default_precision))},
+        {"floor", start.floor == site.floor ? "" : std::string(policy::to_string(start.floor))},
         {"cpu", is_reproducible ? "" : std::string(policy::to_string(start.cpu_mode))},
         {"where", policy::to_string(start.where)}};
-    std::string text = start.policy_sha256.empty() ? "" : " --policy POLICY.toml";
+    std::string text = start.policy_sha256.empty() || is_sites ? "" : " --policy POLICY.toml";
     if (is_reproducible) text += " --reproducible";
     for (const auto& [option, value] : options)
         if (value != "native" && value != "none" && value != "off" && !value.empty())

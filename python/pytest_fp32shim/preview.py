@@ -86,7 +86,9 @@ def summary(session, products, failed, only, native):
         lines.append(f"{counted(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
                      "between tests.")
     if not any(recorded.is_below(row, "fp32") for row in products.all_rows()):
-        lines.append("No product was rounded, so this run says nothing about the preview.")
+        reasons = {row["reason"] for row in products.all_rows()} - {None, "as_requested"}
+        lines.append("No product was rounded, so this run says nothing about the preview."
+                     + (f" Reasons in the recording: {', '.join(sorted(reasons))}." if reasons else ""))
     if native:
         also = [name for name in failed if native.get(name) == "failed"]
         unknown = [name for name in failed if native.get(name) not in ("passed", "failed")]

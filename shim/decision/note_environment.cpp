@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "record/write/writer.hpp"
 #include "shim/children/child_watch.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
@@ -102,6 +103,16 @@ std::string_view instructions() {
     std::int64_t count = 0;
     for (const std::uint64_t word : allowed) count += __builtin_popcountll(word);
     note_number(list, EnvironmentFact::cpus, {}, count);
+}
+
+/// Notes how many threads the shim's own products use, unless that is the number of the library whose place they
+/// take.
+void note_own_threads(RecordingEnvironment& list, const policy::Policy& policy) {
+    if (policy.threads == 0 ||
+        (policy.cpu_mode != policy::CpuMode::reproducible && policy.cpu_mode != policy::CpuMode::accelerate))
+        return;
+    list.note(EnvironmentFact::version, "fp32shim", FP32SHIM_VERSION);
+    note_number(list, EnvironmentFact::threads, "fp32shim", policy.threads);
 }
 
 /// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
@@ -376,8 +387,8 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library) {
 
 }  // namespace
 
-void note_environment(record::Recording& recording, const Site& site, const policy::MatmulCall& call) {
-    RecordingEnvironment* const list = recording.environment();
+void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call) {
+    RecordingEnvironment* const list = in_force.recording->environment();
     if (list == nullptr) return;
     const bool is_new = list->begin();
     if ((!is_new && is_noted(site.provider, call)) || may_have_crashed()) return;
@@ -388,6 +399,7 @@ void note_environment(record::Recording& recording, const Site& site, const poli
         frameworks_searched_at.store(0, std::memory_order_relaxed);
         noted_devices.store(0, std::memory_order_relaxed);
         note_machine(*list);
+        note_own_threads(*list, in_force.policy);
     }
     if (const std::uint64_t stamp = current_stamp();
         stamp != frameworks_searched_at.load(std::memory_order_relaxed)) {

@@ -65,7 +65,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
         in_force.recording->record_python_state(where::python_state());
     event.call.where = location.where();
     event.stack = &location;
-    if (in_force.recording != nullptr) note_environment(*in_force.recording, site, call);
+    if (in_force.recording != nullptr) note_environment(in_force, site, call);
     return event;
 }
 

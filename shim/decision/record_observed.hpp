@@ -44,7 +44,7 @@ void record_observed(const Site& site, const Settings& in_force, std::uint64_t k
             event.call.where = location.where();
             event.stack = &location;
         }
-        note_environment(recording, site, event.call);
+        note_environment(in_force, site, event.call);
     });
     writer->last_product() = last_product;  // a kernel, or an execution of oneDNN, is not what the thread called
 }

@@ -108,6 +108,10 @@ def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did():
         SLURM_JOB_ID=2 FP32_MATMUL_PRECISION=medium LD_LIBRARY_PATH={shim.blas_directory("reference")} \\
             setpriv --reuid=1017 --regid=4242 --clear-groups {client} > /tmp/numbers
         fp32shim verify /var/log/fp32shim
+        for name in a b; do
+            LD_LIBRARY_PATH={shim.blas_directory("reference")} fp32shim run -q --log $name.fp32rec -- {client} > /tmp/numbers
+        done
+        fp32shim diff a.fp32rec b.fp32rec || true
     """)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -115,14 +119,19 @@ def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did():
     assert "Shown: 2 of 2 jobs are shown to have kept the floors that bound them." in lines
     rows = [line.split() for line in lines]
     assert ["1", "root", "fp32", "1", "fp32", "shown"] in rows
+    assert f"  fp32shim run --audit fingerprint --log a-results.fp32rec -- {client}" in lines  # the site's policy needs no option
     assert any(row[:3] == ["2", "1017", "tf32"] and row[-3:] == ["1", "fp32", "shown"] for row in rows), done.stdout
 
 
 def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_the_library():
-    for policy, readable, says in (("schema = 2", True, "has errors, so nothing was changed"),
-                                   ("schema = 1", False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so (")):
+    paths = ["/var/log/fp32shim/%p.fp32rec", "fp32shim.%p.fp32rec", "/var/log/%j/%p.fp32rec", "/root/%p.fp32rec"]
+    for schema, path, readable, says in ((2, paths[0], True, "has errors, so nothing was changed"),
+                                         (1, paths[0], False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so ("),
+                                         (1, paths[1], True, f'found [log] path "{paths[1]}" in /tmp/policy.toml; a machine needs'),
+                                         (1, paths[2], True, "its folder may have no placeholders"),
+                                         (1, paths[3], True, "not every user can write to /root")):
         done = on_a_machine(f"""
-            echo '{policy}' > /tmp/policy.toml
+            printf 'schema = {schema}\n[log]\npath = "{path.replace("%", "%%")}"\n' > /tmp/policy.toml
             status=0; sh {SET_UP} --all-programs /tmp/policy.toml || status=$?
             ls /etc/fp32shim /var/log/fp32shim /etc/ld.so.preload 2>&1 || true; exit $status
         """, readable)

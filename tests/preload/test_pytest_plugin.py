@@ -200,6 +200,12 @@ def test_junit_has_the_products_of_a_test_that_also_fails_by_itself(suite, tmp_p
     assert "1 x cblas_sgemm 64x64x64 NN at tf32" in value and "test_suite.py:7 product" in value, value
 
 
+def test_a_preview_that_a_floor_prevents_says_so(suite):
+    found = suite("--fp32shim-preview", "tf32", "-k", "exact", FP32_MATMUL_FLOOR="fp32")
+    assert ("No product was rounded, so this run says nothing about the preview. Reasons in the recording: floor."
+            in found.section("preview of tf32")), found.stdout
+
+
 def test_a_failure_of_the_gate_is_none_of_the_preview(suite):
     found = suite("--fp32shim-preview", "tf32", "--fp32shim-fail", "fp32", "-k", "exact or loose")
     name = "test_suite.py::test_{}".format

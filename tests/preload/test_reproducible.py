@@ -3,6 +3,7 @@ compares the architectures."""
 
 import json
 import os
+import re
 import struct
 import subprocess
 
@@ -374,7 +375,11 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
     status, text = verify("--reproducible", recordings["none"])
     assert status == 1 and "Violated: 1 of 1 call in 1 recording ran in another order." in text
     report = subprocess.run([BUILD / "bin/fp32shim", "report", recordings["solves"]], capture_output=True, text=True, check=True)
-    assert "In a fixed order: 387 of 387 calls\n" in report.stdout
+    assert "In a fixed order: 387 of 387 calls\n" in report.stdout and "\nfp32shim: " not in report.stdout
+    run("cblas_product", blas="reference", env={"FP32_MATMUL_LOG": str(tmp_path / "three.fp32rec"), "FP32_MATMUL_THREADS": "3"},
+        log=False, **MODE)
+    report = subprocess.run([BUILD / "bin/fp32shim", "report", tmp_path / "three.fp32rec"], capture_output=True, text=True, check=True)
+    assert re.search(r"^fp32shim: [0-9.]+, 3 threads$", report.stdout, re.MULTILINE), report.stdout
     status, text = verify("--reproducible", "--format", "json", recordings["solves"])
     outcome = json.loads(text)
     assert status == 0 and outcome["at_least"] is None and outcome["reproducible"] is True
