@@ -90,6 +90,16 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     return value;
 }
 
+/// Returns the value of a variable of this process; empty if it is not set. Unlike value_of(), asks the kernel nothing.
+std::string_view own_value_of(std::string_view name) {
+    for (char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = system::view(*entry);
+        if (text.size() > name.size() && text[name.size()] == '=' && text.starts_with(name))
+            return text.substr(name.size() + 1);
+    }
+    return {};
+}
+
 /// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library. Stores the library's path in
 /// `entry`.
 bool names_this_library(std::string_view list, std::string_view& entry) {
@@ -125,7 +135,7 @@ __attribute__((constructor)) void begin_to_watch() {
     start.run = record::parse_run_note(start.run_text);
     if (start.run.number == 0) {
         utsname names{};
-        start.name = record::find_name_facts([](std::string_view name) { return value_of(environ, name); }, names);
+        start.name = record::find_name_facts(own_value_of, names);
         start.name.job_id = arena_copy(start.name.job_id);
         start.name.host = {};  // asked again when the name is needed
     }
