@@ -57,7 +57,7 @@ std::string order_scope_text(const MergedCalls& calls) {
     return fmt::format("{}{}.", scope_note_of_order,
                        had_codes ? ", but less so under the variables of `run --reproducible`, which were set"
                                  : "; they depend on the variables of `run --reproducible`, and not all of these are "
-                                   "known to have been set");
+                                   "known to have had the values that it sets");
 }
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that

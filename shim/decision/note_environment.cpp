@@ -105,15 +105,12 @@ std::string_view instructions() {
     note_number(list, EnvironmentFact::cpus, {}, count);
 }
 
-/// Notes how many threads the shim's own products use, unless that is the number of the library whose place they
-/// take.
-void note_own_threads(RecordingEnvironment& list, const policy::Policy& policy) {
-    if (policy.threads == 0 ||
-        (policy.cpu_mode != policy::CpuMode::reproducible && policy.cpu_mode != policy::CpuMode::accelerate))
-        return;
-    list.note(EnvironmentFact::version, "fp32shim", FP32SHIM_VERSION);
-    note_number(list, EnvironmentFact::threads, "fp32shim", policy.threads);
+/// Returns true if the shim itself computes products.
+bool computes(const policy::Policy& policy) {
+    return policy.cpu_mode == policy::CpuMode::reproducible || policy.cpu_mode == policy::CpuMode::accelerate;
 }
+
+constexpr std::string_view own_name = "fp32shim";
 
 /// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
 /// in the file's name, as in Debian's package.
@@ -349,7 +346,8 @@ NotedLibrary* find_or_add_noted(const LoadedObject& library) {
     return &added;
 }
 
-void note_library(RecordingEnvironment& list, const LoadedObject& library) {
+/// Notes facts about a library that are new. `own_threads_are_its`: the shim takes as many threads as the library.
+void note_library(RecordingEnvironment& list, const LoadedObject& library, bool own_threads_are_its) {
     NotedLibrary* const known = find_or_add_noted(library);
     if (known == nullptr) return;
     const bool is_new = known->list.load(std::memory_order_relaxed) != list_number.load(std::memory_order_relaxed);
@@ -360,8 +358,10 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library) {
     }
     const std::int64_t threads = known->ask_threads();
     if (threads >= 0 && (is_new || threads != known->threads.load(std::memory_order_relaxed)) &&
-        known->thread_changes++ < max_thread_changes)
+        known->thread_changes++ < max_thread_changes) {
         note_number(list, EnvironmentFact::threads, library.name, threads);
+        if (own_threads_are_its) note_number(list, EnvironmentFact::threads, own_name, threads);
+    }
     known->threads.store(threads, std::memory_order_relaxed);
     known->list.store(list_number.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
@@ -399,14 +399,17 @@ void note_environment(const Settings& in_force, const Site& site, const policy::
         frameworks_searched_at.store(0, std::memory_order_relaxed);
         noted_devices.store(0, std::memory_order_relaxed);
         note_machine(*list);
-        note_own_threads(*list, in_force.policy);
+        if (computes(in_force.policy)) list->note(EnvironmentFact::version, own_name, FP32SHIM_VERSION);
+        if (computes(in_force.policy) && in_force.policy.threads > 0)
+            note_number(*list, EnvironmentFact::threads, own_name, in_force.policy.threads);
     }
     if (const std::uint64_t stamp = current_stamp();
         stamp != frameworks_searched_at.load(std::memory_order_relaxed)) {
         note_frameworks(*list);
         frameworks_searched_at.store(stamp, std::memory_order_relaxed);
     }
-    if (site.provider != nullptr) note_library(*list, *site.provider);
+    if (site.provider != nullptr)
+        note_library(*list, *site.provider, computes(in_force.policy) && in_force.policy.threads == 0);
     if (has_device(call)) note_device(*list, call.device_index);
 }
 
