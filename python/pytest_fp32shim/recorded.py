@@ -77,8 +77,9 @@ class Products:
     elsewhere: list = dataclasses.field(default_factory=list)
 
     def all_rows(self):
-        for rows in (*self.of_tests.values(), *self.of_files.values(), *self.of_fixtures.values(), self.elsewhere):
-            yield from rows
+        """Returns each row once; that of a fixture may also be a row of a test."""
+        lists = (*self.of_tests.values(), *self.of_files.values(), *self.of_fixtures.values(), self.elsewhere)
+        return list({id(row): row for rows in lists for row in rows}.values())
 
 
 def attribute(rows, tests, files):
