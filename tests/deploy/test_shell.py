@@ -81,12 +81,12 @@ SET_UP = str(page.FILES / "set-up-machine.sh")
 
 
 def on_a_machine(script, readable=True):
-    """Runs a script of the shell where /etc, /opt and /var/log are copies, and the command is installed in /opt."""
+    """Runs a script of the shell where /etc is a copy, /opt and /var/log are empty, and the command is in /opt."""
     shim.need(os.geteuid() == 0, "only root can set up a machine")
     inside = f"""
-        for folder in /etc /opt /var/log; do
-            cp -a $folder /tmp/copy && mount -t tmpfs tmpfs $folder && cp -a /tmp/copy/. $folder && rm -rf /tmp/copy
-        done
+        cp -a /etc /tmp/copy
+        for folder in /etc /opt /var/log; do mount -t tmpfs tmpfs $folder; done
+        cp -a /tmp/copy/. /etc
         mkdir -p -m {755 if readable else 700} /opt/shim/bin /opt/shim/lib
         cp {COMMAND} /opt/shim/bin; cp {shim.LIBRARY} /opt/shim/lib; export PATH=/opt/shim/bin:$PATH
     """
