@@ -80,37 +80,34 @@ def test_the_check_of_the_page_tells_if_it_is_loaded():
 SET_UP = str(page.FILES / "set-up-machine.sh")
 
 
-def on_a_machine(script, readable=True):
+def on_a_machine(folder, script, readable=True):
     """Runs a script of the shell where /etc is a copy, /opt and /var/log are empty, and the command is in /opt."""
     shim.need(os.geteuid() == 0, "only root can set up a machine")
     inside = f"""
-        cp -a /etc /tmp/copy
+        rm -rf etc; cp -a /etc etc
         for folder in /etc /opt /var/log; do mount -t tmpfs tmpfs $folder; done
-        cp -a /tmp/copy/. /etc
+        cp -a etc/. /etc
         mkdir -p -m {755 if readable else 700} /opt/shim/bin /opt/shim/lib
         cp {COMMAND} /opt/shim/bin; cp {shim.LIBRARY} /opt/shim/lib; export PATH=/opt/shim/bin:$PATH
     """
     words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc"]
-    mounts = subprocess.run([*words, "mount -t tmpfs tmpfs /tmp; " + inside], capture_output=True, text=True, check=False)
+    mounts = subprocess.run([*words, inside], cwd=folder, capture_output=True, text=True, check=False)
     shim.need(mounts.returncode == 0, f"no file system can be mounted here: {mounts.stderr}")
-    return subprocess.run([*words, "mount -t tmpfs tmpfs /tmp; cd /tmp;" + inside + script], env=environment(), capture_output=True,
-                          text=True, check=False)
+    return subprocess.run([*words, inside + script], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
 
 
-def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did():
+def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did(tmp_path):
     policy = page.FILES / "slurm/policy.toml"
-    client = shim.client("cblas_product")
-    done = on_a_machine(f"""
-        echo 'other line' > /etc/ld.so.preload; : > /etc/ld.so.preload
+    client, libraries = shim.client("cblas_product"), f"LD_LIBRARY_PATH={shim.blas_directory('reference')}"
+    done = on_a_machine(tmp_path, f"""
         for time in 1 2; do sh {SET_UP} --all-programs {policy}; done
         cat /etc/ld.so.preload; cmp {policy} /etc/fp32shim/policy.toml; stat -c %a /var/log/fp32shim
-        SLURM_JOB_ID=1 FP32_MATMUL_PRECISION=medium LD_LIBRARY_PATH={shim.blas_directory("reference")} {client} > /tmp/numbers
-        SLURM_JOB_ID=2 FP32_MATMUL_PRECISION=medium LD_LIBRARY_PATH={shim.blas_directory("reference")} \\
-            setpriv --reuid=1017 --regid=4242 --clear-groups {client} > /tmp/numbers
+        export FP32_MATMUL_PRECISION=medium
+        SLURM_JOB_ID=1 {libraries} {client} > /dev/null
+        SLURM_JOB_ID=2 {libraries} setpriv --reuid=1017 --regid=4242 --clear-groups {client} > /dev/null
         fp32shim verify /var/log/fp32shim
-        for name in a b; do
-            LD_LIBRARY_PATH={shim.blas_directory("reference")} fp32shim run -q --log $name.fp32rec -- {client} > /tmp/numbers
-        done
+        unset FP32_MATMUL_PRECISION
+        for name in a b; do {libraries} fp32shim run -q --log $name.fp32rec -- {client} > /dev/null; done
         fp32shim diff a.fp32rec b.fp32rec || true
     """)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -119,21 +116,21 @@ def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did():
     assert "Shown: 2 of 2 jobs are shown to have kept the floors that bound them." in lines
     rows = [line.split() for line in lines]
     assert ["1", "root", "fp32", "1", "fp32", "shown"] in rows
-    assert f"  fp32shim run --audit fingerprint --log a-results.fp32rec -- {client}" in lines  # the site's policy needs no option
     assert any(row[:3] == ["2", "1017", "tf32"] and row[-3:] == ["1", "fp32", "shown"] for row in rows), done.stdout
+    assert f"  fp32shim run --audit fingerprint --log a-results.fp32rec -- {client}" in lines, "the site's policy needs no option"
 
 
-def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_the_library():
-    paths = ["/var/log/fp32shim/%p.fp32rec", "fp32shim.%p.fp32rec", "/var/log/%j/%p.fp32rec", "/root/%p.fp32rec"]
-    for schema, path, readable, says in ((2, paths[0], True, "has errors, so nothing was changed"),
-                                         (1, paths[0], False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so ("),
-                                         (1, paths[1], True, f'found [log] path "{paths[1]}" in /tmp/policy.toml; a machine needs'),
-                                         (1, paths[2], True, "its folder may have no placeholders"),
-                                         (1, paths[3], True, "not every user can write to /root")):
-        done = on_a_machine(f"""
-            printf 'schema = {schema}\n[log]\npath = "{path.replace("%", "%%")}"\n' > /tmp/policy.toml
-            status=0; sh {SET_UP} --all-programs /tmp/policy.toml || status=$?
-            ls /etc/fp32shim /var/log/fp32shim /etc/ld.so.preload 2>&1 || true; exit $status
+def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_the_library(tmp_path):
+    good, relative, jobs, own = "/var/log/shim/%p.fp32rec", "shim.%p.fp32rec", "/var/log/%j/%p.fp32rec", "/root/%p.fp32rec"
+    for schema, path, readable, says in ((2, good, True, "has errors, so nothing was changed"),
+                                         (1, good, False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so ("),
+                                         (1, relative, True, f'found [log] path "{relative}" in policy.toml; a machine needs'),
+                                         (1, jobs, True, "its folder may have no placeholders"),
+                                         (1, own, True, "not every user can write to /root")):
+        (tmp_path / "policy.toml").write_text(f'schema = {schema}\n[log]\npath = "{path}"\n')
+        done = on_a_machine(tmp_path, f"""
+            status=0; sh {SET_UP} --all-programs policy.toml || status=$?
+            ls /etc/fp32shim /var/log/shim /etc/ld.so.preload 2>&1 || true; exit $status
         """, readable)
         assert done.returncode == 2 and says in done.stderr, done.stdout + done.stderr
         assert done.stdout.count("No such file") == 3, done.stdout
