@@ -93,7 +93,8 @@ def on_a_machine(folder, script, readable=True):
     words = ["unshare", "--mount", "--propagation", "private", "sh", "-euc"]
     mounts = subprocess.run([*words, inside], cwd=folder, capture_output=True, text=True, check=False)
     shim.need(mounts.returncode == 0, f"no file system can be mounted here: {mounts.stderr}")
-    return subprocess.run([*words, inside + script], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    return subprocess.run([*words, inside + script], cwd=folder, env=environment(), capture_output=True, text=True,
+                          check=False)
 
 
 def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did(tmp_path):
@@ -117,14 +118,15 @@ def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did(tmp_path
     rows = [line.split() for line in lines]
     assert ["1", "root", "fp32", "1", "fp32", "shown"] in rows
     assert any(row[:3] == ["2", "1017", "tf32"] and row[-3:] == ["1", "fp32", "shown"] for row in rows), done.stdout
-    assert f"  fp32shim run --audit fingerprint --log a-results.fp32rec -- {client}" in lines, "the site's policy needs no option"
+    # The site's policy needs no option.
+    assert f"  fp32shim run --audit fingerprint --log a-results.fp32rec -- {client}" in lines
 
 
 def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_the_library(tmp_path):
     good, relative, jobs, own = "/var/log/shim/%p.fp32rec", "shim.%p.fp32rec", "/var/log/%j/%p.fp32rec", "/root/%p.fp32rec"
     for schema, path, readable, says in ((2, good, True, "has errors, so nothing was changed"),
                                          (1, good, False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so ("),
-                                         (1, relative, True, f'found [log] path "{relative}" in policy.toml; a machine needs'),
+                                         (1, relative, True, f'found [log] path "{relative}" in policy.toml; a'),
                                          (1, jobs, True, "its folder may have no placeholders"),
                                          (1, own, True, "not every user can write to /root")):
         (tmp_path / "policy.toml").write_text(f'schema = {schema}\n[log]\npath = "{path}"\n')
