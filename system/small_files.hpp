@@ -47,7 +47,7 @@ inline std::string read_command_line() {
 /// maker chose the ids inside. Of nested namespaces, only the innermost is known. Allocates nothing.
 inline std::uint32_t user_outside() {
     const auto inside = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid));
-    char text[1024];
+    char text[512];
     std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
     while (!lines.empty()) {
         std::string_view line = take_line(lines);

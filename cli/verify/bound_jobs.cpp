@@ -185,8 +185,8 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         else
             jobs.push_back(std::move(job));
     });
-    for (const BoundJob& file :
-         children) {  // each job of the run has them; without a run, the job's id or the name tells
+    // Each job of a run has its files for children. Without a run, the job's id or the name tells whose a file is.
+    for (const BoundJob& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;
         for (BoundJob& job : jobs) {

@@ -17,11 +17,11 @@ struct ExpectedJobs {
     std::vector<std::string> unexpected;  ///< paths of recordings of other jobs, or of no known job
 };
 
+/// What is said of an expected job without a recording.
 constexpr std::string_view no_recording_of_job =
     "is expected, but has no recording here (it multiplied nothing, did not load the shim, had "
     "FP32_MATMUL_DISABLE=1, "
-    "recorded elsewhere, or "
-    "lost the variables that name it: see the recordings without a job)";
+    "recorded elsewhere, or lost the variables that name it: see the recordings without a job)";
 
 /// Returns the job ids in `text`, each once: one a line, or the column JobIDRaw or else JobID of a table that sacct
 /// prints, with `|` or blanks between columns. Steps (`12.batch`, `12.0`) count as their job. Lines that begin with
