@@ -1,7 +1,5 @@
 #include "gpu_check/cuda/clock.hpp"
 
-#include <ctime>
-
 namespace gpu {
 
 double milliseconds(const Device& device, int repeats, const std::function<void()>& call) {
@@ -20,12 +18,6 @@ double milliseconds(const Device& device, int repeats, const std::function<void(
     check(elapsed(&result, start, end), "cuEventElapsedTime");
     for (const CUevent event : {start, end}) CHECKED(driver, cuEventDestroy_v2, event);
     return static_cast<double>(result) / repeats;
-}
-
-double nanoseconds_of_this_thread() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace gpu

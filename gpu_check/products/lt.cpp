@@ -66,13 +66,10 @@ cublasStatus_t Lt::check_algorithm(cublasLtMatmulDesc_t descriptor, const cublas
     return LT(cublasLtMatmulAlgoCheck, handle_, descriptor, layout_, layout_, layout_, layout_, &algorithm, &result);
 }
 
-cublasStatus_t Lt::launch(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
-    return LT(cublasLtMatmul, handle_, descriptor, call_.alpha, call_.a, layout_, call_.b, layout_, call_.beta,
-              call_.c, layout_, call_.c, layout_, algorithm, workspace_.address(), call_.workspace, nullptr);
-}
-
 cublasStatus_t Lt::multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
-    const auto status = launch(descriptor, algorithm);
+    const auto status =
+        LT(cublasLtMatmul, handle_, descriptor, call_.alpha, call_.a, layout_, call_.b, layout_, call_.beta, call_.c,
+           layout_, call_.c, layout_, algorithm, workspace_.address(), call_.workspace, nullptr);
     device_.synchronise();
     return status;
 }

@@ -58,7 +58,6 @@ void measure_gains(Worker& worker);
 void measure_times(Worker& worker);
 // host_time.cpp
 void measure_cost(Worker& worker);
-void measure_latency(Worker& worker);
 // graph.cpp, threads.cpp: behaviour that the shim must not change
 void measure_graph(Worker& worker);
 void measure_threads(Worker& worker);

@@ -20,12 +20,6 @@ const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], n
 // The process writes this policy file before its first product, and changes it for each turn.
 const std::vector<Variant> turns_in_one_process = {
     {"turns", UNDER "FP32_MATMUL_POLICY=FOLDER/policy.toml FP32_MATMUL_ON_ERROR=abort"}};
-const std::vector<Variant> all_costs = {{"native", ""},
-                                        {"preloaded", UNDER},
-                                        {"summary", UNDER RECORDED "summary"},
-                                        {"calls", UNDER RECORDED "calls"},
-                                        {"highest", UNDER "FP32_MATMUL_PRECISION=highest"},
-                                        {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
 // All precisions that ask for a format. Those for rules only are given by a policy file.
 const std::vector<Variant> every_precision = {
     {"native", ""},
@@ -80,7 +74,6 @@ const std::vector<Section> table = {
     {"times", "FP32, TF32 and forced TF32, in turns", measure_times, in_turns},
     {"audits", "Audits against float64", measure_audits, audited},
     {"cost", "What recording costs the host, ns, by turns in one process", measure_cost, turns_in_one_process},
-    {"latency", "What a call costs the host, ns", measure_latency, all_costs},
 };
 
 }  // namespace
