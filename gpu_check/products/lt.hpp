@@ -1,7 +1,6 @@
 // cublasLt, with the descriptors of one product of square matrices.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "gpu_check/products/functions.hpp"
@@ -21,8 +20,6 @@ class Lt {
     cublasStatus_t check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const;
     /// Runs the product, and waits for its end. algorithm: nullptr lets the library choose.
     cublasStatus_t multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
-    /// Returns an algorithm's CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
-    std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const;
 
   private:
     const Library library_ = open_cuda_library("libcublasLt");

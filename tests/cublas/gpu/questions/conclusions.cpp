@@ -2,8 +2,8 @@
 // Things that the verdict measures are judged in checks/judge.cpp.
 #include <algorithm>
 
-#include "gpu_check/questions/questions.hpp"
 #include "gpu_check/sections/findings.hpp"
+#include "tests/cublas/gpu/questions/questions.hpp"
 
 namespace gpu {
 

@@ -1,4 +1,4 @@
-#include "gpu_check/questions/questions.hpp"
+#include "tests/cublas/gpu/questions/questions.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <map>
 
 #include "gpu_check/workers/ask.hpp"
+#include "tests/cublas/gpu/questions/sections.hpp"
 
 namespace gpu {
 
@@ -86,7 +87,7 @@ bool is_wanted(const Section& section, const Arguments& arguments) {
 
 int ask_all(const Arguments& arguments) {
     Findings findings;
-    for (const Section& section : sections()) {
+    for (const Section& section : all_sections()) {
         if (!is_wanted(section, arguments)) continue;
         ask_and_print(section, arguments, findings);
         print_conclusions(conclusions(findings, section.name), arguments.results_file);
@@ -104,18 +105,15 @@ int ask_all(const Arguments& arguments) {
 }
 
 void list_sections() {
-    for (const Section& section : sections()) std::printf("%s\t%s\n", section.name, section.title);
+    for (const Section& section : all_sections()) std::printf("%s\t%s\n", section.name, section.title);
 }
-
-}  // namespace
 
 int ask_questions(const std::vector<std::string>& words) {
     Arguments arguments;
     std::string sizes = "512,2048";
     bool is_quick = false;
     bool is_list = false;
-    CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.",
-                 "gpu-check questions");
+    CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.", "gpu-questions");
     app.add_option("--size", sizes, "orders of the matrices, separated by commas");
     app.add_flag("--quick", is_quick, "one size only, and fewer shapes");
     app.add_option("--only", arguments.only, "only these sections")->delimiter(',');
@@ -137,11 +135,15 @@ int ask_questions(const std::vector<std::string>& words) {
         return 0;
     }
     for (const auto& names : {arguments.only, arguments.except})
-        for (const std::string& name : names) section_called(name);
+        for (const std::string& name : names) question_called(name);
     if (arguments.asking.shim.empty()) arguments.asking.shim = own_folder() + "/libfp32shim.so";
     arguments.asking.sizes = parse_sizes(is_quick ? "1024" : sizes);
     arguments.asking.environment = own_environment();
     return ask_all(arguments);
 }
 
+}  // namespace
+
 }  // namespace gpu
+
+int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::question_called, gpu::ask_questions); }
