@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "gpu_check/cuda/clock.hpp"
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"

@@ -3,7 +3,6 @@
 #include <array>
 #include <random>
 
-#include "gpu_check/cuda/clock.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "tests/cublas/gpu/questions/sections.hpp"
 
