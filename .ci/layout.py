@@ -28,7 +28,7 @@ FLOORS = {
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff
               < report/page < report
               < verify product_groups < run < trials < doctor bisect diff log sensitivity top < .""",
-    "gpu_check": "cuda frameworks < products < sections < workers < questions checks < .",
+    "gpu_check": "cuda frameworks < products < sections < workers < checks < .",
 }
 
 # For each big folder, the other big folders that it may include.

@@ -11,8 +11,6 @@
 #endif
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <fstream>
 
 #include "cli/binaries/asked_child.hpp"
@@ -27,51 +25,19 @@ int usable_cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-#if defined(__x86_64__)
-
-struct Registers {
-    unsigned int a = 0, b = 0, c = 0, d = 0;
-};
-
-Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
-    Registers answer;
-    __get_cpuid_count(leaf, subleaf, &answer.a, &answer.b, &answer.c, &answer.d);
-    return answer;
-}
-
-std::string processor_brand() {
-    std::string text;
-    for (const unsigned int leaf : {0x80000002U, 0x80000003U, 0x80000004U}) {
-        const Registers part = ask_processor(leaf, 0);
-        for (const unsigned int word : {part.a, part.b, part.c, part.d}) {
-            char bytes[4];
-            std::memcpy(bytes, &word, sizeof bytes);
-            text.append(bytes, sizeof bytes);
-        }
-    }
-    text.resize(std::min(text.find('\0'), text.size()));
-    text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text;
-}
-
-#else
-
-/// Returns the processor's implementer and part numbers from /proc/cpuinfo, because aarch64 does not tell programs
-/// the processor's name.
-std::string processor_brand() {
+/// Returns the processor's name for itself; on aarch64, which does not tell programs a name, the numbers of its
+/// implementer and part.
+std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
-    std::string implementer;
-    std::string part;
+    std::string implementer, part;
     for (std::string line; std::getline(file, line) && (implementer.empty() || part.empty());) {
         const std::string value = line.substr(std::min(line.find(':') + 1, line.size()));
+        if (line.starts_with("model name")) return value.substr(std::min<std::size_t>(1, value.size()));
         if (line.starts_with("CPU implementer")) implementer = value;
         if (line.starts_with("CPU part")) part = value;
     }
     return implementer.empty() ? std::string() : fmt::format("implementer{}, part{}", implementer, part);
 }
-
-#endif
 
 /// Returns the version of NVIDIA's kernel module, `580.65.06`; empty if there is none.
 std::string module_version() {
@@ -140,7 +106,7 @@ bool Processor::has(const std::string& feature) const {
 
 Processor read_processor() {
     Processor processor;
-    processor.model = processor_brand();
+    processor.model = processor_name();
     processor.cores = usable_cores();
 #if defined(__x86_64__)
     processor.architecture = "x86-64";
@@ -148,7 +114,8 @@ Processor read_processor() {
     using system::may_use;
     // BLAS libraries mean F, DQ, CD, BW and VL together when they say AVX-512.
     constexpr unsigned int avx512_parts = 1U << 16 | 1U << 17 | 1U << 28 | 1U << 30 | 1U << 31;
-    const bool has_parts = (ask_processor(7, 0).b & avx512_parts) == avx512_parts;
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    const bool has_parts = __get_cpuid_count(7, 0, &a, &b, &c, &d) == 1 && (b & avx512_parts) == avx512_parts;
     processor.features = {{"AVX2", may_use(CpuFeature::avx2)},
                           {"AVX-512", may_use(CpuFeature::avx512f) && has_parts},
                           {"AVX512_BF16", may_use(CpuFeature::avx512_bf16)},

@@ -56,22 +56,6 @@ bool has(const ElfFile& elf, const ElfSymbol& import) {
 
 bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
-Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vector<const Object*>& added_globally) {
-    bool passes_shim = false;
-    for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
-        for (const Object* candidate : caller.scopes[i]) {
-            // In the global scope, preloaded libraries come directly after the program.
-            if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
-            if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
-        }
-        if (caller.is_global_scope[i]) passes_shim = true;
-    }
-    for (const Object* candidate : added_globally) {
-        if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
-    }
-    return {nullptr, passes_shim};
-}
-
 /// All programs and libraries that one process loaded. It resolves references between them.
 class Objects {
   public:
@@ -82,7 +66,8 @@ class Objects {
             object.name = loaded.name;
             object.link_namespace = loaded.link_namespace;
             object.is_program = &loaded == &process.objects.front();
-            object.path = object.is_program ? path_of_program(loaded.name) : loaded.name;
+            // The only name of the program in the loader's output is its argument 0.
+            object.path = object.is_program ? find_program(loaded.name, std::getenv("PATH")).path : loaded.name;
             object.path = std::filesystem::path(object.path).lexically_normal().string();
             if (auto elf = read_elf(object.path, is_wanted)) {
                 object.elf = std::move(*elf);
@@ -117,15 +102,22 @@ class Objects {
 
     const std::vector<Object>& all() const { return objects_; }
     Resolution binding(const Object& caller, const ElfSymbol& import) const {
-        return resolve(caller, import, added_globally_);
+        bool passes_shim = false;
+        for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
+            for (const Object* candidate : caller.scopes[i]) {
+                // In the global scope, preloaded libraries come directly after the program.
+                if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
+                if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+            }
+            if (caller.is_global_scope[i]) passes_shim = true;
+        }
+        for (const Object* candidate : added_globally_) {
+            if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+        }
+        return {nullptr, passes_shim};
     }
 
   private:
-    /// Finds the program's file from argument 0, the only name of the program in the loader's output.
-    static std::string path_of_program(const std::string& name) {
-        return find_program(name, std::getenv("PATH")).path;
-    }
-
     std::vector<Object> objects_;
     std::vector<const Object*> added_globally_;
 };

@@ -16,13 +16,6 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the frame of a row without a call path. Only the name of the calling library is known.
-PathFrame caller_frame(const record::RecordedRow& row) {
-    PathFrame frame;
-    frame.file = row.decision.call.caller;
-    return frame;
-}
-
 std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
     system::Hash hash;
     hash.add(std::uint64_t{parent} << 32 | frame.line).add(std::uint64_t{frame.file.id()} << 32 | frame.offset);
@@ -42,10 +35,9 @@ std::vector<PathFrame> frames_with_lines(const SourceLocation& location) {
     std::vector<PathFrame> levels;
     for (const SourceFrame& source : location.frames) {
         if (source.file.empty() || source.line <= 0) continue;
-        PathFrame& level = levels.emplace_back();
-        level.file = system::with_valid_utf8(source.file);
-        level.function = system::with_valid_utf8(source.function);
-        level.line = static_cast<std::uint32_t>(source.line);
+        levels.push_back({.file = SharedText(system::with_valid_utf8(source.file)),
+                          .function = SharedText(system::with_valid_utf8(source.function)),
+                          .line = static_cast<std::uint32_t>(source.line)});
     }
     return levels;
 }
@@ -76,20 +68,18 @@ void CallPaths::add(const record::RecordingReader& recording, const record::Reco
         calls_.reserve(recording.counters().size());  // growing the vector step by step would take
                                                       // twice the memory
     std::uint32_t node = 0;
-    PathFrame product;
-    product.function = "(found no room)";
+    PathFrame product{.function = SharedText("(found no room)")};
     if (row != nullptr && !row->is_overflow) {
         product.function = row->decision.call.function;
         if (row->stack != 0) {
             node = node_of(recording, row->stack);
             if (row->stack_is_cut) {
                 cut_calls_ += counters.calls;
-                PathFrame remark;
-                remark.function = "(inner frames left out)";
-                node = child(node, remark);
+                node = child(node, {.function = SharedText("(inner frames left out)")});
             }
-        } else if (!row->decision.call.caller.empty())
-            node = child(0, caller_frame(*row));
+        } else if (!row->decision.call.caller.empty()) {  // only the name of the calling library is known
+            node = child(0, {.file = SharedText(row->decision.call.caller)});
+        }
     }
     add(child(node, product), row_index, counters);
 }
@@ -122,11 +112,10 @@ std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, recor
 /// Adds a recorded frame and returns its node. In compiled code, inlined functions become levels of their own.
 std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
                                            const record::RecordingReader& recording) {
-    PathFrame level;
-    level.file = frame.file;
-    level.function = frame.function;
-    level.line = frame.line;
-    level.offset = frame.offset;
+    PathFrame level{.file = SharedText(frame.file),
+                    .function = SharedText(frame.function),
+                    .line = frame.line,
+                    .offset = frame.offset};
     const bool is_native = frame.function.empty() && frame.offset != 0;
     if (!is_native) return is_own_frame(frame) ? parent : child(parent, level);
     static const SourceLocation unknown;

@@ -17,12 +17,12 @@ class NativeLocations;
 /// Level of a call path: a line of a source file, a location in a program or library or, innermost, the function that
 /// multiplies. Takes 20 bytes, since a tree may have a million levels.
 struct PathFrame {
-    SharedText file;         ///< path of the source file, program or library; empty if `function` names the function
+    SharedText file{};       ///< path of the source file, program or library; empty if `function` names the function
                              ///< that multiplies, a part of a scope, or a remark
-    SharedText function;     ///< name; empty for a location in a program or library whose function is unknown
+    SharedText function{};   ///< name; empty for a location in a program or library whose function is unknown
     std::uint32_t line = 0;  ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;  ///< return address in a program or library, in bytes from its load address
-    SharedText call_site;      ///< readable form of the return address, `libphysics.so!solve+0x1c4`; empty: none
+    SharedText call_site{};    ///< readable form of the return address, `libphysics.so!solve+0x1c4`; empty: none
 
     /// Returns `Model.forward (train.py:41)`, `libphysics.so!solve+0x1c4` or `cblas_sgemm`.
     std::string text() const;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <map>
 #include <set>
 #include <system_error>
@@ -18,7 +20,6 @@
 
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/read_ahead.hpp"
 #include "cli/recordings/run_members.hpp"
 #include "policy/messages.hpp"
 #include "record/read/reader.hpp"
@@ -127,6 +128,59 @@ std::string question_about(const fs::path& path) {
     return policy::did_you_mean(path.filename().string(), {names.begin(), names.end()});
 }
 
+/// Returns true if two files have the same first `size` bytes.
+bool have_same_beginning(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
+    std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
+    std::string bytes_a(std::size_t{1} << 20, '\0'), bytes_b(bytes_a);
+    while (size > 0) {
+        const std::size_t part = std::min<std::uintmax_t>(size, bytes_a.size());
+        const auto count = static_cast<std::streamsize>(part);
+        if (!a.read(bytes_a.data(), count) || !b.read(bytes_b.data(), count)) return false;
+        if (std::memcmp(bytes_a.data(), bytes_b.data(), part) != 0) return false;
+        size -= part;
+    }
+    return true;
+}
+
+/// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
+std::string reason_to_doubt(const RecordingCopy& copy) {
+    constexpr off_t max_compared = off_t{1} << 31;  // comparing more would take minutes
+    struct stat left_out {
+    }, fullest{};
+    const auto is_file = [](const std::string& path, struct stat& status) {
+        return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    };
+    if (!is_file(copy.path, left_out) || !is_file(copy.fullest, fullest)) return "can no longer be compared with";
+    if (left_out.st_uid != fullest.st_uid) return "has a different owner from";
+    const off_t shorter = std::min(left_out.st_size, fullest.st_size);
+    if (shorter > max_compared) return "is too large to be compared with";
+    return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
+}
+
+bool names_children_only(const std::string& path) {
+    const auto member = read_run_member(path);
+    return member && member->is_children_file;
+}
+
+constexpr std::size_t many_rows = 65536;  // rows take 64 bytes each
+
+struct OpenedRecordings {
+    std::vector<record::RecordingReader::Opened> all;
+    std::size_t rows = 0;
+};
+
+/// Opens the next recordings: so many that a thread for them is worth its start, and so few that they and their rows
+/// are no burden.
+OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
+    constexpr std::size_t most = 16;  // each keeps a file open
+    OpenedRecordings some;
+    for (std::size_t i = first; i < std::min(paths.size(), first + most) && some.rows < many_rows; ++i) {
+        some.all.push_back(record::RecordingReader::open(paths[i]));
+        if (const auto& reader = some.all.back().reader) some.rows += reader->counters().size();
+    }
+    return some;
+}
+
 }  // namespace
 
 RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
@@ -173,67 +227,36 @@ std::vector<ReadingProblem> visit_recordings(
     const std::function<void(const std::string&, record::RecordingReader&)>& visit) {
     std::vector<ReadingProblem> problems;
     Progress progress("reading recordings");
-    ReadAhead recordings(paths);
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-        progress.show(i, paths.size());
-        const auto opened = recordings.next();
-        if (!opened.reader) {
-            problems.push_back({paths[i], opened.error, true});
-            continue;
+    std::future<OpenedRecordings> next;
+    for (std::size_t done = 0; done < paths.size();) {
+        OpenedRecordings some = next.valid() ? next.get() : open_some(paths, done);
+        const std::size_t end = done + some.all.size();
+        // Opening takes half of the time that a report spends on a recording. Without a thread, get() opens them.
+        if (end < paths.size() && some.rows < many_rows)
+            next = std::async(std::launch::async | std::launch::deferred, open_some, std::cref(paths), end);
+        for (auto& [reader, error] : some.all) {
+            const std::string& path = paths[done];
+            progress.show(done++, paths.size());
+            if (!reader) {
+                problems.push_back({path, error, true});
+                continue;
+            }
+            visit(path, *reader);
+            for (const record::Problem& problem : reader->problems())
+                problems.push_back({path, text_of(problem), false});
+            reader.reset();
         }
-        visit(paths[i], *opened.reader);
-        for (const record::Problem& problem : opened.reader->problems())
-            problems.push_back({paths[i], text_of(problem), false});
     }
     return problems;
 }
 
-namespace {
-
-/// Returns true if two files have the same first `size` bytes.
-bool have_same_beginning(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
-    std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
-    std::string bytes_a(std::size_t{1} << 20, '\0'), bytes_b(bytes_a);
-    while (size > 0) {
-        const std::size_t part = std::min<std::uintmax_t>(size, bytes_a.size());
-        const auto count = static_cast<std::streamsize>(part);
-        if (!a.read(bytes_a.data(), count) || !b.read(bytes_b.data(), count)) return false;
-        if (std::memcmp(bytes_a.data(), bytes_b.data(), part) != 0) return false;
-        size -= part;
-    }
-    return true;
-}
-
-/// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
-std::string reason_to_doubt(const RecordingCopy& copy) {
-    constexpr off_t max_compared = off_t{1} << 31;  // comparing more would take minutes
-    struct stat left_out {
-    }, fullest{};
-    const auto is_file = [](const std::string& path, struct stat& status) {
-        return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-    };
-    if (!is_file(copy.path, left_out) || !is_file(copy.fullest, fullest)) return "can no longer be compared with";
-    if (left_out.st_uid != fullest.st_uid) return "has a different owner from";
-    const off_t shorter = std::min(left_out.st_size, fullest.st_size);
-    if (shorter > max_compared) return "is too large to be compared with";
-    return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
-}
-
-bool names_children_only(const std::string& path) {
-    const auto member = read_run_member(path);
-    return member && member->is_children_file;
-}
-
-}  // namespace
-
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
     std::vector<ReadingProblem> doubts;
     for (const RecordingCopy& copy : found.copies) {
-        const std::string doubt = reason_to_doubt(copy);
-        if (doubt.empty()) continue;
-        doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
-                                                 "judged; name one, and move the other out of its folder.",
-                                                 doubt, copy.fullest)});
+        if (const std::string doubt = reason_to_doubt(copy); !doubt.empty())
+            doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
+                                                     "judged; name one, and move the other out of its folder.",
+                                                     doubt, copy.fullest)});
     }
     return doubts;
 }
@@ -399,6 +422,13 @@ class FilesOfRuns {
     std::vector<ReadingProblem> doubts_;
 };
 
+/// Prints the first lines, then the number of the remaining lines. `more` says what these are about.
+void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
+    const std::size_t shown = std::min(lines.size(), max_lines_said);
+    for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
+    if (shown < lines.size()) say(command, fmt::format("and {} more {}", lines.size() - shown, more));
+}
+
 }  // namespace
 
 void add_rest_of_runs(RecordingPaths& found) {
@@ -442,17 +472,6 @@ void mention_other_files_of_runs(RecordingPaths& found) {
                                           counted(count, "recording"), count == 1 ? "is" : "are",
                                           missing_names(missing)));
 }
-
-namespace {
-
-/// Prints the first lines, then the number of the remaining lines. `more` says what these are about.
-void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
-    const std::size_t shown = std::min(lines.size(), max_lines_said);
-    for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
-    if (shown < lines.size()) say(command, fmt::format("and {} more {}", lines.size() - shown, more));
-}
-
-}  // namespace
 
 bool print_errors(std::string_view command, const RecordingPaths& found) {
     print_first_lines(command, found.errors, "arguments without a recording");

@@ -66,8 +66,9 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 /// children, that are not among the paths. Their processes may have multiplied at any format.
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
 
-/// Opens each recording in turn and passes it to `visit`. Small ones are opened ahead on a second thread. Shows
-/// progress on a terminal after a second. Returns the parts that could not be read; `visit` gets the rest.
+/// Opens each recording in turn and passes it to `visit`. The next few are opened on a second thread; beside large
+/// ones none, so that memory use stays bounded. Shows progress on a terminal after a second. Returns the parts that
+/// could not be read; `visit` gets the rest.
 std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);

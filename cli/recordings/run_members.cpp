@@ -1,8 +1,6 @@
 #include "cli/recordings/run_members.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +13,7 @@
 #include "cli/output/terminal.hpp"
 #include "record/format/format.hpp"
 #include "system/inline_text.hpp"
+#include "system/raw_file.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -54,14 +53,11 @@ MissingFiles missing_of(const std::string& path, const RunMember& list, std::vec
 }  // namespace
 
 std::unique_ptr<Header> read_header(const std::string& path) {
-    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
-    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) return nullptr;
+    const system::RawFile file(path.c_str());
+    if (!file.is_open()) return nullptr;
     auto header = std::make_unique<Header>();
-    const ssize_t size = pread(descriptor, header.get(), offsetof(Header, changes), 0);
-    close(descriptor);
-    const bool is_recording =
-        size >= static_cast<ssize_t>(record::format::identity_size) && header->magic == record::format::magic;
+    const std::size_t size = file.read(0, header.get(), offsetof(Header, changes));
+    const bool is_recording = size >= record::format::identity_size && header->magic == record::format::magic;
     return is_recording ? std::move(header) : nullptr;
 }
 

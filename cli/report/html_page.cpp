@@ -44,12 +44,7 @@ std::string json_for_script(Json json) {
     json = {};  // frees the memory before the text is copied
     std::string safe;
     safe.reserve(text.size());
-    for (const char c : text) {
-        if (c == '<')
-            safe += "\\u003c";
-        else
-            safe += c;
-    }
+    for (const char& c : text) safe += c == '<' ? std::string_view("\\u003c") : std::string_view(&c, 1);
     return safe;
 }
 
@@ -120,13 +115,9 @@ struct PageParts {
     std::string_view title, html, script;
 };
 PageParts parts_of(Page page) {
-    switch (page) {
-        case Page::diff:
-            return {"fp32shim diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
-                    between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
-        case Page::report:
-            break;
-    }
+    if (page == Page::diff)
+        return {"fp32shim diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
+                between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
     return {"fp32shim report", between(fp32shim_page_report_html, fp32shim_page_report_html_end),
             between(fp32shim_page_report_script, fp32shim_page_report_script_end)};
 }

@@ -98,11 +98,7 @@ CallPaths scope_paths(const MergedCalls& calls) {
     for (std::size_t index = 0; index < calls.rows().size(); ++index) {
         const MergedRow& row = calls.rows()[index];
         std::uint32_t node = 0;
-        const auto descend = [&](std::string_view name) {
-            PathFrame frame;
-            frame.function = name;
-            node = paths.child(node, frame);
-        };
+        const auto descend = [&](std::string_view name) { node = paths.child(node, {.function = SharedText(name)}); };
         std::string_view rest = row.scope;
         if (rest.empty()) descend("(no scope)");
         while (!rest.empty()) {

@@ -1,17 +1,15 @@
 #include "cli/report/source_lines.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
 
 #include "cli/output/json.hpp"
 #include "system/limited_text.hpp"
 #include "system/plain_text.hpp"
+#include "system/raw_file.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -27,18 +25,6 @@ bool is_source_file(std::string_view path) {
     return std::ranges::any_of(endings, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-/// A file that is closed at the end of its scope.
-struct OpenFile {
-    explicit OpenFile(const char* path) : descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-    ~OpenFile() {
-        if (descriptor >= 0) close(descriptor);
-    }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-
-    int descriptor;
-};
-
 struct SourceContents {
     std::string text;
     std::string why_not;  ///< reason why `text` could not be read; empty if it could
@@ -48,16 +34,14 @@ struct SourceContents {
 SourceContents contents_of(const std::string& path) {
     SourceContents contents;
     if (!is_source_file(path)) return {{}, "its name is not that of a source file", 0};
-    const OpenFile file(path.c_str());
+    const system::RawFile file(path.c_str());
     struct stat status {};
-    if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0) return {{}, std::strerror(errno), 0};
-    if (!S_ISREG(status.st_mode)) return {{}, "not a regular file", 0};
+    if (!file.is_open()) return {{}, std::strerror(file.error()), 0};
+    if (!file.is_regular(status)) return {{}, "not a regular file", 0};
     if (status.st_size > max_file_size) return {{}, "larger than 4 MiB", 0};
     contents.changed_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     contents.text.resize(static_cast<std::size_t>(status.st_size));
-    const ssize_t size = ::read(file.descriptor, contents.text.data(), contents.text.size());
-    if (size < 0) return {{}, std::strerror(errno), 0};
-    contents.text.resize(static_cast<std::size_t>(size));
+    contents.text.resize(file.read(0, contents.text.data(), contents.text.size()));
     if (system::with_valid_utf8(contents.text) != contents.text) return {{}, "not UTF-8", 0};
     return contents;
 }

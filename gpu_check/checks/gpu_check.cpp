@@ -29,7 +29,6 @@ struct Options {
     std::string libraries;
     std::string shim;
     int largest = 8192;  ///< largest order of matrices
-    bool only_libraries = false;
 };
 
 /// State that all steps share.
@@ -267,19 +266,6 @@ int finish(Context& context) {
     return faults == 0 ? 0 : 1;
 }
 
-/// Prints the places of CUDA's libraries for scripts: a name and a value a line, separated by a tab.
-int print_libraries(const CudaFolders& folders, const Findings& machine) {
-    for (const auto& [name, value] : {std::pair{"driver_at", folders.driver},
-                                      {"cublas_at", folders.cublas},
-                                      {"lt_at", folders.cublas_lt},
-                                      {"cublas_version", std::to_string(folders.major)},
-                                      {"search", folders.search}})
-        std::printf("%s\t%s\n", name, value.c_str());
-    if (!machine.all("instead_of_13").empty())
-        std::printf("instead_of_13\t%s\n", machine.distinct("instead_of_13").c_str());
-    return 0;
-}
-
 /// Hides all devices but the first. Others would cost each process the time to start them, and JAX would use them.
 void show_first_device(Context& context) {
     if (context.machine.distinct("devices") == "1") return;
@@ -287,7 +273,7 @@ void show_first_device(Context& context) {
     visible = visible.empty() ? "0" : visible.substr(0, visible.find(','));
 }
 
-CudaFolders find_machine(Context& context) {
+void find_machine(Context& context) {
     const Progress progress("the machine");
     const Options& options = context.options;
     Asking& asking = context.asking;
@@ -296,7 +282,7 @@ CudaFolders find_machine(Context& context) {
     asking.until = context.moment_of(machine_ends_at);
     const Environment before = asking.environment;
     asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
-    CudaFolders folders = find_cuda(options.libraries, options.python, asking, context.machine);
+    find_cuda(options.libraries, options.python, asking, context.machine);
     // Every process needs this time to start, so the limit must be well above it. Otherwise a slow start would look
     // like a hang.
     const double start = context.machine.numbers("seconds_to_start").front();
@@ -305,7 +291,6 @@ CudaFolders find_machine(Context& context) {
     context.of_frameworks = options.libraries.empty() ? before : asking.environment;
     if (const auto& visible = asking.environment.find("CUDA_VISIBLE_DEVICES"); visible != asking.environment.end())
         context.of_frameworks["CUDA_VISIBLE_DEVICES"] = visible->second;
-    return folders;
 }
 
 /// Lists settings of this machine that govern other programs but are switched off in these measurements.
@@ -330,7 +315,6 @@ std::optional<int> parse(const std::vector<std::string>& words, Options& options
     app.add_option("--libraries", options.libraries);
     app.add_option("--shim", options.shim);
     app.add_option("--largest", options.largest);
-    app.add_flag("--only-libraries", options.only_libraries);
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
@@ -346,12 +330,11 @@ int check_gpu(const std::vector<std::string>& words) {
     Options& options = context.options;
     if (const auto status = parse(words, options)) return *status;
     context.asking.shim = options.shim.empty() ? own_folder() + "/libfp32shim.so" : options.shim;
-    if (!options.only_libraries && access(context.asking.shim.c_str(), R_OK) != 0)
+    if (access(context.asking.shim.c_str(), R_OK) != 0)
         throw std::invalid_argument("--shim " + context.asking.shim + ": there is no such file");
     std::vector<std::string> left_out;
     context.asking.environment = neutral_environment(left_out);
-    const CudaFolders folders = find_machine(context);
-    if (options.only_libraries) return print_libraries(folders, context.machine);
+    find_machine(context);
     context.judging.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());

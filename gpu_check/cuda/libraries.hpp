@@ -5,6 +5,7 @@
 #include "gpu_check/cuda/api.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -82,6 +83,9 @@ class Device {
   private:
     CUcontext context_ = nullptr;
 };
+
+/// Returns the milliseconds of one call by the device's own clock: the mean of `repeats` calls in a row.
+double milliseconds(const Device& device, int repeats, const std::function<void()>& call);
 
 /// A buffer in device memory.
 class Buffer {

@@ -110,7 +110,6 @@ def main():
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--json", action="store_true", help="one JSON object a line instead of the table")
     parser.add_argument("--kernels", action="store_true", help="with --json: the names of PyTorch's kernels")
-    parser.add_argument("--heading", action="store_true", help="print the heading of the table first")
     arguments = parser.parse_args()
 
     try:
@@ -122,8 +121,6 @@ def main():
         print(f"products.py: {arguments.framework}: {error}", file=sys.stderr)
         return 77
 
-    if arguments.heading:
-        print(HEADING)
     if arguments.json:
         print(json.dumps({"version": version, "device": device}), flush=True)
     a, b = formats.operands(arguments.size)

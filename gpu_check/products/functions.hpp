@@ -74,18 +74,4 @@ std::span<const Function> functions();
 /// Returns the function with this name, which must be in the table.
 const Function& function_called(std::string_view name);
 
-struct ComputeType {
-    cublasComputeType_t value;
-    const char* name;  // name without CUBLAS_COMPUTE_
-    const char* row;   // name as used in answers
-};
-inline constexpr ComputeType compute_types[] = {
-    {CUBLAS_COMPUTE_32F, "32F", "32f"},
-    {CUBLAS_COMPUTE_32F_PEDANTIC, "32F_PEDANTIC", "32f_pedantic"},
-    {CUBLAS_COMPUTE_32F_FAST_TF32, "32F_FAST_TF32", "fast_tf32"},
-    {CUBLAS_COMPUTE_32F_FAST_16BF, "32F_FAST_16BF", "fast_16bf"},
-    {CUBLAS_COMPUTE_32F_FAST_16F, "32F_FAST_16F", "fast_16f"},
-    {CUBLAS_COMPUTE_32F_EMULATED_16BFX9, "32F_EMULATED_16BFX9", "emulated_16bfx9"},
-};
-
 }  // namespace gpu

@@ -4,18 +4,6 @@ namespace gpu {
 
 namespace {
 
-struct NumericalFlag {
-    unsigned long long flag;
-    const char* name;
-};
-constexpr NumericalFlag numerical_flag_names[] = {
-#define FLAG(name) \
-    { CUBLASLT_NUMERICAL_IMPL_FLAGS_##name, #name }
-    FLAG(FMA),        FLAG(HMMA),      FLAG(INPUT_16F),       FLAG(INPUT_16BF),
-    FLAG(INPUT_TF32), FLAG(INPUT_32F), FLAG(ACCUMULATOR_16F), FLAG(ACCUMULATOR_32F),
-#undef FLAG
-};
-
 // Calls a function of cublasLt by its name, without a check of its status.
 #define LT(function, ...) library_.get<decltype(gpu::function)>(#function)(__VA_ARGS__)
 
@@ -66,30 +54,12 @@ cublasStatus_t Lt::check_algorithm(cublasLtMatmulDesc_t descriptor, const cublas
     return LT(cublasLtMatmulAlgoCheck, handle_, descriptor, layout_, layout_, layout_, layout_, &algorithm, &result);
 }
 
-cublasStatus_t Lt::launch(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
-    return LT(cublasLtMatmul, handle_, descriptor, call_.alpha, call_.a, layout_, call_.b, layout_, call_.beta,
-              call_.c, layout_, call_.c, layout_, algorithm, workspace_.address(), call_.workspace, nullptr);
-}
-
 cublasStatus_t Lt::multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
-    const auto status = launch(descriptor, algorithm);
+    const auto status =
+        LT(cublasLtMatmul, handle_, descriptor, call_.alpha, call_.a, layout_, call_.b, layout_, call_.beta, call_.c,
+           layout_, call_.c, layout_, algorithm, workspace_.address(), call_.workspace, nullptr);
     device_.synchronise();
     return status;
-}
-
-std::string Lt::numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const {
-    unsigned long long flags = 0;
-    std::size_t written = 0;
-    const auto status = LT(cublasLtMatmulAlgoCapGetAttribute, &algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS,
-                           &flags, sizeof flags, &written);
-    if (status != CUBLAS_STATUS_SUCCESS) return text(status);
-    std::string words;
-    for (const NumericalFlag& name : numerical_flag_names) {
-        if ((flags & name.flag) != 0) words.append(words.empty() ? "" : " ").append(name.name);
-        flags &= ~name.flag;
-    }
-    if (flags != 0) words.append(words.empty() ? "others: " : " others: ").append(std::to_string(flags));
-    return words.empty() ? "none" : words;
 }
 
 #undef LT

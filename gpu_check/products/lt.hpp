@@ -1,7 +1,6 @@
 // cublasLt, with the descriptors of one product of square matrices.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "gpu_check/products/functions.hpp"
@@ -19,12 +18,8 @@ class Lt {
     cublasStatus_t describe(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor);
     cublasStatus_t ask_heuristic(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const;
     cublasStatus_t check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const;
-    /// Starts the product, and does not wait for its end. algorithm: nullptr lets the library choose.
-    cublasStatus_t launch(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
-    /// Runs the product, and waits for its end.
+    /// Runs the product, and waits for its end. algorithm: nullptr lets the library choose.
     cublasStatus_t multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
-    /// Returns an algorithm's CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
-    std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const;
 
   private:
     const Library library_ = open_cuda_library("libcublasLt");

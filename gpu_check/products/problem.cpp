@@ -182,13 +182,6 @@ Result multiply(const Cublas& cublas, Problem& problem, const Way& way) {
     return {answer_of(status, measured), measured, status == CUBLAS_STATUS_SUCCESS};
 }
 
-std::vector<std::uint16_t> random_halves(std::size_t count, unsigned seed) {
-    std::mt19937 generator(seed);
-    std::vector<std::uint16_t> halves(count);
-    for (auto& half : halves) half = static_cast<std::uint16_t>(0x3800 | (generator() & 0x3ff));
-    return halves;
-}
-
 RandomMatrices::RandomMatrices(const Device& device, int n)
     : n(n),
       a(device, static_cast<std::size_t>(n) * n * sizeof(float)),

@@ -3,7 +3,6 @@
 
 #include <complex>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -103,9 +102,6 @@ struct Result {
 };
 /// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.
 Result multiply(const Cublas& cublas, Problem& problem, const Way& way);
-
-/// Returns random numbers of float16, from 0.5 to below 1.
-std::vector<std::uint16_t> random_halves(std::size_t count, unsigned seed);
 
 /// Three n×n matrices of random numbers between -1 and 1, for products that are timed. A GPU's clock, and so its
 /// speed, depends on the number of bits that change.

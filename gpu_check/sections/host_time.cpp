@@ -1,5 +1,6 @@
 // The costs of calls on the host: processor time of the calling thread, for products so small that their own time
-// hardly counts.
+// hardly counts. One process makes the calls by turns, because two processes that do the same differ by more than the
+// library costs.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -7,12 +8,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include "gpu_check/cuda/clock.hpp"
-#include "gpu_check/products/lt.hpp"
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"
@@ -23,17 +23,12 @@ namespace {
 
 constexpr int order = 32;
 
-using Product = std::function<void()>;
-
-/// Returns the nanoseconds of one of `calls` calls.
-double nanoseconds(const Device& device, int calls, const Product& call) {
-    device.synchronise();
-    const double begun = nanoseconds_of_this_thread();
-    for (int i = 0; i < calls; ++i) call();
-    return (nanoseconds_of_this_thread() - begun) / calls;
+/// Returns the processor time that this thread has used. Other programs do not count, nor does waiting.
+double nanoseconds_of_this_thread() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
-
-// ---- one call, by turns: two processes that do the same differ by more than the library costs
 
 constexpr int min_rounds = 10, max_rounds = 40;
 constexpr auto time_for_rounds = std::chrono::seconds(1);  // after it, no round beyond min_rounds begins
@@ -97,12 +92,6 @@ void tell_difference(Worker& worker, const std::string& name, const std::vector<
     worker.found(name + "_high", digits("%.1f", each[each.size() - 1 - rank]));
 }
 
-// ---- several calls, in one process for each setting
-
-constexpr int calls_a_round = 200;
-constexpr int rounds = 10;
-constexpr int many_shapes = 300;  // more descriptors than the shim remembers in one place
-
 }  // namespace
 
 void measure_cost(Worker& worker) {
@@ -119,14 +108,17 @@ void measure_cost(Worker& worker) {
         std::array<std::vector<double>, kind_count> times;
         const auto take = [&](int kind) {
             policy.record(turns[kind].level);
-            const Product call = [&, function = kind == direct ? own : called] {
+            const auto call = [&, function = kind == direct ? own : called] {
                 check(function(cublas.handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
                                p.beta, p.c, p.ldc),
                       "cublasSgemm_v2");
             };
             // The first calls after a change of settings take longer.
             for (int i = 0; i < unmeasured_calls; ++i) call();
-            times[kind].push_back(nanoseconds(worker.device(), measured_calls, call));
+            worker.device().synchronise();
+            const double begun = nanoseconds_of_this_thread();
+            for (int i = 0; i < measured_calls; ++i) call();
+            times[kind].push_back((nanoseconds_of_this_thread() - begun) / measured_calls);
         };
         const auto begun = std::chrono::steady_clock::now();
         for (int round = 0; round < max_rounds; ++round) {
@@ -139,58 +131,6 @@ void measure_cost(Worker& worker) {
         worker.found(turns[direct].name, digits("%.1f", median(launches)));
         for (const Kind kind : {off, summary, calls})
             tell_difference(worker, turns[kind].name, times[kind], times[turns[kind].over]);
-    });
-}
-
-void measure_latency(Worker& worker) {
-    const Cublas& cublas = worker.cublas();
-    const RandomMatrices matrices(worker.device(), order);
-    const Call operands = matrices.call();
-    const auto row = [&](const char* title, const char* name, const std::function<Product()>& prepare) {
-        worker.row(title, "", [&] {
-            const Product call = prepare();
-            for (int i = 0; i < calls_a_round; ++i) call();
-            double best = 1e18;  // time of the fastest round; the device catches up between rounds
-            for (int i = 0; i < rounds; ++i) best = std::min(best, nanoseconds(worker.device(), calls_a_round, call));
-            worker.found(name, digits("%.0f", best));
-        });
-    };
-    const auto by_mode = [&](const char* name, cublasMath_t mode) -> Product {
-        cublas.set_math_mode(mode);
-        return [&, &function = function_called(name)] { check(*function(cublas, operands), function.function); };
-    };
-    row("cublasSgemm", "sgemm", [&] { return by_mode("sgemm", CUBLAS_DEFAULT_MATH); });
-    // At `highest` the shim sets the math mode, makes the call, and sets the mode back.
-    row("cublasSsyrk on a handle in TF32 mode", "ssyrk",
-        [&] { return by_mode("ssyrk", CUBLAS_TF32_TENSOR_OP_MATH); });
-    cublas.set_math_mode(CUBLAS_DEFAULT_MATH);
-
-    Lt lt(worker.device(), operands);
-    std::vector<cublasLtMatmulDesc_t> descriptors(many_shapes);
-    std::vector<cublasLtMatmulAlgo_t> algorithms(many_shapes);
-    const auto ask = [&](int i) {
-        check(lt.ask_heuristic(descriptors[i], algorithms[i]), "cublasLtMatmulAlgoGetHeuristic");
-    };
-    const auto launch = [&](int i) { check(lt.launch(descriptors[i], &algorithms[i]), "cublasLtMatmul"); };
-    for (auto& descriptor : descriptors)
-        check(lt.describe(CUBLAS_COMPUTE_32F, descriptor), "cublasLtMatmulDescCreate");
-    int next = 0;
-    row("cublasLtMatmul, one algorithm", "lt", [&]() -> Product {
-        ask(0);
-        return [&] { launch(0); };
-    });
-    row("cublasLtMatmulAlgoGetHeuristic and cublasLtMatmul", "lt_heuristic", [&]() -> Product {
-        return [&] {
-            ask(0);
-            launch(0);
-        };
-    });
-    row("cublasLtMatmul, 300 descriptors in turn", "lt_many", [&]() -> Product {
-        for (int i = 0; i < many_shapes; ++i) ask(i);
-        return [&] {
-            next = (next + 1) % many_shapes;
-            launch(next);
-        };
     });
 }
 

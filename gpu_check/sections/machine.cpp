@@ -1,6 +1,5 @@
 #include <chrono>
 
-#include "gpu_check/cuda/clock.hpp"
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/section.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu_check/products/functions.hpp"
 #include "gpu_check/sections/worker.hpp"
 
 namespace gpu {
@@ -42,26 +43,14 @@ void measure_machine(Worker& worker);
 void measure_product(Worker& worker);
 void measure_opt_ins(Worker& worker);
 void measure_float64(Worker& worker);
-void measure_functions(Worker& worker);
-void measure_alignment(Worker& worker);
-void measure_ties(Worker& worker);
-// half_sums.cpp
-void measure_half_sums(Worker& worker);
-// lt.cpp
-void measure_lt_formats(Worker& worker);
-void measure_lt_algorithms(Worker& worker);
-void measure_workspace(Worker& worker);
-void measure_capability(Worker& worker);
 // speed.cpp
-void measure_equivalent_calls(Worker& worker);
-void measure_gains(Worker& worker);
 void measure_times(Worker& worker);
+/// Returns the median time of one call, in milliseconds.
+double median_milliseconds(Worker& worker, const Function& function, const Call& product, cublasMath_t mode);
 // host_time.cpp
 void measure_cost(Worker& worker);
-void measure_latency(Worker& worker);
-// graph.cpp, threads.cpp: behaviour that the shim must not change
+// graph.cpp: behaviour that the shim must not change
 void measure_graph(Worker& worker);
-void measure_threads(Worker& worker);
 // audits.cpp
 void measure_audits(Worker& worker);
 

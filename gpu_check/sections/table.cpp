@@ -10,22 +10,12 @@ namespace {
 #define UNDER "LD_PRELOAD=SHIM "
 #define RECORDED "FP32_MATMUL_LOG=FOLDER/%p.fp32rec FP32_MATMUL_LOG_LEVEL="
 
-const std::vector<Variant> overrides = {{"without", ""},
-                                        {"NVIDIA_TF32_OVERRIDE=0", "NVIDIA_TF32_OVERRIDE=0"},
-                                        {"NVIDIA_TF32_OVERRIDE=1", "NVIDIA_TF32_OVERRIDE=1"}};
 const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
-const std::vector<Variant> native_and_highest = {{"native", ""}, {"highest", UNDER "FP32_MATMUL_PRECISION=highest"}};
 const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
                                        native_and_high[1]};
 // The process writes this policy file before its first product, and changes it for each turn.
 const std::vector<Variant> turns_in_one_process = {
     {"turns", UNDER "FP32_MATMUL_POLICY=FOLDER/policy.toml FP32_MATMUL_ON_ERROR=abort"}};
-const std::vector<Variant> all_costs = {{"native", ""},
-                                        {"preloaded", UNDER},
-                                        {"summary", UNDER RECORDED "summary"},
-                                        {"calls", UNDER RECORDED "calls"},
-                                        {"highest", UNDER "FP32_MATMUL_PRECISION=highest"},
-                                        {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
 // All precisions that ask for a format. Those for rules only are given by a policy file.
 const std::vector<Variant> every_precision = {
     {"native", ""},
@@ -58,29 +48,10 @@ const std::vector<Section> table = {
     {"product", "One cublasSgemm under each precision", measure_product, every_precision},
     {"opt_ins", "Every way to ask for less than FP32, and a floor of fp32", measure_opt_ins, floors},
     {"float64_rules", "float64 as called, and under rules", measure_float64, rules_of_float64},
-    {"functions", "Every function, with each compute type and algorithm, under each math mode of the handle",
-     measure_functions},
-    {"ties", "How operands are rounded", measure_ties},
-    {"override", "NVIDIA_TF32_OVERRIDE", measure_opt_ins, overrides},
-    {"lt_formats", "cublasLt: what each compute type gives", measure_lt_formats},
-    {"lt_algorithms",
-     "cublasLt: an algorithm under another compute type than it was found for",
-     measure_lt_algorithms,
-     {},
-     true},
-    {"alignment", "Operands that are not aligned to 256 bytes", measure_alignment, {}, true},
-    {"half_sums", "What products of half operands add in: errors in units of the last place", measure_half_sums},
-    {"shapes", "The same product by different calls: whether the bits agree, and times as ratios",
-     measure_equivalent_calls},
-    {"gains", "What TF32 mode gains", measure_gains},
-    {"workspace", "Workspaces", measure_workspace},
-    {"capability", "A cublasLt handle from before any context, COMPUTE_32F", measure_capability, native_and_high},
     {"graph", "Products captured into a graph: nodes, and replayed bits", measure_graph, native_and_high},
-    {"threads", "Two threads on one handle in TF32 mode: HGEMM beside SSYRK", measure_threads, native_and_highest},
     {"times", "FP32, TF32 and forced TF32, in turns", measure_times, in_turns},
     {"audits", "Audits against float64", measure_audits, audited},
     {"cost", "What recording costs the host, ns, by turns in one process", measure_cost, turns_in_one_process},
-    {"latency", "What a call costs the host, ns", measure_latency, all_costs},
 };
 
 }  // namespace

@@ -120,6 +120,29 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
     }
 }
 
+/// Measures as a worker.
+[[noreturn]] void work(const std::vector<std::string>& words, const Section& (*section_called)(const std::string&)) {
+    Environment options;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) options[words[i]] = words[i + 1];
+    int status = 0;
+    try {
+        const auto number = [&](const char* name) { return std::atoi(options[name].c_str()); };
+        Worker worker(parse_sizes(options["--size"]), options["--variant"], number("--first"),
+                      static_cast<unsigned>(number("--row-seconds")));
+        section_called(options["--worker"]).measure(worker);
+    } catch (const NoDevice& absent) {
+        tell(line::no_device, {absent.what()});
+        status = exit_skipped;
+    } catch (const std::exception& error) {
+        tell(line::failed, {error.what()});
+        status = 1;
+    }
+    // _exit, without destructors: memory of a faulted context cannot be freed, and a sound context ends with its
+    // process.
+    std::fflush(nullptr);
+    _exit(status);
+}
+
 }  // namespace
 
 std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
@@ -152,26 +175,23 @@ void ask(const Section& section, const Asking& asking, Findings& findings, const
     }
 }
 
-int work(const std::vector<std::string>& words) {
-    Environment options;
-    for (std::size_t i = 0; i + 1 < words.size(); i += 2) options[words[i]] = words[i + 1];
-    int status = 0;
+int run_program(int argc, char** argv, const Section& (*section_called)(const std::string&),
+                int (*run)(const std::vector<std::string>&)) {
+    const std::vector<std::string> words(argv + (argc > 0), argv + argc);
+    const auto fail = [](const std::exception& error, int status) {
+        std::fprintf(stderr, "gpu-check: %s\n", error.what());
+        return status;
+    };
     try {
-        const auto number = [&](const char* name) { return std::atoi(options[name].c_str()); };
-        Worker worker(parse_sizes(options["--size"]), options["--variant"], number("--first"),
-                      static_cast<unsigned>(number("--row-seconds")));
-        section_called(options["--worker"]).measure(worker);
+        if (!words.empty() && words.front() == "--worker") work(words, section_called);
+        return run(words);
     } catch (const NoDevice& absent) {
-        tell(line::no_device, {absent.what()});
-        status = exit_skipped;
+        return fail(absent, exit_skipped);
+    } catch (const std::invalid_argument& error) {
+        return fail(error, 2);
     } catch (const std::exception& error) {
-        tell(line::failed, {error.what()});
-        status = 1;
+        return fail(error, 1);
     }
-    // _exit, without destructors: memory of a faulted context cannot be freed, and a sound context ends with its
-    // process.
-    std::fflush(nullptr);
-    _exit(status);
 }
 
 std::vector<int> parse_sizes(const std::string& given) {

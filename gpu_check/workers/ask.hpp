@@ -42,9 +42,11 @@ inline constexpr const char* not_preloaded = "cannot be preloaded";  ///< part o
 /// Returns the command line that starts this program as a worker.
 std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
                                       int first_row = 0);
-/// Measures as a worker: `--worker SECTION --variant NAME --first ROW --row-seconds N --size N,N`. Returns an exit
-/// status.
-int work(const std::vector<std::string>& words);
+/// Runs a program that may be started as its own worker: `--worker SECTION --variant NAME --first ROW --row-seconds N
+/// --size N,N` measures one of the sections that `section_called` returns, other words go to `run`. Returns the exit
+/// status. If something is thrown, that is a line on stderr, and status 77 if it is NoDevice, 2 for wrong arguments.
+int run_program(int argc, char** argv, const Section& (*section_called)(const std::string& name),
+                int (*run)(const std::vector<std::string>& words));
 
 /// Returns the numbers in a text such as "64,512". Throws std::invalid_argument.
 std::vector<int> parse_sizes(const std::string& given);

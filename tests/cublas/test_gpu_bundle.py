@@ -126,7 +126,7 @@ def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     results = (tmp_path / "results.md").read_text()
     for heading in ["### The verdict", "## Experiments", "## Steps", "## What cuBLAS does: math modes and compute types",
                     "## What cuBLAS does: the other questions", "## The published TF32 case through cuBLAS",
-                    "### The same product by different calls", "### What a call costs the host, ns"]:
+                    "### The same product by different calls", "### Two threads on one handle in TF32 mode: HGEMM beside SSYRK"]:
         assert heading in results
     assert "no time left" not in results
     for precision in ["native", "highest", "high", "medium", "floor"]:
@@ -147,7 +147,7 @@ def test_every_experiment_has_its_decision_rule(tmp_path):
     finished = run_script(tmp_path, "modes", "questions")
     assert finished.returncode == 0, finished.stdout
     rows = [line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines()]
-    assert {len(row) for row in rows} == {4} and len(rows) == 12
+    assert {len(row) for row in rows} == {4} and len(rows) == 11
     assert not [row for row in rows if "not measured" in row[2] or not all(row)]
     seen = {row[0]: row[2:] for row in rows}
     assert seen["cublasLtCreate before any context"] == ["native fp32, high tf32, second product tf32",
@@ -174,7 +174,7 @@ def test_a_failed_step_is_named_and_makes_the_status_1(tmp_path):
 
 
 def audits(**variables):
-    return start([BUNDLE / "gpu-check", "questions", "--only", "audits", "--size", "64"], LD_LIBRARY_PATH=str(STAND_IN), **variables)
+    return start([BUNDLE / "gpu-questions", "--only", "audits", "--size", "64"], LD_LIBRARY_PATH=str(STAND_IN), **variables)
 
 
 def test_audited_errors_are_compared_with_measured_ones():
@@ -318,7 +318,7 @@ def test_without_a_device_one_line_says_so(tmp_path):
 def test_without_a_driver_one_line_says_so(tmp_path):
     found = start(["sh", "-c", "ldconfig -p || /sbin/ldconfig -p"]).stdout
     need("libcuda.so.1" not in found, "this machine has a driver")
-    for program in [[BUNDLE / "run.sh", "--output", tmp_path / "results"], [BUNDLE / "gpu-check"], [BUNDLE / "gpu-check", "questions"]]:
+    for program in [[BUNDLE / "run.sh", "--output", tmp_path / "results"], [BUNDLE / "gpu-check"], [BUNDLE / "gpu-questions"]]:
         finished = start(program)
         assert finished.returncode == 77, finished.stdout
         assert finished.stdout.count("\n") == 1 and "no CUDA device" in finished.stdout
@@ -369,7 +369,7 @@ SEMANTIC_SECTIONS = ["machine", "functions", "ties", "override", "lt_algorithms"
 def ask(tmp_path, **variables):
     """{row: answer}"""
     rows = tmp_path / "rows.tsv"
-    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", ",".join(SEMANTIC_SECTIONS)],
+    finished = start([BUNDLE / "gpu-questions", "--size", "64", "--rows", rows, "--only", ",".join(SEMANTIC_SECTIONS)],
                      LD_LIBRARY_PATH=str(STAND_IN), **variables)
     assert finished.returncode == 0, finished.stdout
     return dict(line.split("\t") for line in rows.read_text().splitlines())
@@ -377,7 +377,7 @@ def ask(tmp_path, **variables):
 
 def test_a_fault_costs_one_row_and_the_next_ones_are_asked():
     """The stand-in faults as a device does: an unaligned pointer in an array under a fast mode breaks the context."""
-    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--only", "alignment"], LD_LIBRARY_PATH=str(STAND_IN))
+    finished = start([BUNDLE / "gpu-questions", "--size", "64", "--only", "alignment"], LD_LIBRARY_PATH=str(STAND_IN))
     assert finished.returncode == 0, finished.stdout
     rows = [line for line in finished.stdout.splitlines() if line.startswith("| cublasGemm")]
     assert len(rows) == 24
@@ -391,7 +391,7 @@ def test_a_section_that_cannot_even_begin_is_one_failure_and_the_next_is_asked(t
     shim.write_text("no library")
     preload = compiled("#include <stdlib.h>\n__attribute__((constructor)) void fail(void) { exit(3); }",
                        tmp_path / "exits.so")
-    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--only", "capability,gains", "--shim", preload],
+    finished = start([BUNDLE / "gpu-questions", "--size", "64", "--only", "capability,gains", "--shim", preload],
                      LD_LIBRARY_PATH=str(STAND_IN))
     assert finished.returncode == 1
     assert "| native | first | first fp32 |" in finished.stdout and "| high | - | FAILED: status 3 |" in finished.stdout
@@ -421,7 +421,7 @@ def test_an_answer_of_an_earlier_run_stays_where_a_later_one_has_none(tmp_path):
     rows = tmp_path / "rows.tsv"
     rows.write_text("fast_16f\tanother\ntf32_override_off\tanother\n")
     for sections, override in [("machine", "another"), ("machine,override", "fp32")]:
-        finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", sections],
+        finished = start([BUNDLE / "gpu-questions", "--size", "64", "--rows", rows, "--only", sections],
                          LD_LIBRARY_PATH=str(STAND_IN))
         assert finished.returncode == 0, finished.stdout
         answers = dict(line.split("\t") for line in rows.read_text().splitlines())
@@ -431,7 +431,7 @@ def test_an_answer_of_an_earlier_run_stays_where_a_later_one_has_none(tmp_path):
 @pytest.mark.parametrize(("sections", "ties", "ties_from_9_0"), [("machine,ties", "away", "?"), ("ties", "?", "?")])
 def test_a_device_of_unknown_compute_capability_is_not_taken_for_an_old_one(tmp_path, sections, ties, ties_from_9_0):
     rows = tmp_path / "rows.tsv"
-    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", sections],
+    finished = start([BUNDLE / "gpu-questions", "--size", "64", "--rows", rows, "--only", sections],
                      LD_LIBRARY_PATH=str(STAND_IN), STAND_IN_COMPUTE_CAPABILITY="8.0")
     assert finished.returncode == 0, finished.stdout
     answers = dict(line.split("\t") for line in rows.read_text().splitlines())

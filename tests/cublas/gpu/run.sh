@@ -82,7 +82,7 @@ for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS FP32SHIM_XLA_FLAG TRITON_F
 done
 
 # Places of CUDA's libraries: driver_at, cublas_at, lt_at, cublas_version and search.
-found=$("$here/gpu-check" --only-libraries ${libraries:+--libraries "$libraries"} --python "$python" 2>&1)
+found=$("$here/gpu-questions" --only-libraries ${libraries:+--libraries "$libraries"} --python "$python" 2>&1)
 case $? in
     0) ;;
     77) echo "run.sh: ${found#gpu-check: }"; exit 77 ;;

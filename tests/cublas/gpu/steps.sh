@@ -67,7 +67,7 @@ ask() {
     shift
     if [[ $quick ]]; then size=(--quick); fi
     if [[ $smoke ]]; then size=(--size 64); fi
-    run 540 questions "$name" native "$here/gpu-check" questions "${size[@]}" "$@" \
+    run 540 questions "$name" native "$here/gpu-questions" "${size[@]}" "$@" \
         --rows "$output/rows.tsv" --results "$output/results.tsv"
 }
 modes=machine,functions,override

@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "gpu_check/questions/questions.hpp"
 #include "gpu_check/sections/findings.hpp"
+#include "tests/cublas/gpu/questions/questions.hpp"
 
 namespace gpu {
 

@@ -7,7 +7,8 @@
 An experiment measures once for each of its variants, in a process of its own under that variant's environment, and
 compares. Those of TURNS compare times: all their processes are there at once, and measure in turns. Prints a row
 `| experiment | expected | seen | what follows |`, and appends it to --results.
-Ends with 0; 77 where the framework or a CUDA device is missing; 1 where a variant could not be measured.
+Ends with 0; 77 where the framework or a CUDA device is missing; 1 where a variant could not be measured. The bundle has this
+folder and gpu_check/frameworks in one.
 """
 
 import argparse

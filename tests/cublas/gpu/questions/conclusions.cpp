@@ -2,8 +2,8 @@
 // Things that the verdict measures are judged in checks/judge.cpp.
 #include <algorithm>
 
-#include "gpu_check/questions/questions.hpp"
 #include "gpu_check/sections/findings.hpp"
+#include "tests/cublas/gpu/questions/questions.hpp"
 
 namespace gpu {
 
@@ -21,9 +21,7 @@ Outcome outcome(const std::string& seen, bool is_measured, bool is_as_expected, 
 }
 
 /// Adds to a list of texts.
-void append(std::string& list, const char* separator, const std::string& text) {
-    list.append(list.empty() ? "" : separator).append(text);
-}
+void append(std::string& list, const std::string& text) { list.append(list.empty() ? "" : ", ").append(text); }
 
 /// Returns a text such as "times as long: median 1.001, at most 1.020".
 std::string times(const std::vector<double>& ratios) {
@@ -103,8 +101,8 @@ Outcome outcome_of_gains(const Findings& findings) {
     for (const std::string name : {"sgemm", "strsm", "ssyrk", "ssymm", "strmm", "ssyr2k"}) {
         const auto gains = findings.numbers("gain_" + name);
         if (gains.empty()) continue;
-        append(seen, ", ", name + " " + digits("%.3f", gains.front()));
-        if (gains.front() < 1.1) append(useless, ", ", name);
+        append(seen, name + " " + digits("%.3f", gains.front()));
+        if (gains.front() < 1.1) append(useless, name);
     }
     return outcome(seen.empty() ? not_measured : seen, !seen.empty(), useless.empty(),
                    "`high` leaves these alone: " + useless);
@@ -118,25 +116,6 @@ Outcome outcome_of_threads(const Findings& findings) {
                    pinned != not_measured, pinned == "0",
                    native != "0" ? "the library itself differs here: ask with one stream per thread"
                                  : "a pin must not set the mode of a handle that another thread uses");
-}
-
-Outcome outcome_of_latency(const Findings& findings) {
-    std::string seen;
-    double worst = 0;
-    for (const std::string call : {"sgemm", "ssyrk", "lt", "lt_heuristic", "lt_many"}) {
-        const double native = median(findings.numbers("native/" + call));
-        if (native == 0) continue;
-        append(seen, "; ", call + digits(" %.0f ns", native));
-        for (const std::string setting : {"preloaded", "summary", "calls", "highest", "high"}) {
-            const double time = median(findings.numbers(setting + "/" + call));
-            if (time == 0) continue;
-            const double percent = 100 * (time / native - 1);
-            worst = std::max(worst, percent);
-            seen += ", " + setting + digits(" %+.1f%%", percent);
-        }
-    }
-    return outcome(seen.empty() ? not_measured : seen, !seen.empty(), worst <= 5,
-                   "worth improving, the largest first");
 }
 
 struct Experiment {
@@ -159,7 +138,6 @@ constexpr Experiment experiments[] = {
      outcome_of_capability},
     {"gains", "What TF32 mode gains", "more than 1.1 times as fast", outcome_of_gains},
     {"threads", "HGEMM beside a pinned SSYRK on one handle", "HGEMM's bits do not change", outcome_of_threads},
-    {"latency", "What the shim costs a call", "at most 5% of a launch", outcome_of_latency},
 };
 
 }  // namespace

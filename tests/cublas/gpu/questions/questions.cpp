@@ -1,12 +1,15 @@
-#include "gpu_check/questions/questions.hpp"
+#include "tests/cublas/gpu/questions/questions.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <utility>
 
+#include "gpu_check/checks/cuda_folders.hpp"
 #include "gpu_check/workers/ask.hpp"
+#include "tests/cublas/gpu/questions/sections.hpp"
 
 namespace gpu {
 
@@ -86,7 +89,7 @@ bool is_wanted(const Section& section, const Arguments& arguments) {
 
 int ask_all(const Arguments& arguments) {
     Findings findings;
-    for (const Section& section : sections()) {
+    for (const Section& section : all_sections()) {
         if (!is_wanted(section, arguments)) continue;
         ask_and_print(section, arguments, findings);
         print_conclusions(conclusions(findings, section.name), arguments.results_file);
@@ -103,19 +106,39 @@ int ask_all(const Arguments& arguments) {
     return findings.all("failures").empty() ? 0 : 1;
 }
 
-void list_sections() {
-    for (const Section& section : sections()) std::printf("%s\t%s\n", section.name, section.title);
+/// Prints the places of CUDA's libraries for scripts: a name and a value a line, separated by a tab.
+int print_libraries(const std::string& libraries, const std::string& python) {
+    std::vector<std::string> unset;
+    Asking asking;
+    asking.sizes = {256};
+    asking.row_seconds = 35;
+    asking.until = Clock::now() + std::chrono::seconds(36);
+    asking.environment = neutral_environment(unset);
+    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take seconds
+    Findings machine;
+    const CudaFolders folders = find_cuda(libraries, python, asking, machine);
+    for (const auto& [name, value] : {std::pair{"driver_at", folders.driver},
+                                      {"cublas_at", folders.cublas},
+                                      {"lt_at", folders.cublas_lt},
+                                      {"cublas_version", std::to_string(folders.major)},
+                                      {"search", folders.search}})
+        std::printf("%s\t%s\n", name, value.c_str());
+    if (!machine.all("instead_of_13").empty())
+        std::printf("instead_of_13\t%s\n", machine.distinct("instead_of_13").c_str());
+    return 0;
 }
 
-}  // namespace
+void list_sections() {
+    for (const Section& section : all_sections()) std::printf("%s\t%s\n", section.name, section.title);
+}
 
 int ask_questions(const std::vector<std::string>& words) {
     Arguments arguments;
     std::string sizes = "512,2048";
     bool is_quick = false;
-    bool is_list = false;
-    CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.",
-                 "gpu-check questions");
+    std::string libraries, python = "python3";
+    bool is_list = false, is_of_libraries = false;
+    CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.", "gpu-questions");
     app.add_option("--size", sizes, "orders of the matrices, separated by commas");
     app.add_flag("--quick", is_quick, "one size only, and fewer shapes");
     app.add_option("--only", arguments.only, "only these sections")->delimiter(',');
@@ -127,21 +150,29 @@ int ask_questions(const std::vector<std::string>& words) {
                    "file for a line for each experiment, with its decision rule");
     app.add_option("--shim", arguments.asking.shim, "libfp32shim.so");
     app.add_flag("--list", is_list, "the sections");
+    app.add_flag("--only-libraries", is_of_libraries, "only the places of CUDA's libraries");
+    app.add_option("--libraries", libraries, "with --only-libraries: the folder of cuBLAS; default: searched for");
+    app.add_option("--python", python, "with --only-libraries: the Python whose packages are searched, too");
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
+    if (is_of_libraries) return print_libraries(libraries, python);
     if (is_list) {
         list_sections();
         return 0;
     }
     for (const auto& names : {arguments.only, arguments.except})
-        for (const std::string& name : names) section_called(name);
+        for (const std::string& name : names) question_called(name);
     if (arguments.asking.shim.empty()) arguments.asking.shim = own_folder() + "/libfp32shim.so";
     arguments.asking.sizes = parse_sizes(is_quick ? "1024" : sizes);
     arguments.asking.environment = own_environment();
     return ask_all(arguments);
 }
 
+}  // namespace
+
 }  // namespace gpu
+
+int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::question_called, gpu::ask_questions); }

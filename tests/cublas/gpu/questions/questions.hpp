@@ -9,9 +9,6 @@
 
 namespace gpu {
 
-/// Runs `gpu-check questions ...`, which prints the tables. Returns an exit status.
-int ask_questions(const std::vector<std::string>& words);
-
 /// A choice between two alternatives by a decision rule, with the measurements behind it.
 struct Conclusion {
     const char* experiment;

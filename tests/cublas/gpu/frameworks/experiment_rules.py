@@ -80,7 +80,7 @@ def onnxruntime_matmul(answers):
 
 def _difference(left, right):
     """The median of the differences of each round, and between which bounds the true one lies with 99% certainty. As
-    difference() of gpu_check/sections/cost.cpp."""
+    tell_difference() of gpu_check/sections/host_time.cpp."""
     each = sorted(a - b for a, b in zip(left, right))
     rank = max(int(len(each) / 2 - 2.576 * len(each) ** 0.5 / 2), 0)
     return statistics.median(each), each[rank], each[-1 - rank]

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "gpu_check/products/problem.hpp"
-#include "gpu_check/sections/section.hpp"
+#include "tests/cublas/gpu/questions/sections.hpp"
 
 namespace gpu {
 

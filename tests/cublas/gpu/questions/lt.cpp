@@ -1,8 +1,7 @@
 // Asks cublasLt for more than one product with the algorithm of its heuristic, and tries other workspaces.
 #include "gpu_check/products/lt.hpp"
-#include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
-#include "gpu_check/sections/section.hpp"
+#include "tests/cublas/gpu/questions/sections.hpp"
 
 namespace gpu {
 
@@ -10,6 +9,35 @@ namespace {
 
 constexpr ComputeType compute_32f = compute_types[0], pedantic = compute_types[1], fast_tf32 = compute_types[2],
                       fast_16bf = compute_types[3];
+
+struct NumericalFlag {
+    unsigned long long flag;
+    const char* name;
+};
+constexpr NumericalFlag numerical_flag_names[] = {
+#define FLAG(name) \
+    { CUBLASLT_NUMERICAL_IMPL_FLAGS_##name, #name }
+    FLAG(FMA),        FLAG(HMMA),      FLAG(INPUT_16F),       FLAG(INPUT_16BF),
+    FLAG(INPUT_TF32), FLAG(INPUT_32F), FLAG(ACCUMULATOR_16F), FLAG(ACCUMULATOR_32F),
+#undef FLAG
+};
+
+/// Returns an algorithm's CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
+std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) {
+    unsigned long long flags = 0;
+    std::size_t written = 0;
+    const Library library = open_cuda_library("libcublasLt");
+    const auto status = library.get<decltype(cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute")(
+        &algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written);
+    if (status != CUBLAS_STATUS_SUCCESS) return text(status);
+    std::string words;
+    for (const NumericalFlag& name : numerical_flag_names) {
+        if ((flags & name.flag) != 0) words.append(words.empty() ? "" : " ").append(name.name);
+        flags &= ~name.flag;
+    }
+    if (flags != 0) words.append(words.empty() ? "others: " : " others: ").append(std::to_string(flags));
+    return words.empty() ? "none" : words;
+}
 
 }  // namespace
 
@@ -30,7 +58,7 @@ void measure_lt_formats(Worker& worker) {
                 cublasLtMatmulAlgo_t algorithm{};
                 if (lt.describe(type.value, descriptor) == CUBLAS_STATUS_SUCCESS &&
                     lt.ask_heuristic(descriptor, algorithm) == CUBLAS_STATUS_SUCCESS)
-                    worker.found("_says", lt.numerical_flags(algorithm));
+                    worker.found("_says", numerical_flags(algorithm));
             });
     }
 }

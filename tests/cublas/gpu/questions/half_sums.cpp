@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
 
-#include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
-#include "gpu_check/sections/section.hpp"
+#include "tests/cublas/gpu/questions/sections.hpp"
 
 namespace gpu {
 
@@ -44,6 +44,13 @@ double exact_sum(const std::uint16_t* a, const std::uint16_t* b) {
 }
 
 }  // namespace
+
+std::vector<std::uint16_t> random_halves(std::size_t count, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::vector<std::uint16_t> halves(count);
+    for (auto& half : halves) half = static_cast<std::uint16_t>(0x3800 | (generator() & 0x3ff));
+    return halves;
+}
 
 void measure_half_sums(Worker& worker) {
     const Halves a = random_halves(std::size_t{rows} * terms, 1), b = random_halves(a.size(), 2);
