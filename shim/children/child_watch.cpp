@@ -90,7 +90,8 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     return value;
 }
 
-/// Returns the value of a variable of this process; empty if it is not set. Unlike value_of(), asks the kernel nothing.
+/// Returns the value of a variable of this process; empty if it is not set. Unlike value_of(), asks the kernel
+/// nothing.
 std::string_view own_value_of(std::string_view name) {
     for (char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         const std::string_view text = system::view(*entry);
