@@ -43,12 +43,14 @@ inline std::string read_command_line() {
     return command;
 }
 
-/// Returns the real user id of this process as it is outside of its user namespace (a rootless container), whose
-/// maker chose the ids inside. Of nested namespaces, only the innermost is known. Allocates nothing.
-inline std::uint32_t user_outside() {
+/// Returns the real user id of this process, plus 1, as it is outside of its user namespace (a rootless container),
+/// whose maker chose the ids inside; 0 if that is not known. Of nested namespaces, only the innermost is left.
+/// Allocates nothing.
+inline std::uint32_t user_outside_plus_1() {
     const auto inside = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid));
     char text[512];
     std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
+    lines = lines.substr(0, lines.rfind('\n') + 1);  // of a long map, whole lines
     while (!lines.empty()) {
         std::string_view line = take_line(lines);
         std::uint32_t numbers[3] = {};  // the first id inside, the first id outside, and the number of ids
@@ -57,9 +59,9 @@ inline std::uint32_t user_outside() {
             const char* const end = std::from_chars(line.data(), line.data() + line.size(), number).ptr;
             line.remove_prefix(static_cast<std::size_t>(end - line.data()));
         }
-        if (inside - numbers[0] < numbers[2]) return numbers[1] + (inside - numbers[0]);
+        if (inside - numbers[0] < numbers[2]) return numbers[1] + (inside - numbers[0]) + 1;
     }
-    return inside;
+    return 0;
 }
 
 inline constexpr const char* users_file = "/etc/passwd";

@@ -115,10 +115,10 @@ std::string options_of(const record::StartEvent& start) {
     if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::LoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;
     const std::pair<std::string_view, std::string> options[] = {
-        {"precision", start.default_precision == site.default_precision
+        {"precision", is_sites && start.default_precision == site.default_precision
                           ? ""
                           : std::string(policy::to_string(start.default_precision))},
-        {"floor", start.floor == site.floor ? "" : std::string(policy::to_string(start.floor))},
+        {"floor", is_sites && start.floor == site.floor ? "" : std::string(policy::to_string(start.floor))},
         {"cpu", is_reproducible ? "" : std::string(policy::to_string(start.cpu_mode))},
         {"where", policy::to_string(start.where)}};
     std::string text = start.policy_sha256.empty() || is_sites ? "" : " --policy POLICY.toml";

@@ -172,7 +172,7 @@ struct OpenedRecordings {
 /// Opens the next recordings: so many that a thread for them is worth its start, and so few that they and their rows
 /// are no burden.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
-    constexpr std::size_t most = 16;  // each keeps a file open
+    constexpr std::size_t most = 8;  // each keeps a file open, and twice as many are open at a time
     OpenedRecordings some;
     for (std::size_t i = first; i < std::min(paths.size(), first + most) && some.rows < many_rows; ++i) {
         some.all.push_back(record::RecordingReader::open(paths[i]));

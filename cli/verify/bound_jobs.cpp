@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/settings_in_force.hpp"
@@ -18,7 +19,7 @@ namespace {
 struct BoundJob {
     std::string job;                       ///< id of the job; without one, the path of the first recording
     std::string id{};                      ///< id of the job; empty: none
-    std::uint64_t run = 0;                 ///< number of the run; 0: none
+    std::set<std::uint64_t> runs{};        ///< numbers of its runs; 0: none
     std::int64_t user = -1;                ///< real user id; -1: not recorded
     std::optional<policy::Floor> floor{};  ///< absent: not known
     std::string exception{};               ///< exceptions that lowered the floor; empty: none did
@@ -33,6 +34,7 @@ struct BoundJob {
     std::string summary{};               ///< what is known of its calls
     std::vector<std::string> reasons{};  ///< why it is not shown
     bool lacks_rule = false;             ///< a rule of its policy decided no call
+    bool is_judged = true;               ///< false: only what is missing is known, such as programs without the shim
 
     /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
     bool is_excepted() const { return has_no_floor() && !exception.empty(); }
@@ -50,7 +52,7 @@ BoundJob job_of(const std::string& path, const record::RecordingReader& recordin
     BoundJob job;
     job.id = facts.process.job_id;
     job.job = job.id.empty() ? path : job.id;
-    job.run = facts.process.run;
+    job.runs = {facts.process.run};
     job.user = facts.user;
     job.floor = now.floor;
     job.exception = now.floor_exception;
@@ -67,7 +69,7 @@ BoundJob job_of(const std::string& path, const record::RecordingReader& recordin
 }
 
 bool are_one_job(const BoundJob& one, const BoundJob& other) {
-    const bool is_same = one.id.empty() ? one.run != 0 && one.run == other.run : one.id == other.id;
+    const bool is_same = one.id.empty() ? *one.runs.begin() != 0 && one.runs == other.runs : one.id == other.id;
     return is_same && one.id.empty() == other.id.empty() && one.user == other.user && one.floor == other.floor &&
            one.exception == other.exception && one.allow_bf16x9 == other.allow_bf16x9 &&
            one.has_changed == other.has_changed;
@@ -115,7 +117,7 @@ std::string user_text(std::int64_t user) {
 }
 
 std::string verdict_text(const BoundJob& job) {
-    if (job.recordings.empty()) return "not judged";
+    if (!job.is_judged) return "not judged";
     if (!job.has_no_floor()) return std::string(job.verdict.word);
     return job.is_excepted() ? "excepted" : "no floor";
 }
@@ -180,9 +182,10 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         const auto known = std::ranges::find_if(jobs, [&](const BoundJob& other) { return are_one_job(job, other); });
         if (process.is_children_only())
             children.push_back(std::move(job));
-        else if (known != jobs.end())
+        else if (known != jobs.end()) {
             known->recordings.push_back(path);
-        else
+            known->runs.merge(job.runs);
+        } else
             jobs.push_back(std::move(job));
     });
     // Each job of a run has its files for children. Without a run, the job's id or the name tells whose a file is.
@@ -190,11 +193,11 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;
         for (BoundJob& job : jobs) {
-            const bool has_it = file.run != 0      ? job.run == file.run
-                                : !file.id.empty() ? job.id == file.id
-                                                   : job.has(stem + ".fp32rec");
+            const std::uint64_t run = *file.runs.begin();
+            const bool has_it = run != 0 ? job.runs.contains(run)
+                                         : (!file.id.empty() && job.id == file.id) || job.has(stem + ".fp32rec");
             if (!has_it) continue;
-            if (!job.recordings.empty()) job.recordings.push_back(path);
+            job.recordings.push_back(path);
             is_alone = false;
         }
         if (!is_alone) continue;
@@ -202,26 +205,26 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         alone.floor = policy::Floor::fp32;
         judge(alone, problems, options);
         if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // only that no calls were recorded
-        alone.recordings.clear();
+        alone.is_judged = false;
         alone.floor.reset();
         alone.verdict = inconclusive;
         alone.summary = "its programs have no recording here";
         jobs.push_back(std::move(alone));
     }
     for (BoundJob& job : jobs)
-        if (!job.recordings.empty()) judge(job, problems, options);
+        if (job.is_judged) judge(job, problems, options);
     const std::size_t judged = jobs.size();
     const auto add_unjudged = [&](const ReadingProblem& problem) {
         const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(judged);
         if (std::none_of(jobs.begin(), end, [&](const BoundJob& job) { return job.has(problem.path); }))
-            jobs.push_back({.job = problem.path, .summary = problem.text});
+            jobs.push_back({.job = problem.path, .summary = problem.text, .is_judged = false});
     };
     std::ranges::for_each(unread, add_unjudged);
     std::ranges::for_each(problems, add_unjudged);
     compare_jobs(processes, expected);
     for (const std::string& id : expected.missing)
         if (std::ranges::find(jobs, id, &BoundJob::id) == jobs.end())
-            jobs.push_back({.job = id, .id = id, .summary = std::string(no_recording_of_job)});
+            jobs.push_back({.job = id, .id = id, .summary = std::string(no_recording_of_job), .is_judged = false});
     std::ranges::stable_sort(jobs, {}, [](const BoundJob& job) {
         return job.verdict.exit_code == exit_code::finding ? 0 : job.verdict.exit_code == exit_code::ok ? 2 : 1;
     });
@@ -240,8 +243,7 @@ std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expec
     std::size_t told = 0;
     for (const BoundJob& job : jobs) {
         table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
-                   job.exception, job.recordings.empty() ? "" : count_text(job.calls), formats_text(job),
-                   verdict_text(job)});
+                   job.exception, job.is_judged ? count_text(job.calls) : "", formats_text(job), verdict_text(job)});
         if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
         reasons += fmt::format("- {}: {}\n", printable(job.job), printable(job.summary));
         for (std::size_t i = 0; i < std::min(job.reasons.size(), max_told); ++i)

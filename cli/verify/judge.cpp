@@ -291,6 +291,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no half products were recorded"});
+    const auto asks_onednn = [](const MergedProcess& process) { return process.objects.ask_onednn; };
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     for (PossibleBypass& bypass : bypasses) {
@@ -301,7 +302,9 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
                                         : is_among(options.assumed_unused, bypass.name) ? BypassStanding::assumed
                                                                                         : BypassStanding::open;
         if (options.reproducible && bypass.name == onednn_name)
-            bypass.remedy = "FP32_MATMUL_ONEDNN=1, which run --reproducible sets, records its products";
+            bypass.remedy = std::ranges::any_of(calls.processes(), asks_onednn)
+                                ? ""
+                                : "FP32_MATMUL_ONEDNN=1, which run --reproducible sets, records its products";
         verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;

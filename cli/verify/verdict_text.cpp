@@ -51,13 +51,19 @@ constexpr std::string_view scope_note_of_order =
 
 /// Returns scope_note_of_order, and whether libraries were asked for the same code for what it leaves out.
 std::string order_scope_text(const MergedCalls& calls) {
-    const bool had_codes = std::ranges::all_of(calls.processes(), [](const MergedProcess& process) {
-        return process.is_children_only() || (process.facts.process.pins & record::pin_library_codes) != 0;
-    });
-    return fmt::format("{}{}.", scope_note_of_order,
-                       had_codes ? ", but less so under the variables of `run --reproducible`, which were set"
-                                 : "; they depend on the variables of `run --reproducible`, and not all of these are "
-                                   "known to have had the values that it sets");
+    const auto has_codes = [](std::uint16_t pins) { return (pins & record::pin_library_codes) != 0; };
+    const bool had_codes =
+        calls.recording_count() > 0 && std::ranges::all_of(calls.processes(), [&](const MergedProcess& process) {
+            return (process.is_children_only() || has_codes(process.facts.process.pins)) &&
+                   process.missed_marks == 0 &&
+                   std::ranges::all_of(process.marks, has_codes, &record::RecordedMark::pins);
+        });
+    return fmt::format(
+        "{}{}.", scope_note_of_order,
+        had_codes
+            ? ", but less so under the variables of `run --reproducible`, which were set as its processes started"
+            : "; they depend on the variables of `run --reproducible`, and not all of these are "
+              "known to have had the values that it sets");
 }
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import collections
 import itertools
-import os
 import sys
 
 import pytest
 
 import fp32shim
-from pytest_fp32shim import marks, recorded, session
+from pytest_fp32shim import marks, recorded, session, start
 
 
 class Failing:
@@ -24,18 +23,19 @@ class Failing:
         self.known = collections.Counter()  # calls that an earlier failure has named, such as that of a test that is repeated
 
     @pytest.hookimpl(trylast=True)
+    def pytest_runtest_setup(self, item):
+        item.fp32shim_setting = self.allowed_by_torch(item)  # the body of the test fails for it
+
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_call(self, item):
         self.check(item)
-        # Where oneDNN's products are not recorded, torch's own setting is all that is known of them.
-        setting = None if os.environ.get("FP32_MATMUL_ONEDNN") == "1" else session.setting_of_torch(sys.modules.get("torch"))
-        if setting and recorded.LEVELS[setting[0]] < recorded.LEVELS[marks.allowed_below(item, self.level)]:
-            item.fp32shim_is_below = True
-            pytest.fail(f"allowed to run below {self.level} (--fp32shim-fail {self.level}): {setting[1]}, with which oneDNN may "
-                        f"multiply at {setting[0]}, and its products are not recorded", pytrace=False)
+        self.fail(item, item.fp32shim_setting or self.allowed_by_torch(item))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item):
         self.check(item)
+        if not item.__dict__.get("fp32shim_was_allowed"):
+            self.fail(item, self.allowed_by_torch(item))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
@@ -46,9 +46,22 @@ class Failing:
             item.user_properties.append(("fp32shim", text))  # JUnit's report has no sections
 
     def check(self, item):
-        if text := self.below_of(item):
+        self.fail(item, self.below_of(item))
+
+    def fail(self, item, text):
+        if text:
             item.fp32shim_is_below = True  # this phase fails for no reason of its own
             pytest.fail(text, pytrace=False)
+
+    def allowed_by_torch(self, item):
+        """Returns a line if torch's own setting, all that is known of products of oneDNN that are not recorded, is too low."""
+        setting = session.setting_of_torch(sys.modules.get("torch"))
+        allowed = marks.allowed_below(item, self.level)
+        if start.environment.get("FP32_MATMUL_ONEDNN") == "1" or not setting or recorded.LEVELS[setting[0]] >= recorded.LEVELS[allowed]:
+            return None
+        item.fp32shim_was_allowed = True
+        return (f"allowed to run below {self.level} (--fp32shim-fail {self.level}): {setting[1]}, with which oneDNN may multiply at "
+                f"{setting[0]}, unseen without FP32_MATMUL_ONEDNN=1")
 
     def below_of(self, item):
         """Returns lines about the products of a test that ran below what it may, since the last look; None if there is none."""

@@ -37,6 +37,11 @@ def judge_preview(session, products, unseen):
     return f"preview of {word}", lines + ([problem] if problem else [])
 
 
+def is_rounded(row):
+    """Returns True for a product that ran below fp32, if the preview can be the reason: it does not lower oneDNN's."""
+    return recorded.is_below(row, "fp32") and not (row["function"] or "").startswith("onednn_")
+
+
 def is_only_below(name, session):
     return "below" in (found := session.found.get(name, {})) and "own" not in found
 
@@ -56,7 +61,7 @@ def lines_of_test(name, session, products):
     groups.append((f"when {name.partition('::')[0]} was collected", products.of_files.get(name.partition("::")[0], [])))
     lines = [f"{name}: fails only at {word}"]
     for title, rows in groups:
-        below = [row for row in rows if recorded.is_below(row, "fp32")]
+        below = [row for row in rows if is_rounded(row)]
         if not below:
             continue
         if title:
@@ -65,7 +70,7 @@ def lines_of_test(name, session, products):
             lines.append(f"  {recorded.count(below):,} of {counted(recorded.count(rows), 'product')} in it ran below fp32:")
         lines += recorded.lines_of(below)
     if len(lines) == 1:
-        elsewhere = [row for row in products.elsewhere if recorded.is_below(row, "fp32")]
+        elsewhere = [row for row in products.elsewhere if is_rounded(row)]
         lines.append("  no lowered product was seen in it" + (
             f"; {recorded.count(elsewhere):,} ran on other threads, in other programs, or between tests" if elsewhere
             else ", nor outside all tests: this failure may be chance"))
@@ -76,16 +81,16 @@ def lines_of_test(name, session, products):
 def summary(session, products, failed, only, native):
     word = session.config.option.fp32shim_preview
     tests = session.tests(products)
-    lowered = [name for name in tests if any(recorded.is_below(row, "fp32") for row in products.of_tests.get(name, []))]
+    lowered = [name for name in tests if any(is_rounded(row) for row in products.of_tests.get(name, []))]
     lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
              f"{len(failed):,} failed."]
     if by_gate := [name for name in session.outcomes if is_only_below(name, session)]:
         lines.append(f"{counted(len(by_gate), 'more test')} failed only because of --fp32shim-fail {session.config.option.fp32shim_fail}.")
-    outside = [row for row in products.elsewhere if recorded.is_below(row, "fp32")]
+    outside = [row for row in products.elsewhere if is_rounded(row)]
     if outside:
         lines.append(f"{counted(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
                      "between tests.")
-    if not any(recorded.is_below(row, "fp32") for row in products.all_rows()):
+    if not any(is_rounded(row) for row in products.all_rows()):
         reasons = {row["reason"] for row in products.all_rows()} - {None, "as_requested"}
         lines.append("No product was rounded, so this run says nothing about the preview."
                      + (f" Reasons in the recording: {', '.join(sorted(reasons))}." if reasons else ""))

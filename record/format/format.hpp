@@ -305,7 +305,7 @@ struct Header {
     std::uint8_t allows_bf16x9;  ///< 1: BF16x9 met the floor fp32 at the start
     std::uint8_t reserved2;
     TextRange floor_exception;   ///< names of the exceptions that lowered `floor`; behind the texts
-    std::uint32_t user_and_one;  ///< real user id outside of the user namespace, plus 1; 0: not noted
+    std::uint32_t user_and_one;  ///< real user id outside of the user namespace, plus 1; 0: not known
     std::uint8_t reserved11[32];
     // Offset 256. Written whenever the file grows:
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet

@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "policy/exceptions.hpp"
 #include "record/log_path.hpp"
 #include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
@@ -33,6 +34,7 @@
 #include "system/line_writer.hpp"
 #include "system/mapped_memory.hpp"
 #include "system/own_descriptor.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
@@ -249,7 +251,7 @@ WhyUnseen judge_environment(char* const* environment) {
 /// Returns the result, or an errno.
 template <class Use>
 int with_file_beside_log(Use use) {
-    constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
+    constexpr std::size_t scratch_size = 3 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
     if (scratch == nullptr) return ENOMEM;
     record::NameFacts facts = start.name;
@@ -257,6 +259,11 @@ int with_file_beside_log(Use use) {
     facts.start_ns = system::raw::realtime_ns();
     utsname names{};
     facts.host = system::raw::uname(names) == 0 ? names.nodename : "";
+    if (facts.job_id.empty()) {
+        char* const groups = scratch + 2 * record::path_capacity;
+        facts.job_id = policy::job_in_cgroups(
+            {groups, system::RawFile("/proc/self/cgroup").read(0, groups, record::path_capacity)});
+    }
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
     const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
                                                         {scratch + record::path_capacity, record::path_capacity});

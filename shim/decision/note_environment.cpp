@@ -105,10 +105,8 @@ std::string_view instructions() {
     note_number(list, EnvironmentFact::cpus, {}, count);
 }
 
-/// Returns true if the shim itself computes products.
-bool computes(const policy::Policy& policy) {
-    return policy.cpu_mode == policy::CpuMode::reproducible || policy.cpu_mode == policy::CpuMode::accelerate;
-}
+/// Returns true if the shim itself computes all products of a CPU.
+bool computes(const policy::Policy& policy) { return policy.cpu_mode == policy::CpuMode::reproducible; }
 
 constexpr std::string_view own_name = "fp32shim";
 

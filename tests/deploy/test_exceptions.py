@@ -313,7 +313,7 @@ def test_children_and_copies_are_doubts_of_their_job_or_have_a_line(place):
     (place / "b.fp32rec").rename(place / "c.fp32rec")
     alone = jobs()
     assert alone["c.fp32rec"][0] == "shown"
-    assert alone[None][:2] == ("not judged", "its programs have no recording here")
+    assert alone["a.children.fp32rec"][:2] == ("not judged", "its programs have no recording here")
 
 
 def test_a_program_without_the_shim_counts_for_the_job_that_started_it(place):
@@ -329,6 +329,26 @@ def test_a_program_without_the_shim_counts_for_the_job_that_started_it(place):
         ("1", 0, "inconclusive"), ("2", 0, "not judged"), ("3", 0, "shown")]
     assert any("without the shim" in doubt for doubt in found[0]["doubts"]), found
     assert fp32shim("verify", *place.glob("1.*")).returncode == 3
+
+
+def test_a_program_without_the_shim_counts_for_the_job_of_the_control_group(place):
+    log = str(place / "%j.%p.fp32rec")
+    for words in (shim.client("cblas_product"), f"env -i {shim.client('cblas_product')}"):
+        shim.run("sh", "-c", f"exec {words}", blas="reference", log=log, cwd=place, prefix=in_job(place),
+                 env={"FP32_MATMUL_FLOOR": "fp32"})
+    assert all(path.name.startswith("4711.") for path in place.glob("*.fp32rec")), list(place.iterdir())
+    job, = fp32shim("verify", "--format", "json", place).json["jobs"]
+    assert (job["job_id"], job["verdict"], len(job["recordings"])) == ("4711", "inconclusive", 2)
+
+
+def test_a_job_of_two_runs_has_the_doubts_of_both(place):
+    client = shim.client("cblas_product")
+    for words in (f"{client}; true", f"{client}; env -i {client}; true"):
+        fp32shim("run", "-q", "--floor", "fp32", "--log", str(place / "%j.%p.fp32rec"), "--", "sh", "-c", words, cwd=place,
+                 env={"SLURM_JOB_ID": "1", "LD_LIBRARY_PATH": str(shim.blas_directory("reference"))})
+    job, = fp32shim("verify", "--format", "json", place).json["jobs"]
+    assert (job["job_id"], job["verdict"], job["calls"]) == ("1", "inconclusive", 2), job
+    assert any("without the shim" in doubt for doubt in job["doubts"]), job
 
 
 def test_an_exception_that_leaves_no_floor_is_said_and_does_no_harm(place):

@@ -101,8 +101,10 @@ def test_a_machine_is_set_up_by_one_command_and_keeps_what_its_jobs_did(tmp_path
     policy = page.FILES / "slurm/policy.toml"
     client, libraries = shim.client("cblas_product"), f"LD_LIBRARY_PATH={shim.blas_directory('reference')}"
     done = on_a_machine(tmp_path, f"""
+        umask 077
         for time in 1 2; do sh {SET_UP} --all-programs {policy}; done
         cat /etc/ld.so.preload; cmp {policy} /etc/fp32shim/policy.toml; stat -c %a /var/log/fp32shim
+        umask 022
         export FP32_MATMUL_PRECISION=medium
         SLURM_JOB_ID=1 {libraries} {client} > /dev/null
         SLURM_JOB_ID=2 {libraries} setpriv --reuid=1017 --regid=4242 --clear-groups {client} > /dev/null
@@ -128,11 +130,12 @@ def test_a_machine_is_left_alone_if_a_policy_has_errors_or_a_user_cannot_load_th
                                          (1, good, False, "the user nobody cannot load /opt/shim/lib/libfp32shim.so ("),
                                          (1, relative, True, f'found [log] path "{relative}" in policy.toml; a'),
                                          (1, jobs, True, "its folder may have no placeholders"),
-                                         (1, own, True, "not every user can write to /root")):
+                                         (1, own, True, "not every user can write to /root"),
+                                         (1, "/root/none/%p.fp32rec", True, "not every user can write to /root/none")):
         (tmp_path / "policy.toml").write_text(f'schema = {schema}\n[log]\npath = "{path}"\n')
         done = on_a_machine(tmp_path, f"""
             status=0; sh {SET_UP} --all-programs policy.toml || status=$?
-            ls /etc/fp32shim /var/log/shim /etc/ld.so.preload 2>&1 || true; exit $status
+            [ ! -e /root/none ]; ls /etc/fp32shim /var/log/shim /etc/ld.so.preload 2>&1 || true; exit $status
         """, readable)
         assert done.returncode == 2 and says in done.stderr, done.stdout + done.stderr
         assert done.stdout.count("No such file") == 3, done.stdout

@@ -436,6 +436,10 @@ def test_run_says_what_it_set_and_what_is_not_covered(tmp_path):
     mode, _, kernel = done.stdout.strip().partition(" ")
     assert mode == "reproducible"
     assert f"OPENBLAS_CORETYPE={kernel}" in done.stderr if kernel else "lacks AVX2" in done.stderr
+    other = f"{CLIENTS / 'cblas_product'}; env OPENBLAS_NUM_THREADS=4 {SYSTEM_PYTHON} -c 1"  # leaves a mark only
+    subprocess.run([*words[:3], "--log", tmp_path / "other.%p.fp32rec", "--", "sh", "-c", other], check=True, capture_output=True,
+                   env=plain | {"LD_LIBRARY_PATH": str(blas_directory("reference"))})
+    assert "not all of these are known to have had the values" in verify("--reproducible", *tmp_path.glob("other.*"))[1]
     kept = subprocess.run(words, env=plain | {"OPENBLAS_CORETYPE": "Prescott"}, capture_output=True, text=True, check=True)
     assert kept.stdout == "reproducible Prescott\n"
     if kernel:
