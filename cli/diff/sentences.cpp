@@ -110,7 +110,7 @@ std::string settings_difference(const DiffOutcome& outcome) {
 /// Returns the options of `run` under which a process recorded, as far as its recording knows them.
 std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
-    // What this machine's own policy says needs no option.
+    // The command needs no option for a setting of this machine's own policy, which holds for it anyway.
     policy::Policy site;
     if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::LoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;

@@ -116,10 +116,10 @@ std::string dependence_text(std::string_view effect, bool is_equal) {
 }
 
 std::string other_libraries_text(const RecordedProducts& first_run) {
-    constexpr std::string_view tried = "Only products of BLAS and cuBLAS were lowered";
+    constexpr std::string_view lowered = "Policies lower products of BLAS and cuBLAS only";
     const std::string by_onednn = onednn_text(first_run);
-    if (by_onednn.empty()) return fmt::format("{}; what other libraries multiply was not tried.\n", tried);
-    return fmt::format("{}. Not tried: {}, and what other libraries multiply.\n", tried, by_onednn);
+    if (by_onednn.empty()) return fmt::format("{}; what other libraries multiply was not tried.\n", lowered);
+    return fmt::format("{}. Not tried: {}, and what other libraries multiply.\n", lowered, by_onednn);
 }
 
 std::string last_lines_of(const std::string& output) {

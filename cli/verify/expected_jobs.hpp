@@ -17,7 +17,7 @@ struct ExpectedJobs {
     std::vector<std::string> unexpected;  ///< paths of recordings of other jobs, or of no known job
 };
 
-/// What is said of an expected job without a recording.
+/// Predicate of a sentence about an expected job that has no recording, with the possible causes.
 constexpr std::string_view no_recording_of_job =
     "is expected, but has no recording here (it multiplied nothing, did not load the shim, had "
     "FP32_MATMUL_DISABLE=1, "

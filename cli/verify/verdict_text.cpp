@@ -61,7 +61,7 @@ std::string order_scope_text(const MergedCalls& calls) {
     return fmt::format(
         "{}{}.", scope_note_of_order,
         had_codes
-            ? ", but less so under the variables of `run --reproducible`, which were set as its processes started"
+            ? ", but less so under the variables of `run --reproducible`, which were set as the processes started"
             : "; they depend on the variables of `run --reproducible`, and not all of these are "
               "known to have had the values that it sets");
 }

@@ -731,8 +731,8 @@ convolve()
     table = sensitivity(REFINEMENT + onednn).stdout
     line = REFINEMENT.count("\n") + 5
     named = f"Not tried: 1 product by oneDNN (program.py:{line} convolve), and what other libraries multiply.\n"
-    assert "Only products of BLAS and cuBLAS were lowered. " + named in table
-    assert "lowered; what other libraries multiply was not tried.\n" in sensitivity(REFINEMENT).stdout
+    assert "Policies lower products of BLAS and cuBLAS only. " + named in table
+    assert "cuBLAS only; what other libraries multiply was not tried.\n" in sensitivity(REFINEMENT).stdout
     (tmp_path / "program.py").write_text(REFINEMENT + onednn + PRINTED)
     words = ["--cpu", "emulate", "--", shim.SYSTEM_PYTHON, "program.py"]
     assert named in fp32shim("bisect", *words, cwd=tmp_path).stdout
