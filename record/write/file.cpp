@@ -262,8 +262,8 @@ void RecordingFile::give_back_segment(std::uint32_t number) {
 }
 
 /// Writes a segment of events from front to back. If the process is killed meanwhile, all events in the file are
-/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros in the segment's header, so
-/// that the segment can be used again.
+/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros where it has written, because
+/// the segment may be used again, for data that begin as zeros.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -275,7 +275,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
         const long written =
             call_without_signals([&] { return raw::syscall6(SYS_pwritev, descriptor, parts, 2, offset, 0); });
         if (written <= 0) {
-            if (offset != begin) write_zeros(descriptor, begin, sizeof segment);
+            if (offset != begin) write_zeros(descriptor, begin, offset - begin);
             return written == 0 ? EIO : static_cast<int>(-written);
         }
         offset += static_cast<std::uint64_t>(written);

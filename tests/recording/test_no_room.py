@@ -225,6 +225,18 @@ def test_a_file_size_limit_costs_events_and_raises_no_signal(tmp_path, first):
     assert log.stat().st_size <= (7 * 65536 if first else 400_000), "what it had before the limit, or the limit"
 
 
+def test_a_segment_that_was_cut_short_is_no_data_of_the_one_that_takes_its_place(tmp_path):
+    """Under the limit, 30,000 of a segment's 65,536 bytes are written. Its place is then free for a segment of rows or
+    of counters, which count on zeros."""
+    log = tmp_path / "run.fp32rec"
+    for segments in range(6, 10):
+        log.unlink(missing_ok=True)
+        record_beside_plain("products:1", f"limit:fsize:{segments * 65536 + 30000}", "products:20000",
+                            "limit:fsize:1000000000", "threads:3", "sizes:1500", log=log)
+        content = expect_complete_or_counted(log, 21_504)
+        assert content["dropped_events"] > 0 and content["uncounted_calls"] == content["unknown_rows"] == 0, segments
+
+
 @pytest.mark.parametrize("first, room", [([], 0), ([], 100_000), ([], 1_000_000), ([], 3_000_000),
                                          (["products:1"], 0), (["products:1"], 100_000), (["products:1"], 1_000_000)])
 def test_a_process_without_address_space_multiplies_as_before(tmp_path, first, room):

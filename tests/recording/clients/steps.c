@@ -354,8 +354,11 @@ static rlim_t address_space(void) {
 static void limit(const struct step* step) {
     const int is_size = strcmp(step->text, "fsize") == 0;
     const rlim_t bytes = (rlim_t)step->second + (is_size ? 0 : address_space());
-    const struct rlimit both = {bytes, bytes};
-    if (setrlimit(is_size ? RLIMIT_FSIZE : RLIMIT_AS, &both) != 0) fail("setrlimit");
+    const int resource = is_size ? RLIMIT_FSIZE : RLIMIT_AS;
+    struct rlimit limits;
+    if (getrlimit(resource, &limits) != 0) fail("getrlimit");
+    limits.rlim_cur = bytes;  // the hard limit stays, so that a later step can raise the limit again
+    if (setrlimit(resource, &limits) != 0) fail("setrlimit");
 }
 
 static void unlink_file(const struct step* step) {
