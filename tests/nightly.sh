@@ -12,7 +12,7 @@
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
 #   pages      commands of the documentation that take a minute each
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds; a preview of a whole product of an H200
-#   bisect     the search of bisect on 1,000 random programs of each kind
+#   bisect     the search of bisect on 1,000 random programs of each kind, and on scripts for torch and scikit-learn
 #   planted    240 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
 #   programs   R, Octave, scikit-learn and other programs of Debian that are installed, under `run --reproducible`
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
@@ -127,7 +127,7 @@ notebooks() {
 }
 
 bisect() {
-    FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
+    FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*' && tests/wheels.sh test_bisect.py
 }
 
 planted() { long_test cli/programs/planted.py; }

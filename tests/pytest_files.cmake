@@ -3,7 +3,7 @@
 # Costs in seconds, on one core, of tests that take longer than ten. Without times from an earlier run, ctest starts the
 # longest tests first; otherwise the last would run alone.
 set(test_costs
-  wheels.module_paths=150 wheels.products=120 wheels.bisect=120 cublas.gpu_check=40 preload.aarch64=90
+  wheels.module_paths=150 wheels.products=120 cublas.gpu_check=40 preload.aarch64=90
   cublas.audit=90 wheels.pytest_plugin=80 cli.sensitivity=85 cli.report_html=80 cublas.products=75 cublas.gpu_bundle=30
   cublas.judges=20
   wheels.onednn=75 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42

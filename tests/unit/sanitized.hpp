@@ -21,6 +21,6 @@ inline constexpr bool sanitized = thread_sanitized;
 
 /// One in so many cases is tried where a test has many that are alike to a sanitizer, which looks at how memory is
 /// used.
-inline constexpr int one_case_in = sanitized ? 5 : 1;
+inline constexpr int one_case_in = sanitized ? 11 : 1;
 
 }  // namespace fp32shim::test

@@ -68,7 +68,7 @@ TEST_P(EveryOperationInAFixedOrder, HasTheSameBitsOnThreeThreads) {
 
 TEST_P(EveryOperationInAFixedOrder, HasNaNAndInfinityWhereTheDefinitionHasThem) {
     if (operation() == blas::Operation::trmm) return;  // the naive routine multiplies by the zeros of a triangle
-    for_cases(33, 35, 270, [](const Case& original) {
+    for_some_cases(1, 33, 35, 270, [](const Case& original) {
         Case test_case = original;
         std::vector<float>& operand = test_case.b.empty() ? test_case.a : test_case.b;
         operand[operand.size() / 2] = std::numeric_limits<float>::infinity();
