@@ -90,7 +90,7 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
 }
 
 inline void record_audited(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                           const AuditedRun& run, const CallTime& time) {
+                           const AuditedRun& run, CallTime& time) {
     Done done = run.done;
     done.status = run.status;
     const FoundInResult found{std::span(&run.audit, 1)};
