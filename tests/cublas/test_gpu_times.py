@@ -157,7 +157,7 @@ def test_the_report_says_that_launches_tell_nothing_if_nothing_was_measured(run)
 
 def instructions(tmp_path, way, gpu_times, calls=5000):
     """The instructions that a program with so many products runs, of which at most the first three are measured."""
-    done = shim.run(CLIENTS / "repeated", way, calls, blas=None, libraries=[STAND_IN], precision=None, log=tmp_path / "r.fp32rec",
+    done = shim.run(CLIENTS / "repeated", way, calls, blas=None, libraries=[STAND_IN], log=tmp_path / "run.fp32rec",
                     prefix=["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}"],
                     env={"FP32_MATMUL_GPU_TIMES": str(gpu_times)})
     return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / calls

@@ -41,9 +41,14 @@ bool KeptBits::prepare() {
            set_address(address());
 }
 
-void KeptBits::finish(bool has_run, Done& done) {
+KeptBits::~KeptBits() {
     if (address_ == 0) return;
     set_address(own_);
+    driver_.release(address_, launcher_.stream);
+}
+
+void KeptBits::finish(bool has_run, Done& done) const {
+    if (address_ == 0) return;
     const AuditStream stream(driver_, launcher_.stream);
     const HostMemory host(stream, sizeof not_written);
     std::int32_t kept = not_written;
@@ -52,7 +57,6 @@ void KeptBits::finish(bool has_run, Done& done) {
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
     // If the wait was too long, the product may still run, and then writes in nearly every case.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
-    driver_.release(address_, launcher_.stream);
     if (!has_run || done.applied != policy::Applied::fp64_emulated) return;
     if (kept == not_emulated) done.actual = policy::Applied::fp64;
     if (kept <= 0 || kept > UINT8_MAX) return;

@@ -15,17 +15,18 @@ namespace fp32shim::cublas {
 /// evenly.
 inline constexpr std::int64_t max_of_a_batch = 64;
 
-/// Alpha and beta on the host. A scalar that the product does not have is 0, and a real one is followed by 0.
+/// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real one is
+/// followed by 0.
 struct Scalars {
-    float alpha[2] = {};
-    float beta[2] = {};
+    alignas(double) float alpha[4] = {};
+    alignas(double) float beta[4] = {};
 };
 
 /// The products of one call. Not to be copied: the products point to the scalars.
 class SingleProducts {
   public:
     /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
-    /// neither float32 nor complex64, solves, batches in groups, invalid arguments.
+    /// narrower than float32, solves, batches in groups, invalid arguments.
     bool describe(const Site& site, const Frame& frame, const Product& product);
 
     /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
@@ -36,6 +37,7 @@ class SingleProducts {
     bool read(const AuditStream& stream, bool scalars_on_device);
 
     std::int64_t count() const { return count_; }
+    bool are_double() const { return first_.is_double; }
     /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
     /// succeeded.
     blas::Level3 at(std::int64_t index) const;
