@@ -118,15 +118,14 @@ void on_destroy_failed(Handle handle) {
 std::int32_t program_math_mode(HandleRecord& record, const Library& library) {
     std::int32_t math_mode = record.program_mode;
     if (!record.runs_under_other_mode &&
-        (library.get_math_mode == nullptr ||
-         library.get_math_mode(record.handle.load(std::memory_order_relaxed), &math_mode) != status_success))
+        (library.get_math_mode == nullptr || library.get_math_mode(record.address(), &math_mode) != status_success))
         return math_unknown;
     update_key(record, math_mode);
     return math_mode;
 }
 
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode) {
-    auto* const handle = record.handle.load(std::memory_order_relaxed);
+    auto* const handle = record.address();
     std::int32_t in_force = math_unknown;
     const bool puts_back = record.runs_under_other_mode && library.get_math_mode(handle, &in_force) == status_success;
     const std::int32_t status = library.set_math_mode(handle, math_mode);

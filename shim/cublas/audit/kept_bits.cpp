@@ -16,18 +16,17 @@ KeptBits::KeptBits(const Launcher& launcher) : launcher_(launcher), driver_(find
 }
 
 bool KeptBits::set_address(std::int32_t* address) const {
-    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
-    return is_lt() || launcher_.site.cublas.library->set_count_pointer(handle, address) == status_success;
+    return is_lt() || launcher_.site.cublas.library->set_count_pointer(launcher_.product.handle->address(),
+                                                                       address) == status_success;
 }
 
 bool KeptBits::prepare() {
     const Library& library = *launcher_.site.cublas.library;
-    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
     if (!driver_.is_complete() || current_device() != launcher_.product.device) return false;
     if (is_lt())
         own_ = own_count_pointer(library, launcher_.parts.desc);
     else if (!launcher_.is_ready || library.get_count_pointer == nullptr || library.set_count_pointer == nullptr ||
-             library.get_count_pointer(handle, &own_) != status_success)
+             library.get_count_pointer(launcher_.product.handle->address(), &own_) != status_success)
         return false;
     const AuditStream stream(driver_, launcher_.stream);
     if (!stream.is_not_capturing() || !stream.wait_until_idle()) return false;

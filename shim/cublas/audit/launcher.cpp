@@ -1,5 +1,6 @@
 #include "shim/cublas/audit/launcher.hpp"
 
+#include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/own_frame.hpp"
@@ -26,23 +27,15 @@ std::int32_t data_type(bool is_complex, bool is_double) {
 OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
     OwnFrame frame;
     const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
-    put(Role::handle, static_cast<const void*>(handle.handle.load(std::memory_order_relaxed)));
+    put(Role::handle, static_cast<const void*>(handle.address()));
     put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
     put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
     put(Role::trans_a, operation_value(single.trans_a));
     put(Role::trans_b, operation_value(single.trans_b));
     put(Role::diag, std::int64_t{single.diag == 'U' ? diagonal_unit : diagonal_stored});
-    put(Role::m, single.m);
-    put(Role::n, single.n);
-    put(Role::k, single.k);
-    put(Role::alpha, single.alpha);
-    put(Role::a, single.a);
-    put(Role::lda, single.lda);
-    put(Role::b, single.b);
-    put(Role::ldb, single.ldb);
-    put(Role::beta, single.beta);
+    for (const auto& [role, number] : numbers_of_products) put(role, single.*number);
+    for (const auto& [role, address] : addresses_of_products) put(role, single.*address);
     put(Role::c, static_cast<const void*>(single.c));
-    put(Role::ldc, single.ldc);
     for (Role role : {Role::a_type, Role::b_type, Role::c_type})
         put(role, std::int64_t{data_type(single.is_complex, single.is_double)});
     put(Role::compute_type, std::int64_t{compute_type_for(format, true)});
@@ -92,7 +85,7 @@ bool Launcher::can_multiply_in(Format format) const { return cublas::can_multipl
 
 void set_up_cublas(Launcher& launcher) {
     const Library& library = *launcher.site.cublas.library;
-    auto* const handle = launcher.product.handle->handle.load(std::memory_order_relaxed);
+    auto* const handle = launcher.product.handle->address();
     std::int32_t pointer_mode = pointers_to_host;
     launcher.is_ready = library.get_stream != nullptr && library.get_pointer_mode != nullptr &&
                         library.gemm_ex != nullptr &&

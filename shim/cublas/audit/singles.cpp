@@ -35,20 +35,10 @@ void set_options(const ArgumentReader& arguments, Level3& single) {
 }
 
 void set_sizes_and_operands(const ArgumentReader& arguments, Level3& single) {
-    const auto pointer = [&](Role role) {
-        return arguments.has(role) ? const_cast<void*>(arguments.array(role)) : nullptr;
-    };
-    single.m = arguments.integer(Role::m, 0);
-    single.n = arguments.integer(Role::n, 0);
-    single.k = arguments.integer(Role::k, 0);
-    single.alpha = pointer(Role::alpha);
-    single.a = pointer(Role::a);
-    single.lda = arguments.integer(Role::lda, 0);
-    single.b = pointer(Role::b);
-    single.ldb = arguments.integer(Role::ldb, 0);
-    single.beta = pointer(Role::beta);
-    single.c = pointer(Role::c);
-    single.ldc = arguments.integer(Role::ldc, 0);
+    const auto pointer = [&](Role role) { return arguments.has(role) ? arguments.array(role) : nullptr; };
+    for (const auto& [role, number] : numbers_of_products) single.*number = arguments.integer(role, 0);
+    for (const auto& [role, address] : addresses_of_products) single.*address = pointer(role);
+    single.c = const_cast<void*>(pointer(Role::c));
 }
 
 /// Turns a rank-k update of two matrices into the equivalent gemmt.

@@ -22,6 +22,20 @@ struct Scalars {
     alignas(double) float beta[4] = {};
 };
 
+/// Members of a product by their role among a function's arguments; C, which is written, is none of them.
+template <class Value>
+struct MemberInRole {
+    Role role;
+    Value blas::Level3::*member;
+};
+inline constexpr MemberInRole<std::int64_t> numbers_of_products[] = {
+    {Role::m, &blas::Level3::m},     {Role::n, &blas::Level3::n},     {Role::k, &blas::Level3::k},
+    {Role::lda, &blas::Level3::lda}, {Role::ldb, &blas::Level3::ldb}, {Role::ldc, &blas::Level3::ldc}};
+inline constexpr MemberInRole<const void*> addresses_of_products[] = {{Role::alpha, &blas::Level3::alpha},
+                                                                      {Role::a, &blas::Level3::a},
+                                                                      {Role::b, &blas::Level3::b},
+                                                                      {Role::beta, &blas::Level3::beta}};
+
 /// The products of one call. Not to be copied: the products point to the scalars.
 class SingleProducts {
   public:

@@ -68,7 +68,7 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     const Library& library = *site.cublas.library;
     Stream stream = nullptr;
     if (time.is_due(site, in_force, call) && product.handle != nullptr && library.get_stream != nullptr &&
-        library.get_stream(product.handle->handle.load(std::memory_order_relaxed), &stream) == status_success)
+        library.get_stream(product.handle->address(), &stream) == status_success)
         time.begin_on(stream);
 }
 

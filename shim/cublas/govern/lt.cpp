@@ -142,12 +142,6 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, std::
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
-                                             std::int32_t compute_type) {
-    const std::optional<Format> format = format_of_algorithm(library, algorithm, compute_type);
-    return format ? std::optional(applied_of(*format)) : std::nullopt;
-}
-
 /// What the record of a successful call tells of the algorithm that ran.
 struct Telling {
     const Library& library;
@@ -155,7 +149,8 @@ struct Telling {
     bool algorithm = false;
 
     void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
-        if (format) done.actual = actual_format(library, ran, compute_type);
+        if (const auto found = format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
+            done.actual = applied_of(*found);
         if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
             done.accumulator = policy::Accumulator::fp32;
         if (algorithm && ran != nullptr) done.algorithm = known_algorithm(library, algorithm_at(ran)).word;

@@ -49,18 +49,13 @@ SearchResult search(const Fitting& wanted, const FoundAlgorithm& original,
         return library.preference_set(preference.data(), attribute, &value, sizeof value) == status_success;
     };
     bool is_set = set(preference_max_workspace_bytes, workspace_size);
-    for (int i = 0; i < 4; ++i) {
-        const auto alignment =
-            static_cast<std::uint32_t>(alignment_of({matrices[static_cast<std::size_t>(i)], 0, 0, 0}));
-        is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
-    }
-    const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(wanted.format);
-    is_set =
-        set(preference_reduction_scheme_mask, original.reduction_scheme_mask & wanted.limits.reduction_schemes()) &&
-        is_set;
-    is_set = set(preference_impl_mask, implementation_mask) && is_set;
-    is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
-    if (!is_set) return answer;
+    for (std::int32_t attribute = preference_min_alignment_a_bytes; const std::int64_t matrix : matrices)
+        is_set = set(attribute++, static_cast<std::uint32_t>(alignment_of({matrix, 0, 0, 0}))) && is_set;
+    const std::uint32_t reduction_schemes = original.reduction_scheme_mask & wanted.limits.reduction_schemes();
+    if (!is_set || !set(preference_reduction_scheme_mask, reduction_schemes) ||
+        !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
+        !set(preference_max_waves_count, original.max_waves_count))
+        return answer;
     // No preference leaves out an algorithm by its id, so several are asked for.
     HeuristicResult results[8]{};
     std::int32_t found = 0;
