@@ -36,9 +36,7 @@ HandleRecord* find_or_make_record(Handle handle) {
             fresh = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
             fresh->lock = allocate_lock();
             fresh->handle.store(handle, std::memory_order_relaxed);
-            fresh->destroyed.store(false, std::memory_order_relaxed);
             fresh->device.store(current_device(), std::memory_order_relaxed);
-            fresh->questions.store(0, std::memory_order_relaxed);
             fresh->key.store(key_unknown, std::memory_order_relaxed);
         }
         fresh->next = head;

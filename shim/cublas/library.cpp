@@ -12,24 +12,22 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the version, read by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0
-/// to 2.
-std::int32_t version_by_properties(const LoadedObject& object) {
+/// Returns the version, read by cublasGetProperty (MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to
+/// 2), or by cublasLtGetVersion.
+std::int32_t version_of(const LoadedObject& object) {
     ForeignFunction<std::int32_t(std::int32_t, std::int32_t*)> get_property;
     find_in(object, "cublasGetProperty", get_property);
-    std::int32_t major = 0;
-    std::int32_t minor = 0;
-    std::int32_t patch = 0;
-    if (get_property == nullptr || get_property(0, &major) != status_success ||
-        get_property(1, &minor) != status_success || get_property(2, &patch) != status_success)
-        return 0;
-    return major * 10000 + minor * 100 + patch;
-}
-
-std::int32_t version_of_lt(const LoadedObject& object) {
+    std::int32_t version = 0;
+    for (std::int32_t property = 0, part = 0; get_property != nullptr && property < 3; ++property) {
+        if (get_property(property, &part) != status_success) {
+            version = 0;
+            break;
+        }
+        version = version * 100 + part;
+    }
     ForeignFunction<std::size_t()> get_version;
     find_in(object, "cublasLtGetVersion", get_version);
-    return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
+    return version != 0 || get_version == nullptr ? version : static_cast<std::int32_t>(get_version());
 }
 
 /// Measures the descriptor of each version. desc_init makes the newest version that fits into a given size, so every
@@ -69,9 +67,7 @@ constinit KnownLibrary known_libraries[64]{};
 }  // namespace
 
 Library::Library(const LoadedObject& library)
-    : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_by_properties(library)) {
-    if (version == 0) version = version_of_lt(library);
-}
+    : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_of(library)) {}
 
 void* Library::find(const char* name) const { return find_in(object, name); }
 

@@ -121,11 +121,9 @@ bool SingleProducts::describe(const Site& site, const Frame& frame, const Produc
     overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
     in_arrays_ = family.batching == Batching::pointers;
     if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
-    if (family.batching == Batching::strided) {  // strides have 64 bits in every name form
-        stride_a_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_a));
-        stride_b_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_b));
-        stride_c_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_c));
-    }
+    if (family.batching == Batching::strided)  // strides have 64 bits in every name form
+        for (std::int64_t* stride = strides_; const Role role : {Role::stride_a, Role::stride_b, Role::stride_c})
+            *stride++ = reinterpret_cast<std::int64_t>(arguments.array(role));
     return has_valid_arguments();
 }
 
@@ -176,9 +174,7 @@ bool SingleProducts::describe_lt(const Library& library, const Frame& frame, con
     lt_c_.ld = c.ld;
     alpha_bytes_ = bytes_of_scalar(first_, first_.is_complex);
     beta_bytes_ = first_.beta == nullptr ? 0 : alpha_bytes_;
-    stride_a_ = a.stride;
-    stride_b_ = b.stride;
-    stride_c_ = d.stride;
+    for (std::int64_t* stride = strides_; const LtMatrix* matrix : {&a, &b, &d}) *stride++ = matrix->stride;
     lt_stride_c_ = c.stride;
     const Matrix stored_a = blas::operand_a(first_);
     const Matrix stored_b = blas::operand_b(first_);
@@ -211,9 +207,9 @@ bool SingleProducts::read_from_device(const AuditStream& stream, bool scalars_on
         (!stream.read_bytes(first_.alpha, copied.scalars.alpha, alpha_bytes_) ||
          (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, copied.scalars.beta, beta_bytes_))))
         return false;
-    if (in_arrays_ && (!read_pointers(stream, first_.a, copied.a) || !read_pointers(stream, first_.b, copied.b) ||
-                       !read_pointers(stream, first_.c, copied.c)))
-        return false;
+    for (Pointers* pointers = copied.pointers;
+         const void* array : {first_.a, first_.b, static_cast<const void*>(first_.c)})
+        if (in_arrays_ && !read_pointers(stream, array, *pointers++)) return false;
     if (!stream.wait_for_audit()) return false;
     from_device_ = copied;
     return true;
@@ -239,18 +235,16 @@ blas::Level3 SingleProducts::at(std::int64_t index) const {
     blas::Level3 single = first_;
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
-    if (in_arrays_) {
-        const auto entry = static_cast<std::size_t>(index);
-        single.a = from_device_.a[entry];
-        single.b = from_device_.b[entry];
-        single.c = const_cast<void*>(from_device_.c[entry]);
-    } else {
-        const std::int64_t number = index * step_;
-        single.a = address_of_element(first_.a, number * stride_a_, first_.width());
-        single.b = address_of_element(first_.b, number * stride_b_, first_.width());
-        single.c = const_cast<void*>(address_of_element(first_.c, number * stride_c_, first_.width()));
-    }
+    single.a = operand_at(index, 0, first_.a);
+    single.b = operand_at(index, 1, first_.b);
+    single.c = const_cast<void*>(operand_at(index, 2, first_.c));
     return single;
+}
+
+/// Returns the address of A, B or C (operand 0, 1 or 2) of a product. `first`: that of the first product.
+const void* SingleProducts::operand_at(std::int64_t index, int operand, const void* first) const {
+    return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
+                      : address_of_element(first, index * step_ * strides_[operand], first_.width());
 }
 
 }  // namespace fp32shim::cublas

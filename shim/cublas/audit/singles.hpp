@@ -69,26 +69,23 @@ class SingleProducts {
     /// The arguments that may lie on the device, filled in by read().
     struct FromDevice {
         Scalars scalars;
-        Pointers a{};
-        Pointers b{};
-        Pointers c{};
+        Pointers pointers[3]{};  ///< to each A, B and C
     };
 
     bool has_valid_arguments() const;
     bool spread(std::int64_t batch_count);
     bool read_from_device(const AuditStream& stream, bool scalars_on_device);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
+    const void* operand_at(std::int64_t index, int operand, const void* first) const;
 
     blas::Level3 first_;  ///< for a batch by pointers, the operands are the arrays
     blas::Written written_;
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;
-    std::int64_t step_ = 1;  ///< one in this many products of the batch is audited
-    std::int64_t stride_a_ = 0;
-    std::int64_t stride_b_ = 0;
-    std::int64_t stride_c_ = 0;
-    blas::Matrix lt_c_{};  ///< cublasLt: C of the first product
+    std::int64_t step_ = 1;         ///< one in this many products of the batch is audited
+    std::int64_t strides_[3] = {};  ///< of A, B and C
+    blas::Matrix lt_c_{};           ///< cublasLt: C of the first product
     std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;

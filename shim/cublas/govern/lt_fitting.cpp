@@ -17,10 +17,6 @@ std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
     return bits & (~bits + 1);
 }
 
-std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
-    return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
-}
-
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
@@ -131,12 +127,13 @@ std::optional<Format> format_of_algorithm(const Library& library, const void* al
 
 bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm) {
     const Library& library = wanted.library;
-    const std::array<std::int64_t, 4> matrices = matrices_of(wanted.frame);
+    const Frame& frame = wanted.frame;
+    const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
+                              frame.word(argument_d)};
     const std::uint64_t alignment = alignment_of(matrices);
     // A product for which the program chose no algorithm may come without the workspace.
-    const bool has_workspace = own != nullptr || wanted.frame.word(argument_workspace) != 0;
-    const auto workspace_size =
-        has_workspace ? static_cast<std::uint64_t>(wanted.frame.word(argument_workspace_size)) : 0;
+    const bool has_workspace = own != nullptr || frame.word(argument_workspace) != 0;
+    const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);
     const bool is_precise_enough = of_algorithm >= wanted.format || wanted.format == Format::bf16x9;
     FoundAlgorithm original;
