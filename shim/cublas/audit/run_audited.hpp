@@ -79,8 +79,8 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     const bool has_run = result.status == status_success;
     const int errno_after = errno;
     if (kept) kept->finish(has_run, result.done);
-    result.is_audited = has_run && call_audit;
-    if (result.is_audited) {
+    if (has_run && call_audit) {
+        result.is_audited = true;
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
         result.audit = call_audit->finish(result.done.applied);
         audit::store_outcome(verdict, in_force.policy, result.audit);
