@@ -163,7 +163,7 @@ inline constexpr Word<AuditFormat> audit_format_words[] = {
 /// Words of `[audit] against`: the formats below FP32, and its reference.
 inline constexpr auto audit_against_words = [] {
     constexpr AuditFormat others[] = {AuditFormat::fp32, AuditFormat::fixed, AuditFormat::sgemm,
-                                      AuditFormat::double_double};
+                                      AuditFormat::double_double, AuditFormat::fp64_emulated};
     std::array<Word<AuditFormat>, std::size(audit_format_words) - std::size(others)> words{};
     std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(),
                  [&](const Word<AuditFormat>& word) {

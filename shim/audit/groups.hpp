@@ -80,6 +80,12 @@ struct Verdict {
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
               bool is_double);
 
+/// Returns true if a reference has more digits than the products' own type, so that no library computes it.
+/// `is_double`: that type is float64.
+constexpr bool is_wider(policy::AuditFormat reference, bool is_double) {
+    return reference == (is_double ? policy::AuditFormat::double_double : policy::AuditFormat::fp64);
+}
+
 /// Sets the formats that an audit compares. `tested` is the format to test against the products' own type; absent:
 /// the policy decides. `ran` is the format in which the product runs. `is_double`: the type is float64.
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<policy::AuditFormat> tested,

@@ -123,10 +123,7 @@ enum PreferenceAttribute : std::int32_t {
     preference_search_mode = 0,
     preference_max_workspace_bytes = 1,
     preference_reduction_scheme_mask = 3,
-    preference_min_alignment_a_bytes = 5,
-    preference_min_alignment_b_bytes = 6,
-    preference_min_alignment_c_bytes = 7,
-    preference_min_alignment_d_bytes = 8,
+    preference_min_alignment_a_bytes = 5,  ///< those of B, C and D follow
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };

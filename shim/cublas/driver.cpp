@@ -63,24 +63,11 @@ std::array<std::int32_t, 9> compute_capabilities() {
     return found;
 }
 
+void* Driver::find(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
+
 Driver find_driver() {
     const elf::Reading reading;
-    Driver driver;
-    const LoadedObject* const object = driver_object();
-    if (object == nullptr) return driver;
-    find_in(*object, "cuStreamIsCapturing", driver.stream_is_capturing);
-    find_in(*object, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
-    find_in(*object, "cuStreamQuery", driver.query_stream);
-    find_in(*object, "cuMemGetInfo_v2", driver.memory_info);
-    find_in(*object, "cuMemAllocAsync", driver.allocate);
-    find_in(*object, "cuMemFreeAsync", driver.release);
-    find_in(*object, "cuMemcpy2DAsync_v2", driver.copy);
-    find_in(*object, "cuCtxGetId", driver.context_id);
-    find_in(*object, "cuEventCreate", driver.create_event);
-    find_in(*object, "cuEventRecord", driver.record_event);
-    find_in(*object, "cuEventQuery", driver.query_event);
-    find_in(*object, "cuEventElapsedTime", driver.elapsed_time);
-    return driver;
+    return Driver(driver_object());
 }
 
 }  // namespace fp32shim::cublas

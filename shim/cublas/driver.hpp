@@ -7,6 +7,7 @@
 
 #include "shim/cublas/api.hpp"
 #include "shim/loader/foreign_function.hpp"
+#include "shim/loader/loaded_object.hpp"
 
 namespace fp32shim::cublas {
 
@@ -25,18 +26,25 @@ std::array<std::int32_t, 9> compute_capabilities();
 
 /// The functions of the driver that audits and measurements of time call. nullptr: the driver lacks the function.
 struct Driver {
-    ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing;
-    ForeignFunction<std::int32_t(std::int32_t* mode)> exchange_capture_mode;
-    ForeignFunction<std::int32_t(Stream)> query_stream;
-    ForeignFunction<std::int32_t(std::size_t* free, std::size_t* total)> memory_info;
-    ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate;
-    ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release;
-    ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy;
-    ForeignFunction<std::int32_t(void* context, std::uint64_t* id)> context_id;
-    ForeignFunction<std::int32_t(Event*, std::uint32_t flags)> create_event;
-    ForeignFunction<std::int32_t(Event, Stream)> record_event;
-    ForeignFunction<std::int32_t(Event)> query_event;
-    ForeignFunction<std::int32_t(float* milliseconds, Event begin, Event end)> elapsed_time;
+    const LoadedObject* object = nullptr;  ///< the driver; nullptr: there is none, and no function
+
+    explicit Driver(const LoadedObject* driver = nullptr) : object(driver) {}
+    void* find(const char* name) const;
+
+    ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing{find("cuStreamIsCapturing")};
+    ForeignFunction<std::int32_t(std::int32_t* mode)> exchange_capture_mode{
+        find("cuThreadExchangeStreamCaptureMode")};
+    ForeignFunction<std::int32_t(Stream)> query_stream{find("cuStreamQuery")};
+    ForeignFunction<std::int32_t(std::size_t* free, std::size_t* total)> memory_info{find("cuMemGetInfo_v2")};
+    ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate{find("cuMemAllocAsync")};
+    ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release{find("cuMemFreeAsync")};
+    ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy{find("cuMemcpy2DAsync_v2")};
+    ForeignFunction<std::int32_t(void* context, std::uint64_t* id)> context_id{find("cuCtxGetId")};
+    ForeignFunction<std::int32_t(Event*, std::uint32_t flags)> create_event{find("cuEventCreate")};
+    ForeignFunction<std::int32_t(Event, Stream)> record_event{find("cuEventRecord")};
+    ForeignFunction<std::int32_t(Event)> query_event{find("cuEventQuery")};
+    ForeignFunction<std::int32_t(float* milliseconds, Event begin, Event end)> elapsed_time{
+        find("cuEventElapsedTime")};
 
     bool is_complete() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&

@@ -34,47 +34,6 @@ constexpr bool are_the_formats_of_gpus() {
 }
 static_assert(are_the_formats_of_gpus());
 
-}  // namespace
-
-Applied applied_of(Format format) { return applied[static_cast<std::size_t>(format)]; }
-
-std::optional<Format> format_of(Applied format) {
-    const auto* const found = std::find(std::begin(applied), std::end(applied), format);
-    if (found == std::end(applied)) return std::nullopt;
-    return static_cast<Format>(found - std::begin(applied));
-}
-
-bool has(Format format, std::int32_t compute_capability) {
-    return compute_capability == 0 || policy::gpu_has(applied_of(format), compute_capability);
-}
-
-std::int32_t compute_type_for(Format format, bool pedantic) {
-    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
-    if (format == Format::fp64 && pedantic) return compute_64f_pedantic;
-    constexpr std::int32_t types[] = {compute_32f_fast_16f,
-                                      compute_32f_fast_16bf,
-                                      compute_32f_fast_tf32,
-                                      compute_32f_emulated_16bfx9,
-                                      compute_32f,
-                                      compute_64f_emulated_fixedpoint,
-                                      compute_64f};
-    return types[static_cast<std::size_t>(format)];
-}
-
-std::int32_t math_mode_for(Format format, bool pedantic) {
-    if ((format == Format::fp32 || format == Format::fp64) && pedantic) return math_pedantic;
-    constexpr std::int32_t modes[] = {
-        math_tensor_op, math_tf32_tensor_op,           math_tf32_tensor_op, math_fp32_emulated_bf16x9,
-        math_default,   math_fp64_emulated_fixedpoint, math_default};
-    return modes[static_cast<std::size_t>(format)];
-}
-
-std::int32_t kept_mode_bits(Format format) {
-    return is_of_float64(format) ? math_flags & ~math_fp64_emulated_fixedpoint : math_flags;
-}
-
-namespace {
-
 Format nearest_available_format(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
 }
@@ -105,6 +64,11 @@ Format format_of_mode_bits(const Asked& asked) {
         default:
             return Format::fp32;
     }
+}
+
+/// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits may.
+bool mode_emulates_float64(const Asked& asked) {
+    return !has_known_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
 }
 
 bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
@@ -195,6 +159,16 @@ WantedFormat nearest_reachable_wish(const Asked& asked, const Environment& envir
     return wish;
 }
 
+void change_compute_type(const Asked& asked, const WantedFormat& wish, bool pedantic, Change& change) {
+    change.how = record::How::compute_type;
+    change.replaces_algorithm = is_tensor_op(asked.algorithm);
+    change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
+    // Plain COMPUTE_32F depends on the handle's mode, which the documentation does not say.
+    if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
+        format_of_mode_bits(asked) != Format::fp32)
+        change.math_mode = math_default;
+}
+
 /// Returns the value of the first entry that begins with `name`, as getenv() does; empty if there is none.
 std::string_view first_value(const char* const* entries, std::string_view name) {
     for (; entries != nullptr && *entries != nullptr; ++entries) {
@@ -205,6 +179,43 @@ std::string_view first_value(const char* const* entries, std::string_view name) 
 }
 
 }  // namespace
+
+Applied applied_of(Format format) { return applied[static_cast<std::size_t>(format)]; }
+
+std::optional<Format> format_of(Applied format) {
+    const auto* const found = std::find(std::begin(applied), std::end(applied), format);
+    if (found == std::end(applied)) return std::nullopt;
+    return static_cast<Format>(found - std::begin(applied));
+}
+
+bool has(Format format, std::int32_t compute_capability) {
+    return compute_capability == 0 || policy::gpu_has(applied_of(format), compute_capability);
+}
+
+std::int32_t compute_type_for(Format format, bool pedantic) {
+    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
+    if (format == Format::fp64 && pedantic) return compute_64f_pedantic;
+    constexpr std::int32_t types[] = {compute_32f_fast_16f,
+                                      compute_32f_fast_16bf,
+                                      compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9,
+                                      compute_32f,
+                                      compute_64f_emulated_fixedpoint,
+                                      compute_64f};
+    return types[static_cast<std::size_t>(format)];
+}
+
+std::int32_t math_mode_for(Format format, bool pedantic) {
+    if ((format == Format::fp32 || format == Format::fp64) && pedantic) return math_pedantic;
+    constexpr std::int32_t modes[] = {
+        math_tensor_op, math_tf32_tensor_op,           math_tf32_tensor_op, math_fp32_emulated_bf16x9,
+        math_default,   math_fp64_emulated_fixedpoint, math_default};
+    return modes[static_cast<std::size_t>(format)];
+}
+
+std::int32_t kept_mode_bits(Format format) {
+    return is_of_float64(format) ? math_flags & ~math_fp64_emulated_fixedpoint : math_flags;
+}
 
 Environment read_environment(const char* const* entries) {
     const std::string_view tf32_override = first_value(entries, "NVIDIA_TF32_OVERRIDE=");
@@ -259,15 +270,6 @@ bool is_known_of_float64(const Asked& asked) {
            (asked.compute_type == compute_64f_emulated_fixedpoint && asked.has_fp64_emulation);
 }
 
-namespace {
-
-/// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits may.
-bool mode_emulates_float64(const Asked& asked) {
-    return !has_known_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
-}
-
-}  // namespace
-
 Format asked_format_of_float64(const Asked& asked, const Environment& environment) {
     if (is_pedantic(asked)) return Format::fp64;
     const bool may_be_emulated = asked.compute_type == compute_64f_emulated_fixedpoint || environment.emulates_fp64 ||
@@ -278,20 +280,6 @@ Format asked_format_of_float64(const Asked& asked, const Environment& environmen
 Format asked_format(const Asked& asked, const Environment& environment) {
     return less_precise_of(format_without_algorithm(asked, environment), format_of_algorithm(asked));
 }
-
-namespace {
-
-void change_compute_type(const Asked& asked, const WantedFormat& wish, bool pedantic, Change& change) {
-    change.how = record::How::compute_type;
-    change.replaces_algorithm = is_tensor_op(asked.algorithm);
-    change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // Plain COMPUTE_32F depends on the handle's mode, which the documentation does not say.
-    if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
-        format_of_mode_bits(asked) != Format::fp32)
-        change.math_mode = math_default;
-}
-
-}  // namespace
 
 Change plan_change(const Asked& asked, const Environment& environment, Reason forbids_lowering,
                    const Decision& decision, Floor floor, const policy::Policy& policy) {

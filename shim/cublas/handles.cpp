@@ -36,9 +36,7 @@ HandleRecord* find_or_make_record(Handle handle) {
             fresh = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
             fresh->lock = allocate_lock();
             fresh->handle.store(handle, std::memory_order_relaxed);
-            fresh->destroyed.store(false, std::memory_order_relaxed);
             fresh->device.store(current_device(), std::memory_order_relaxed);
-            fresh->questions.store(0, std::memory_order_relaxed);
             fresh->key.store(key_unknown, std::memory_order_relaxed);
         }
         fresh->next = head;
@@ -118,15 +116,14 @@ void on_destroy_failed(Handle handle) {
 std::int32_t program_math_mode(HandleRecord& record, const Library& library) {
     std::int32_t math_mode = record.program_mode;
     if (!record.runs_under_other_mode &&
-        (library.get_math_mode == nullptr ||
-         library.get_math_mode(record.handle.load(std::memory_order_relaxed), &math_mode) != status_success))
+        (library.get_math_mode == nullptr || library.get_math_mode(record.address(), &math_mode) != status_success))
         return math_unknown;
     update_key(record, math_mode);
     return math_mode;
 }
 
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode) {
-    auto* const handle = record.handle.load(std::memory_order_relaxed);
+    auto* const handle = record.address();
     std::int32_t in_force = math_unknown;
     const bool puts_back = record.runs_under_other_mode && library.get_math_mode(handle, &in_force) == status_success;
     const std::int32_t status = library.set_math_mode(handle, math_mode);

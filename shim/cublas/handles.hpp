@@ -40,6 +40,8 @@ struct HandleRecord {
     // The following members are valid only while the lock is held.
     bool runs_under_other_mode;  ///< a product is running in another math mode than the program's
     std::int32_t program_mode;   ///< the program's math mode, while a product is running in another
+
+    Handle address() const { return handle.load(std::memory_order_relaxed); }
 };
 
 constexpr std::int32_t math_unknown = -1;
@@ -90,7 +92,7 @@ template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
                                   std::int32_t choice, const Call& call, std::int32_t kept = math_flags) {
     const bool is_nested = record.runs_under_other_mode;
-    auto* const handle = record.handle.load(std::memory_order_relaxed);
+    auto* const handle = record.address();
     std::int32_t outer_mode = program_mode;
     if (program_mode == math_unknown || library.set_math_mode == nullptr ||
         (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||

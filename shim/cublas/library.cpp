@@ -1,33 +1,33 @@
 #include "shim/cublas/library.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string_view>
 
+#include "shim/cublas/lt_arguments.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/memory/arena.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the version, read by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0
-/// to 2.
-std::int32_t version_by_properties(const LoadedObject& object) {
+/// Returns the version, read by cublasGetProperty (MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to
+/// 2), or by cublasLtGetVersion.
+std::int32_t version_of(const LoadedObject& object) {
     ForeignFunction<std::int32_t(std::int32_t, std::int32_t*)> get_property;
     find_in(object, "cublasGetProperty", get_property);
-    std::int32_t major = 0;
-    std::int32_t minor = 0;
-    std::int32_t patch = 0;
-    if (get_property == nullptr || get_property(0, &major) != status_success ||
-        get_property(1, &minor) != status_success || get_property(2, &patch) != status_success)
-        return 0;
-    return major * 10000 + minor * 100 + patch;
-}
-
-std::int32_t version_of_lt(const LoadedObject& object) {
+    std::int32_t version = 0;
+    for (std::int32_t property = 0, part = 0; get_property != nullptr && property < 3; ++property) {
+        if (get_property(property, &part) != status_success) {
+            version = 0;
+            break;
+        }
+        version = version * 100 + part;
+    }
     ForeignFunction<std::size_t()> get_version;
     find_in(object, "cublasLtGetVersion", get_version);
-    return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
+    return version != 0 || get_version == nullptr ? version : static_cast<std::int32_t>(get_version());
 }
 
 /// Measures the descriptor of each version. desc_init makes the newest version that fits into a given size, so every
@@ -58,43 +58,6 @@ const DescSizes* measure_descriptors(const Library& library) {
     return sizes;
 }
 
-Library* read_library(const LoadedObject& object) {
-    auto* library = arena_new<Library>();
-    library->loads = object.loads.load(std::memory_order_acquire);
-    find_in(object, "cublasSetMathMode", library->set_math_mode);
-    find_in(object, "cublasGetMathMode", library->get_math_mode);
-    find_in(object, "cublasGetStream_v2", library->get_stream);
-    find_in(object, "cublasGetPointerMode_v2", library->get_pointer_mode);
-    auto& [offset, most_bits, control] = library->emulation;
-    find_in(object, "cublasGetFixedPointEmulationMantissaBitOffset", offset.get);
-    find_in(object, "cublasSetFixedPointEmulationMantissaBitOffset", offset.set);
-    find_in(object, "cublasGetFixedPointEmulationMaxMantissaBitCount", most_bits.get);
-    find_in(object, "cublasSetFixedPointEmulationMaxMantissaBitCount", most_bits.set);
-    find_in(object, "cublasGetFixedPointEmulationMantissaControl", control.get);
-    find_in(object, "cublasSetFixedPointEmulationMantissaControl", control.set);
-    find_in(object, "cublasGetFixedPointEmulationMantissaBitCountPointer", library->get_count_pointer);
-    find_in(object, "cublasSetFixedPointEmulationMantissaBitCountPointer", library->set_count_pointer);
-    library->gemm_ex = find_in(object, "cublasGemmEx");
-    find_in(object, "cublasLtMatmulDescInit_internal", library->desc_init);
-    find_in(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
-    find_in(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
-    find_in(object, "cublasLtEmulationDescInit_internal", library->emulation_init);
-    find_in(object, "cublasLtEmulationDescSetAttribute", library->emulation_set);
-    find_in(object, "cublasLtEmulationDescGetAttribute", library->emulation_get);
-    find_in(object, "cublasLtMatrixLayoutInit_internal", library->layout_init);
-    find_in(object, "cublasLtMatrixLayoutGetAttribute", library->layout_get);
-    find_in(object, "cublasLtMatmulPreferenceInit_internal", library->preference_init);
-    find_in(object, "cublasLtMatmulPreferenceSetAttribute", library->preference_set);
-    find_in(object, "cublasLtMatmulPreferenceGetAttribute", library->preference_get);
-    find_in(object, "cublasLtMatmulAlgoCheck", library->algo_check);
-    find_in(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
-    find_in(object, "cublasLtMatmulAlgoConfigGetAttribute", library->algo_configuration);
-    find_in(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
-    library->version = version_by_properties(object);
-    if (library->version == 0) library->version = version_of_lt(object);
-    return library;
-}
-
 struct KnownLibrary {
     std::atomic<const LoadedObject*> object;
     std::atomic<const Library*> library;
@@ -102,6 +65,11 @@ struct KnownLibrary {
 constinit KnownLibrary known_libraries[64]{};
 
 }  // namespace
+
+Library::Library(const LoadedObject& library)
+    : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_of(library)) {}
+
+void* Library::find(const char* name) const { return find_in(object, name); }
 
 const Library* library_of(const LoadedObject& object) {
     const std::uint32_t loads = object.loads.load(std::memory_order_acquire);
@@ -113,12 +81,12 @@ const Library* library_of(const LoadedObject& object) {
         // been loaded at the address.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
-            library = read_library(object);
+            library = arena_new<Library>(object);
             entry.library.store(library, std::memory_order_release);
         }
         return library;
     }
-    return read_library(object);
+    return arena_new<Library>(object);
 }
 
 std::size_t desc_size(const Library& library, std::int32_t version) {
@@ -138,10 +106,7 @@ std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algori
     if (library.algo_capability == nullptr) return largest;
     for (std::int32_t i = capability_min_alignment_a_bytes; i <= capability_min_alignment_d_bytes; ++i) {
         std::uint32_t alignment = 1;
-        std::size_t written = 0;
-        if (library.algo_capability(algorithm.data(), i, &alignment, sizeof alignment, &written) == status_success &&
-            alignment > largest)
-            largest = alignment;
+        if (read(library.algo_capability, algorithm.data(), i, alignment)) largest = std::max(largest, alignment);
     }
     return largest;
 }

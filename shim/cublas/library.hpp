@@ -33,47 +33,62 @@ using SetAttributeOf =
 
 /// The functions that the shim calls in one library. nullptr: the library lacks the function. Never freed.
 struct Library {
-    std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
+    const LoadedObject& object;
+    std::uint32_t loads;   ///< LoadedObject::loads when the functions were looked up
+    std::int32_t version;  ///< 120903 is 12.9.3; 0: unknown
 
-    ForeignFunction<std::int32_t(Handle, std::int32_t)> set_math_mode;
-    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode;
-    ForeignFunction<std::int32_t(Handle, Stream*)> get_stream;
-    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode;
+    explicit Library(const LoadedObject& library);
+    void* find(const char* name) const;
+
+    ForeignFunction<std::int32_t(Handle, std::int32_t)> set_math_mode{find("cublasSetMathMode")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode{find("cublasGetMathMode")};
+    ForeignFunction<std::int32_t(Handle, Stream*)> get_stream{find("cublasGetStream_v2")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode{find("cublasGetPointerMode_v2")};
     /// Settings of a handle for the emulation of float64, in the order in which they are changed.
     struct EmulationSetting {
         ForeignFunction<std::int32_t(Handle, std::int32_t*)> get;
         ForeignFunction<std::int32_t(Handle, std::int32_t)> set;
     };
-    std::array<EmulationSetting, 3> emulation;  ///< offset, most bits, control: see EmulationAttribute
-    ForeignFunction<std::int32_t(Handle, std::int32_t**)> get_count_pointer;
-    ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer;
-    void* gemm_ex = nullptr;   ///< cublasGemmEx, with 32-bit integers
-    std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
+    EmulationSetting setting(const char* get, const char* set) const {
+        return {decltype(EmulationSetting::get)(find(get)), decltype(EmulationSetting::set)(find(set))};
+    }
+    /// Offset, most bits, control: see EmulationAttribute.
+    std::array<EmulationSetting, 3> emulation{
+        setting("cublasGetFixedPointEmulationMantissaBitOffset", "cublasSetFixedPointEmulationMantissaBitOffset"),
+        setting("cublasGetFixedPointEmulationMaxMantissaBitCount", "cublasSetFixedPointEmulationMaxMantissaBitCount"),
+        setting("cublasGetFixedPointEmulationMantissaControl", "cublasSetFixedPointEmulationMantissaControl")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t**)> get_count_pointer{
+        find("cublasGetFixedPointEmulationMantissaBitCountPointer")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer{
+        find("cublasSetFixedPointEmulationMantissaBitCountPointer")};
+    void* gemm_ex{find("cublasGemmEx")};  ///< with 32-bit integers
 
     // cublasLt
     mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
     ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
-        desc_init;
-    SetAttributeOf desc_set;
-    GetAttributeOf desc_get;
-    ForeignFunction<std::int32_t(void* emulation, std::size_t size)> emulation_init;
-    SetAttributeOf emulation_set;
-    GetAttributeOf emulation_get;
+        desc_init{find("cublasLtMatmulDescInit_internal")};
+    SetAttributeOf desc_set{find("cublasLtMatmulDescSetAttribute")};
+    GetAttributeOf desc_get{find("cublasLtMatmulDescGetAttribute")};
+    ForeignFunction<std::int32_t(void* emulation, std::size_t size)> emulation_init{
+        find("cublasLtEmulationDescInit_internal")};
+    SetAttributeOf emulation_set{find("cublasLtEmulationDescSetAttribute")};
+    GetAttributeOf emulation_get{find("cublasLtEmulationDescGetAttribute")};
     ForeignFunction<std::int32_t(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
                                  std::uint64_t columns, std::int64_t ld)>
-        layout_init;
-    GetAttributeOf layout_get;
-    ForeignFunction<std::int32_t(void* preference, std::size_t size)> preference_init;
-    SetAttributeOf preference_set;
-    GetAttributeOf preference_get;
+        layout_init{find("cublasLtMatrixLayoutInit_internal")};
+    GetAttributeOf layout_get{find("cublasLtMatrixLayoutGetAttribute")};
+    ForeignFunction<std::int32_t(void* preference, std::size_t size)> preference_init{
+        find("cublasLtMatmulPreferenceInit_internal")};
+    SetAttributeOf preference_set{find("cublasLtMatmulPreferenceSetAttribute")};
+    GetAttributeOf preference_get{find("cublasLtMatmulPreferenceGetAttribute")};
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* algo, void* result)>
-        algo_check;
-    GetAttributeOf algo_capability;
-    GetAttributeOf algo_configuration;
+        algo_check{find("cublasLtMatmulAlgoCheck")};
+    GetAttributeOf algo_capability{find("cublasLtMatmulAlgoCapGetAttribute")};
+    GetAttributeOf algo_configuration{find("cublasLtMatmulAlgoConfigGetAttribute")};
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* preference, std::int32_t wanted, void* results, std::int32_t* found)>
-        heuristic;
+        heuristic{find("cublasLtMatmulAlgoGetHeuristic")};
 
     bool has_bf16x9() const { return version >= 120900; }
     bool has_fp64_emulation() const { return version >= 130100; }

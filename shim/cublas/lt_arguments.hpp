@@ -38,9 +38,10 @@ struct Parts {
 };
 
 /// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for that
-/// kind.
+/// kind. Inlined, since each product of cublasLt reads a dozen of them.
 template <class Value>
-bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute, Value& value) {
+[[gnu::always_inline]] inline bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute,
+                                        Value& value) {
     std::size_t written = 0;
     return get.keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }

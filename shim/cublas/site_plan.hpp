@@ -9,29 +9,6 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the plan for a call. Calls `describe` to fill in the call only if the site keeps no plan for it.
-/// Thread-safe, lock-free.
-template <class Describe>
-Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
-
-/// Returns the plan that the site keeps for calls like this one, or nullptr. Always nullptr while audits are on.
-const Plan* kept_plan(const Site& site, const Product& product);
-/// Makes a plan. Keeps it if it is valid for all calls like this one.
-template <class Describe>
-Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
-
-Done done_as_planned(const Site& site, const Plan& plan);
-
-/// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
-Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
-
-/// Returns the key by which the recording counts later calls with these arguments that run by the kept plan. Returns
-/// an empty key if the site does not keep this plan, or if this call failed or did not run as planned.
-ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                             const Done& done, std::uint32_t change_count);
-
-// ---- details -----------------------------------------------------------------------------------------------------
-
 /// Returns the plan with this number. Equal plans have the same number.
 const Plan& interned_plan(std::uint64_t number);
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
@@ -39,18 +16,14 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force);
 
-template <class Describe>
-Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
-    const Plan* const kept = kept_plan(site, product);
-    return kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, describe);
-}
-
+/// Returns the plan that the site keeps for calls like this one, or nullptr. Always nullptr while audits are on.
 inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
     return is_kept ? &interned_plan(kept >> number_shift & number_mask) : nullptr;
 }
 
+/// Makes a plan. Keeps it if it is valid for all calls like this one.
 template <class Describe>
 Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
     policy::MatmulCall call;
@@ -62,5 +35,23 @@ Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_f
         keep_plan(site, product, plan, in_force);
     return plan;
 }
+
+/// Returns the plan for a call. Calls `describe` to fill in the call only if the site keeps no plan for it.
+/// Thread-safe, lock-free.
+template <class Describe>
+Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
+    const Plan* const kept = kept_plan(site, product);
+    return kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, describe);
+}
+
+Done done_as_planned(const Site& site, const Plan& plan);
+
+/// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
+Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
+
+/// Returns the key by which the recording counts later calls with these arguments that run by the kept plan. Returns
+/// an empty key if the site does not keep this plan, or if this call failed or did not run as planned.
+ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                             const Done& done, std::uint32_t change_count);
 
 }  // namespace fp32shim::cublas

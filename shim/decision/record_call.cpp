@@ -106,6 +106,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
         context.recording->detach(std::exchange(context.writer, nullptr));
     }
     context.recording = &recording;
+    context.gpu_calls_left = 0;
     if (context.writer == nullptr) context.writer = recording.attach();
 }
 
@@ -120,8 +121,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 [[gnu::always_inline]] inline void count_in_recording(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call,
                                                       const policy::Decision& decision, const Done& done,
-                                                      const CallTime& time, ExpressKey key,
-                                                      const FoundInResult* found) {
+                                                      CallTime& time, ExpressKey key, const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* const context = context_in(recording);
     if (context == nullptr) return recording.count_lost_call(in_force.log_every_call);
@@ -136,7 +136,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (in_force.tells_paths_apart()) key.value = where::with_location_key(key.value, where::location_key(in_force));
     where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
                                                               : nullptr);
-    if (time.counted_as != nullptr) *time.counted_as = key.value;
+    time.counted_as = key.value;
     recording.count(*context->writer, key.value, time.begin, time.end, in_force.log_every_call,
                     [&](record::DecisionEvent& event) {
                         event = decision_event(site, in_force, call, decision, done, location);
@@ -185,10 +185,10 @@ record::ThreadWriter* writer_in(record::Recording& recording) {
 }
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key,
+                 const policy::Decision& decision, const Done& done, CallTime* time, ExpressKey key,
                  const FoundInResult* found) {
     if (in_force.recording != nullptr) {
-        const CallTime untimed{record::Recording::not_timed, record::ticks()};
+        CallTime untimed{record::Recording::not_timed, record::ticks()};
         count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
         return;
     }

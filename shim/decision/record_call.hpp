@@ -35,8 +35,7 @@ std::string_view ambiguity_of(const Site& site);
 struct CallTime {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::uint64_t* counted_as =
-        nullptr;  ///< if there is one, receives the key under which the recording counts the call
+    std::uint64_t counted_as = 0;  ///< receives the key under which the recording counts the call
 };
 
 /// Returns the current time in the unit of CallTime. Makes no system call.
@@ -62,7 +61,7 @@ record::ThreadWriter* writer_in(record::Recording& recording);
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if it was not
 /// measured. `found` is nullptr if the result was not examined. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {},
+                 const policy::Decision& decision, const Done& done, CallTime* time, ExpressKey key = {},
                  const FoundInResult* found = nullptr);
 
 /// Returns the event of a call for a log or recording, and finds the call's location in its program. The event's

@@ -1,5 +1,6 @@
-"""How many bits emulated products of float64 keep: audits ask cuBLAS, rules say it, verify judges by it. The program's own
-settings, its own address for the number and its results stay its own."""
+"""How many bits emulated products of float64 keep: audits ask cuBLAS, rules say it, verify judges by it; and how far products
+of float64 are from FP64 and from twice the digits. The program's own settings, its own address for the number and its results
+stay its own."""
 
 import json
 import shutil
@@ -65,6 +66,41 @@ def test_the_number_of_an_earlier_product_is_not_taken_for_that_of_one_which_tel
     _, rows = run(tmp_path, "own", "Dgemm:10", "Dsyrk:0")
     assert outcomes(rows) == {("cublasDgemm_v2", "fp64_emulated", "fp64_emulated", 63): 1,
                               ("cublasDsyrk_v2", "fp64_emulated", None, None): 1}
+
+
+WIDER = AUDITED + 'float64 = "double_double"\n'
+
+
+@pytest.mark.parametrize("policy, own, reference", [(AUDITED, ["own", "fixed:30"], "fp64"), (WIDER, ["own"], "double_double"),
+                                                    (WIDER, ["fixed:30"], "double_double")])
+@pytest.mark.parametrize("step", ["Dgemm:0", "Zgemm:0", "Lt:0", "LtFound:0", "LtOwn:0", "native:0"])
+def test_the_errors_of_a_product_of_float64_are_those_of_exact_fractions(tmp_path, policy, own, reference, step):
+    (product,), settings = lines_of(run_script(SCRIPT, "errors", *own, step, preload=False))
+    printed, _ = run(tmp_path, *own, step, policy=policy)
+    # Also the number at the program's address, where the audit's own products do not write.
+    assert printed == "".join(json.dumps(line) + "\n" for line in (product[:3], settings))
+    tested = "fp64" if step == "native:0" else "fp64_emulated"
+    audits = shim.audits_in(tmp_path / "run.fp32rec")
+    if (tested, reference) == ("fp64", "fp64"):
+        assert audits == []
+        return
+    (audit,) = audits
+    assert (audit["tested"], audit["reference"], audit["audits"]) == (tested, reference, 1)
+    for metric, error in zip(("norm", "component"), product[3:], strict=True):
+        # FP64 itself is not exact, and cublasLt does not know the handle's 30 bits.
+        assert audit[metric]["worst"] == pytest.approx(error, rel=0.01, abs=3e-16 if reference == "fp64" else 0)
+
+
+def test_functions_without_a_compute_type_are_compared_in_another_mode(tmp_path):
+    run(tmp_path, "Dsyrk:0", policy=WIDER)
+    (audit,) = shim.audits_in(tmp_path / "run.fp32rec")
+    assert (audit["tested"], audit["reference"]) == ("fp64_emulated", "double_double") and 0 < audit["norm"]["worst"] < 1e-15
+
+
+def test_an_audit_that_leaves_the_range_of_its_reference_is_skipped(tmp_path):
+    run(tmp_path, "Dgemm:1000", policy=WIDER)
+    (audit,) = shim.audits_in(tmp_path / "run.fp32rec")
+    assert (audit["audits"], audit["skipped"]) == (0, 1)
 
 
 def test_only_audited_calls_are_counted(tmp_path):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import shim
-from cublas import STAND_IN, reported, run_script
+from cublas import CLIENTS, STAND_IN, reported, run_script
 
 Calls = collections.namedtuple("Calls", "created recorded queried read")
 NONE = Calls(0, 0, 0, 0)
@@ -153,3 +153,19 @@ def test_the_report_says_that_launches_tell_nothing_if_nothing_was_measured(run)
     text = text_of(done.log)
     assert "the host times only their launch" in text and "GPU time" not in text
     assert done.report["worth"]["gpu"]["gpus"] == 0 and done.report["worth"]["gpu"]["gpu_ns"] is None
+
+
+def instructions(tmp_path, way, gpu_times, calls=5000):
+    """The instructions that a program with so many products runs, of which at most the first three are measured."""
+    done = shim.run(CLIENTS / "repeated", way, calls, blas=None, libraries=[STAND_IN], log=tmp_path / "run.fp32rec",
+                    prefix=["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}"],
+                    env={"FP32_MATMUL_GPU_TIMES": str(gpu_times)})
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / calls
+
+
+@pytest.mark.parametrize("way", ["sgemm", "lt"])
+def test_a_call_that_is_not_measured_pays_at_most_60_instructions(tmp_path, way):
+    """docs/performance.md has the numbers."""
+    shim.need(shutil.which("valgrind"), "valgrind is not installed")
+    cost = instructions(tmp_path, way, 1_000_000) - instructions(tmp_path, way, 0)
+    assert 0 < cost <= 60, cost

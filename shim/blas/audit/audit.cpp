@@ -32,11 +32,6 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
-/// Returns true if the reference of these products has more digits than their type, so that no library computes it.
-bool is_wider(AuditFormat reference, policy::Dtype dtype) {
-    return reference == (policy::is_double(dtype) ? AuditFormat::double_double : AuditFormat::fp64);
-}
-
 }  // namespace
 
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64) {
@@ -77,8 +72,9 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       memory_([&] {
           record::Audit compared;
           audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
-          Sizes sizes{.has_reference_product = is_wider(compared.reference, product.call.dtype),
-                      .has_float32_copies = compared.tested == AuditFormat::sgemm};
+          Sizes sizes{
+              .has_reference_product = audit::is_wider(compared.reference, policy::is_double(product.call.dtype)),
+              .has_float32_copies = compared.tested == AuditFormat::sgemm};
           for_each_product(site, frame, product, [&](const Level3& single) { return add_sizes(single, sizes); });
           const std::size_t bytes = sizes.starts + sizes.work;
           return bytes <= audit_memory_limit ? bytes : 0;
@@ -130,8 +126,8 @@ bool CallAudit::audit_one(const Level3& single) {
     Bound bound;
     bool done = compute_bound(single, start, bound);
     if (done)
-        done = is_wider(audit_.reference, product_.call.dtype) ? compare_with_reference(single, start, bound)
-                                                               : compare_with_exact(single, start, bound);
+        done = audit::is_wider(audit_.reference, single.is_double) ? compare_with_reference(single, start, bound)
+                                                                   : compare_with_exact(single, start, bound);
     if (!done) audit_.flags |= record::audit_skipped;
     return done;
 }

@@ -148,7 +148,9 @@ bool CallAudit::copy_starts(const AuditStream& stream, bool keeps_c, std::size_t
 
 record::Audit CallAudit::finish(policy::Applied ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
-    audit::set_formats(audit_, policy_, tested_, format.value_or(AuditFormat::fp32), false);
+    const bool is_double = singles_.are_double();
+    audit::set_formats(audit_, policy_, is_double && !compares_with_wider(policy_) ? format : tested_,
+                       format.value_or(is_double ? AuditFormat::fp64 : AuditFormat::fp32), is_double);
     if (!format || !is_prepared_ || !can_test(*format) || !compare_all(*format))
         audit_.flags |= record::audit_skipped;
     return audit_;
@@ -156,7 +158,7 @@ record::Audit CallAudit::finish(policy::Applied ran) {
 
 /// Returns true if this GPU and function have all formats that the audit compares.
 bool CallAudit::can_test(AuditFormat ran) const {
-    if (audit_.reference == AuditFormat::fp64) return !launcher_.adds_epilogue;
+    if (audit::is_wider(audit_.reference, singles_.are_double())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
     return format && launcher_.can_multiply_in(*format);
@@ -165,7 +167,7 @@ bool CallAudit::can_test(AuditFormat ran) const {
 bool CallAudit::compare_all(AuditFormat ran) {
     const Level3 first = singles_.at(0);
     const std::size_t device_bytes = Memory::device_bytes(first);
-    const std::size_t host_bytes = Memory::host_bytes(first, audit_.reference == AuditFormat::fp64);
+    const std::size_t host_bytes = Memory::host_bytes(first, audit::is_wider(audit_.reference, first.is_double));
     const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
     if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
     const AuditStream stream(driver_, launcher_.stream);
@@ -194,7 +196,9 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
     blas::Bound bound;
     blas::ErrorSums sums(memory.result, memory.sums);
     std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
-    if (audit_.reference == AuditFormat::fp64) {
+    const bool has_reference = blas::fits_reference(on_host, operands);
+    if (audit::is_wider(audit_.reference, single.is_double)) {
+        if (!has_reference) return false;
         const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
         const blas::ReferenceMatrix reference = multiply_for_reference(on_host, layout, memory.wide);
         if (!run_bound(stream, on_device, memory, start, bound)) return false;
@@ -205,11 +209,11 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
             if (format == ran) return &memory.result;
             return run_in(stream, *format_of(format), false, on_device, memory, start, to) ? &to : nullptr;
         };
-        const Matrix* const reference = result_in(AuditFormat::fp32, memory.reference);
+        const Matrix* const reference = result_in(audit_.reference, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
         if (tested == nullptr || !run_bound(stream, on_device, memory, start, bound)) return false;
         compare(*tested, *reference, bound, singles_.written(), sums);
-        if (launcher_.adds_epilogue) {
+        if (launcher_.adds_epilogue || !has_reference) {
             store_unweighed(sums, audit_);
             return true;
         }
@@ -245,8 +249,8 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
     Level3 other = single;
     if (launcher_.scalars_on_device) {
         Scalars& scalars = *memory.host_scalars;
-        std::copy_n(static_cast<const float*>(single.alpha), 2, scalars.alpha);
-        if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 2, scalars.beta);
+        std::copy_n(static_cast<const float*>(single.alpha), 4, scalars.alpha);
+        if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 4, scalars.beta);
         if (!stream.write_bytes(&scalars, memory.scalars, sizeof scalars)) return false;
         other.alpha = memory.scalars;
         if (single.beta != nullptr) other.beta = memory.scalars + sizeof scalars.alpha;
@@ -255,7 +259,8 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
            stream.read(memory.device_c, to) && stream.wait_for_audit();
 }
 
-/// Computes the bound of each element, and the reduced bound if FP32 overflows. Overwrites the operands on the host.
+/// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Overwrites the
+/// operands on the host.
 bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const Memory& memory, const Matrix& start,
                           blas::Bound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
@@ -275,10 +280,11 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
-    if (!run_in(stream, Format::fp32, true, other, memory, absolute_start, memory.bound)) return false;
+    const Format own = single.is_double ? Format::fp64 : Format::fp32;
+    if (!run_in(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
     bound.sizes = memory.bound;
     record::Exponents ignored;
-    if (add_exponents(bound.sizes, singles_.written().part, ignored)) return true;
+    if (single.is_double || add_exponents(bound.sizes, singles_.written().part, ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};

@@ -18,13 +18,18 @@ namespace fp32shim::cublas {
 inline constexpr std::size_t device_memory_limit = std::size_t{1} << 30;
 inline constexpr std::size_t host_memory_limit = std::size_t{2} << 30;
 
+/// Returns true if the policy has float64 products compared with a product of twice the digits.
+inline bool compares_with_wider(const policy::Policy& policy) {
+    return policy.audit_float64 == policy::AuditFormat::double_double;
+}
+
 /// One audit. The constructor runs before the product, finish() after it. Both wait for the program's stream. An
 /// audit adds copies and products to that stream and handle, in memory of its own. It leaves the handle's modes and
 /// the program's memory unchanged. Precondition: the handle's lock is held all the time.
 class CallAudit {
   public:
     /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
-    /// absent, the policy decides.
+    /// absent, the policy decides. Of float64 products, what ran is tested, against FP64 or compares_with_wider().
     CallAudit(const Launcher& launcher, SingleProducts& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 

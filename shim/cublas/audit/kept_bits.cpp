@@ -16,18 +16,17 @@ KeptBits::KeptBits(const Launcher& launcher) : launcher_(launcher), driver_(find
 }
 
 bool KeptBits::set_address(std::int32_t* address) const {
-    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
-    return is_lt() || launcher_.site.cublas.library->set_count_pointer(handle, address) == status_success;
+    return is_lt() || launcher_.site.cublas.library->set_count_pointer(launcher_.product.handle->address(),
+                                                                       address) == status_success;
 }
 
 bool KeptBits::prepare() {
     const Library& library = *launcher_.site.cublas.library;
-    auto* const handle = launcher_.product.handle->handle.load(std::memory_order_relaxed);
     if (!driver_.is_complete() || current_device() != launcher_.product.device) return false;
     if (is_lt())
         own_ = own_count_pointer(library, launcher_.parts.desc);
     else if (!launcher_.is_ready || library.get_count_pointer == nullptr || library.set_count_pointer == nullptr ||
-             library.get_count_pointer(handle, &own_) != status_success)
+             library.get_count_pointer(launcher_.product.handle->address(), &own_) != status_success)
         return false;
     const AuditStream stream(driver_, launcher_.stream);
     if (!stream.is_not_capturing() || !stream.wait_until_idle()) return false;
@@ -41,9 +40,14 @@ bool KeptBits::prepare() {
            set_address(address());
 }
 
-void KeptBits::finish(bool has_run, Done& done) {
+KeptBits::~KeptBits() {
     if (address_ == 0) return;
     set_address(own_);
+    driver_.release(address_, launcher_.stream);
+}
+
+void KeptBits::finish(bool has_run, Done& done) const {
+    if (address_ == 0) return;
     const AuditStream stream(driver_, launcher_.stream);
     const HostMemory host(stream, sizeof not_written);
     std::int32_t kept = not_written;
@@ -52,7 +56,6 @@ void KeptBits::finish(bool has_run, Done& done) {
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
     // If the wait was too long, the product may still run, and then writes in nearly every case.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
-    driver_.release(address_, launcher_.stream);
     if (!has_run || done.applied != policy::Applied::fp64_emulated) return;
     if (kept == not_emulated) done.actual = policy::Applied::fp64;
     if (kept <= 0 || kept > UINT8_MAX) return;

@@ -19,10 +19,15 @@ class KeptBits {
   public:
     /// Gives the product an address of the shim's, unless the stream is captured or driver or library cannot do it.
     explicit KeptBits(const Launcher& launcher);
+    /// Gives the program its address back. Until then, other products may run on the handle, too.
+    ~KeptBits();
+    KeptBits(const KeptBits&) = delete;
+    KeptBits& operator=(const KeptBits&) = delete;
+
     /// Returns the address, which the descriptor of a product of cublasLt has to have; nullptr: there is none.
     std::int32_t* address() const { return reinterpret_cast<std::int32_t*>(address_); }
-    /// Gives the program its address back, waits for the answer, and stores it in `done` if the product has run.
-    void finish(bool has_run, Done& done);
+    /// Waits for the answer, and stores it in `done` if the product has run.
+    void finish(bool has_run, Done& done) const;
 
   private:
     bool prepare();

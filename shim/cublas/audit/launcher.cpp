@@ -1,5 +1,6 @@
 #include "shim/cublas/audit/launcher.hpp"
 
+#include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/own_frame.hpp"
@@ -18,29 +19,25 @@ std::int64_t operation_value(char letter) {
     return letter == 'N' ? op_n : letter == 'T' ? op_t : letter == 'C' ? op_c : op_conjg;
 }
 
+std::int32_t data_type(bool is_complex, bool is_double) {
+    return is_complex ? (is_double ? type_c_64f : type_c_32f) : is_double ? type_r_64f : type_r_32f;
+}
+
 /// Returns the arguments of a product for a function with these positions.
 OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
     OwnFrame frame;
     const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
-    put(Role::handle, static_cast<const void*>(handle.handle.load(std::memory_order_relaxed)));
+    put(Role::handle, static_cast<const void*>(handle.address()));
     put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
     put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
     put(Role::trans_a, operation_value(single.trans_a));
     put(Role::trans_b, operation_value(single.trans_b));
     put(Role::diag, std::int64_t{single.diag == 'U' ? diagonal_unit : diagonal_stored});
-    put(Role::m, single.m);
-    put(Role::n, single.n);
-    put(Role::k, single.k);
-    put(Role::alpha, single.alpha);
-    put(Role::a, single.a);
-    put(Role::lda, single.lda);
-    put(Role::b, single.b);
-    put(Role::ldb, single.ldb);
-    put(Role::beta, single.beta);
+    for (const auto& [role, number] : numbers_of_products) put(role, single.*number);
+    for (const auto& [role, address] : addresses_of_products) put(role, single.*address);
     put(Role::c, static_cast<const void*>(single.c));
-    put(Role::ldc, single.ldc);
     for (Role role : {Role::a_type, Role::b_type, Role::c_type})
-        put(role, std::int64_t{single.is_complex ? type_c_32f : type_r_32f});
+        put(role, std::int64_t{data_type(single.is_complex, single.is_double)});
     put(Role::compute_type, std::int64_t{compute_type_for(format, true)});
     put(Role::algorithm, std::int64_t{gemm_default});
     return frame;
@@ -50,7 +47,7 @@ OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, co
 class OwnLayout {
   public:
     OwnLayout(const Library& library, const Matrix& matrix)
-        : is_made_(library.layout_init(words_, sizeof words_, matrix.width == 2 ? type_c_32f : type_r_32f,
+        : is_made_(library.layout_init(words_, sizeof words_, data_type(matrix.is_complex, matrix.is_double),
                                        static_cast<std::uint64_t>(matrix.rows),
                                        static_cast<std::uint64_t>(matrix.columns), matrix.ld) == status_success) {}
     bool is_made() const { return is_made_; }
@@ -88,7 +85,7 @@ bool Launcher::can_multiply_in(Format format) const { return cublas::can_multipl
 
 void set_up_cublas(Launcher& launcher) {
     const Library& library = *launcher.site.cublas.library;
-    auto* const handle = launcher.product.handle->handle.load(std::memory_order_relaxed);
+    auto* const handle = launcher.product.handle->address();
     std::int32_t pointer_mode = pointers_to_host;
     launcher.is_ready = library.get_stream != nullptr && library.get_pointer_mode != nullptr &&
                         library.gemm_ex != nullptr &&
@@ -126,7 +123,8 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
         if (by_type) return multiply();
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
-        return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply);
+        return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply,
+                                    kept_mode_bits(format));
     });
 }
 
@@ -135,7 +133,8 @@ std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format
     ChangedDesc desc;
     constexpr std::uint32_t no_epilogue{epilogue_none};
     if (!desc.copy(library, launcher.parts.desc, compute_type_for(format, true)) ||
-        (is_bound && launcher.adds_epilogue && !desc.set(library, desc_epilogue, no_epilogue)))
+        (is_bound && launcher.adds_epilogue && !desc.set(library, desc_epilogue, no_epilogue)) ||
+        (launcher.kept_bits != nullptr && !desc.set(library, desc_emulation, static_cast<const void*>(nullptr))))
         return status_not_supported;
     const OwnLayout a(library, operand_a(single));
     const OwnLayout b(library, operand_b(single));

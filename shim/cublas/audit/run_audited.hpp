@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <optional>
 #include <span>
 
 #include "shim/audit/float_environment.hpp"
@@ -40,15 +41,15 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 }
 
 /// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if an audit is due.
-/// `singles` are the call's products, already described; if nullptr, they are never compared. A product of float64
-/// that cuBLAS may emulate is asked how many bits it kept. `is_nothing`: the call multiplies nothing.
+/// `singles` are the call's products, already described; if nullptr, they are never compared. cuBLAS is asked
+/// how many bits it kept of a product of float64 that it may emulate. `is_nothing`: the call multiplies nothing.
 template <class Run>
 AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
     audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
-    if (singles != nullptr)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy,
-                               policy::is_double(call.dtype));
+    const bool is_double = policy::is_double(call.dtype);
+    if (singles != nullptr && !is_double)
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy, false);
     else
         verdict.decision = policy::without_audits(verdict.decision, in_force.policy, call.dtype);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
@@ -57,8 +58,11 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     // A solve consists of several products, and would tell the number of one of them.
     const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;
-    if (is_emulated) verdict.group = audit::find_group(audit::group_key(site, in_force, call));
-    if ((singles == nullptr && !is_emulated) || plan.applied == policy::Applied::unchanged ||
+    const bool is_compared =
+        singles != nullptr && (!is_double || is_emulated || compares_with_wider(in_force.policy));
+    if (is_double && (is_compared || is_emulated))
+        verdict.group = audit::find_group(audit::group_key(site, in_force, call));
+    if ((!is_compared && !is_emulated) || plan.applied == policy::Applied::unchanged ||
         !audit::is_due(verdict, in_force.policy)) {
         result.status = run(plan, result.done);
         return result;
@@ -66,31 +70,28 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     const HandleLockGuard guard(launcher.product.handle);
     const int errno_before = errno;
     launcher.set_up(launcher);
-    if (is_emulated) {
-        KeptBits kept(launcher);
-        launcher.kept_bits = kept.address();
-        errno = errno_before;
-        result.status = run(plan, result.done);
-        const int errno_after = errno;
-        kept.finish(result.status == status_success, result.done);
-        errno = errno_after;
-        return result;
-    }
-    CallAudit call_audit(launcher, *singles, in_force.policy, verdict.tested);
+    std::optional<KeptBits> kept;
+    if (is_emulated) launcher.kept_bits = kept.emplace(launcher).address();
+    std::optional<CallAudit> call_audit;
+    if (is_compared) call_audit.emplace(launcher, *singles, in_force.policy, verdict.tested);
     errno = errno_before;
     result.status = run(plan, result.done);
-    result.is_audited = result.status == status_success;
-    if (!result.is_audited) return result;
+    const bool has_run = result.status == status_success;
     const int errno_after = errno;
-    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
-    result.audit = call_audit.finish(result.done.applied);
-    audit::store_outcome(verdict, in_force.policy, result.audit);
+    if (kept) kept->finish(has_run, result.done);
+    if (has_run && call_audit) {
+        result.is_audited = true;
+        const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
+        result.audit = call_audit->finish(result.done.applied);
+        audit::store_outcome(verdict, in_force.policy, result.audit);
+    }
+    kept.reset();
     errno = errno_after;
     return result;
 }
 
 inline void record_audited(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                           const AuditedRun& run, const CallTime& time) {
+                           const AuditedRun& run, CallTime& time) {
     Done done = run.done;
     done.status = run.status;
     const FoundInResult found{std::span(&run.audit, 1)};

@@ -35,20 +35,10 @@ void set_options(const ArgumentReader& arguments, Level3& single) {
 }
 
 void set_sizes_and_operands(const ArgumentReader& arguments, Level3& single) {
-    const auto pointer = [&](Role role) {
-        return arguments.has(role) ? const_cast<void*>(arguments.array(role)) : nullptr;
-    };
-    single.m = arguments.integer(Role::m, 0);
-    single.n = arguments.integer(Role::n, 0);
-    single.k = arguments.integer(Role::k, 0);
-    single.alpha = pointer(Role::alpha);
-    single.a = pointer(Role::a);
-    single.lda = arguments.integer(Role::lda, 0);
-    single.b = pointer(Role::b);
-    single.ldb = arguments.integer(Role::ldb, 0);
-    single.beta = pointer(Role::beta);
-    single.c = pointer(Role::c);
-    single.ldc = arguments.integer(Role::ldc, 0);
+    const auto pointer = [&](Role role) { return arguments.has(role) ? arguments.array(role) : nullptr; };
+    for (const auto& [role, number] : numbers_of_products) single.*number = arguments.integer(role, 0);
+    for (const auto& [role, address] : addresses_of_products) single.*address = pointer(role);
+    single.c = const_cast<void*>(pointer(Role::c));
 }
 
 /// Turns a rank-k update of two matrices into the equivalent gemmt.
@@ -64,8 +54,22 @@ bool has_valid_sizes(const Matrix& matrix) {
            matrix.ld >= matrix.rows;
 }
 
-const void* address_of_element(const void* data, std::int64_t elements, bool is_complex) {
-    return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
+const void* address_of_element(const void* data, std::int64_t elements, int width) {
+    return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * width;
+}
+
+bool has_audited_type(const Product& product) {
+    return product.counted == Counted::governed || product.counted == Counted::as_called;
+}
+
+void set_type(policy::Dtype dtype, Level3& single) {
+    single.is_complex = policy::is_complex(dtype);
+    single.is_double = policy::is_double(dtype);
+}
+
+/// Returns the size of alpha or beta in bytes. `is_pair`: it is complex.
+std::size_t bytes_of_scalar(const Level3& single, bool is_pair) {
+    return (single.is_double ? sizeof(double) : sizeof(float)) * (is_pair ? 2 : 1);
 }
 
 /// A matrix as described by a layout of cublasLt.
@@ -99,29 +103,27 @@ bool SingleProducts::describe(const Site& site, const Frame& frame, const Produc
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
     if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
-        product.handle == nullptr || product.counted != Counted::governed ||
-        family.operation == blas::Operation::trsm || family.batching == Batching::groups)
+        product.handle == nullptr || !has_audited_type(product) || family.operation == blas::Operation::trsm ||
+        family.batching == Batching::groups)
         return false;
     const ArgumentReader arguments(function, frame);
     for (Role role : {Role::b_type, Role::c_type})
         if (arguments.has(role) && arguments.enumerator(role) != arguments.enumerator(Role::a_type)) return false;
     first_.operation = family.operation;
-    first_.is_complex = product.dtype == policy::Dtype::complex64;
+    set_type(product.dtype, first_);
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
     // The manual demands that the operands of syrkx and herkx give a symmetric result.
     written_ = blas::written_part(first_);
-    alpha_bytes_ = sizeof(float) * (has_pair(first_, false) ? 2 : 1);
-    beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (has_pair(first_, true) ? 2 : 1);
+    alpha_bytes_ = bytes_of_scalar(first_, has_pair(first_, false));
+    beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_pair(first_, true));
     if (is_rank_kx(function)) make_gemmt(first_);
     overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
     in_arrays_ = family.batching == Batching::pointers;
     if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
-    if (family.batching == Batching::strided) {  // strides have 64 bits in every name form
-        stride_a_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_a));
-        stride_b_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_b));
-        stride_c_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_c));
-    }
+    if (family.batching == Batching::strided)  // strides have 64 bits in every name form
+        for (std::int64_t* stride = strides_; const Role role : {Role::stride_a, Role::stride_b, Role::stride_c})
+            *stride++ = reinterpret_cast<std::int64_t>(arguments.array(role));
     return has_valid_arguments();
 }
 
@@ -144,7 +146,7 @@ bool SingleProducts::describe_lt(const Library& library, const Frame& frame, con
         cublas::read(library.desc_get, parts.desc, which, fallback);
         return fallback;
     };
-    if (product.counted != Counted::governed || library.layout_init == nullptr || !a.read(library, parts.a_layout) ||
+    if (!has_audited_type(product) || library.layout_init == nullptr || !a.read(library, parts.a_layout) ||
         !b.read(library, parts.b_layout) || !c.read(library, parts.c_layout) || !d.read(library, parts.d_layout))
         return false;
     if (b.type != a.type || c.type != a.type || d.type != a.type || b.batch_count != d.batch_count ||
@@ -153,7 +155,7 @@ bool SingleProducts::describe_lt(const Library& library, const Frame& frame, con
         attribute(desc_fill_mode, std::int32_t{fill_full}) != fill_full ||
         (d.batch_count > 1 && attribute(desc_bias_batch_stride, std::int64_t{0}) != 0))
         return false;
-    first_.is_complex = product.dtype == policy::Dtype::complex64;
+    set_type(product.dtype, first_);
     first_.trans_a = letter_of_operation(attribute(desc_trans_a, std::int32_t{op_n}));
     first_.trans_b = letter_of_operation(attribute(desc_trans_b, std::int32_t{op_n}));
     first_.m = d.rows;
@@ -170,11 +172,9 @@ bool SingleProducts::describe_lt(const Library& library, const Frame& frame, con
     lt_c_ = blas::operand_c(first_);
     lt_c_.data = static_cast<const float*>(pointer(argument_c));
     lt_c_.ld = c.ld;
-    alpha_bytes_ = sizeof(float) * (first_.is_complex ? 2 : 1);
+    alpha_bytes_ = bytes_of_scalar(first_, first_.is_complex);
     beta_bytes_ = first_.beta == nullptr ? 0 : alpha_bytes_;
-    stride_a_ = a.stride;
-    stride_b_ = b.stride;
-    stride_c_ = d.stride;
+    for (std::int64_t* stride = strides_; const LtMatrix* matrix : {&a, &b, &d}) *stride++ = matrix->stride;
     lt_stride_c_ = c.stride;
     const Matrix stored_a = blas::operand_a(first_);
     const Matrix stored_b = blas::operand_b(first_);
@@ -207,9 +207,9 @@ bool SingleProducts::read_from_device(const AuditStream& stream, bool scalars_on
         (!stream.read_bytes(first_.alpha, copied.scalars.alpha, alpha_bytes_) ||
          (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, copied.scalars.beta, beta_bytes_))))
         return false;
-    if (in_arrays_ && (!read_pointers(stream, first_.a, copied.a) || !read_pointers(stream, first_.b, copied.b) ||
-                       !read_pointers(stream, first_.c, copied.c)))
-        return false;
+    for (Pointers* pointers = copied.pointers;
+         const void* array : {first_.a, first_.b, static_cast<const void*>(first_.c)})
+        if (in_arrays_ && !read_pointers(stream, array, *pointers++)) return false;
     if (!stream.wait_for_audit()) return false;
     from_device_ = copied;
     return true;
@@ -227,7 +227,7 @@ bool SingleProducts::read(const AuditStream& stream, bool scalars_on_device) {
 blas::Matrix SingleProducts::start_at(std::int64_t index) const {
     if (lt_c_.rows == 0) return blas::operand_c(at(index));
     Matrix c = lt_c_;
-    c.data = static_cast<const float*>(address_of_element(c.data, index * step_ * lt_stride_c_, first_.is_complex));
+    c.data = static_cast<const float*>(address_of_element(c.data, index * step_ * lt_stride_c_, first_.width()));
     return c;
 }
 
@@ -235,18 +235,16 @@ blas::Level3 SingleProducts::at(std::int64_t index) const {
     blas::Level3 single = first_;
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
-    if (in_arrays_) {
-        const auto entry = static_cast<std::size_t>(index);
-        single.a = from_device_.a[entry];
-        single.b = from_device_.b[entry];
-        single.c = const_cast<void*>(from_device_.c[entry]);
-    } else {
-        const std::int64_t number = index * step_;
-        single.a = address_of_element(first_.a, number * stride_a_, first_.is_complex);
-        single.b = address_of_element(first_.b, number * stride_b_, first_.is_complex);
-        single.c = const_cast<void*>(address_of_element(first_.c, number * stride_c_, first_.is_complex));
-    }
+    single.a = operand_at(index, 0, first_.a);
+    single.b = operand_at(index, 1, first_.b);
+    single.c = const_cast<void*>(operand_at(index, 2, first_.c));
     return single;
+}
+
+/// Returns the address of A, B or C (operand 0, 1 or 2) of a product. `first`: that of the first product.
+const void* SingleProducts::operand_at(std::int64_t index, int operand, const void* first) const {
+    return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
+                      : address_of_element(first, index * step_ * strides_[operand], first_.width());
 }
 
 }  // namespace fp32shim::cublas

@@ -15,17 +15,32 @@ namespace fp32shim::cublas {
 /// evenly.
 inline constexpr std::int64_t max_of_a_batch = 64;
 
-/// Alpha and beta on the host. A scalar that the product does not have is 0, and a real one is followed by 0.
+/// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real one is
+/// followed by 0.
 struct Scalars {
-    float alpha[2] = {};
-    float beta[2] = {};
+    alignas(double) float alpha[4] = {};
+    alignas(double) float beta[4] = {};
 };
+
+/// Members of a product by their role among a function's arguments; C, which is written, is none of them.
+template <class Value>
+struct MemberInRole {
+    Role role;
+    Value blas::Level3::*member;
+};
+inline constexpr MemberInRole<std::int64_t> numbers_of_products[] = {
+    {Role::m, &blas::Level3::m},     {Role::n, &blas::Level3::n},     {Role::k, &blas::Level3::k},
+    {Role::lda, &blas::Level3::lda}, {Role::ldb, &blas::Level3::ldb}, {Role::ldc, &blas::Level3::ldc}};
+inline constexpr MemberInRole<const void*> addresses_of_products[] = {{Role::alpha, &blas::Level3::alpha},
+                                                                      {Role::a, &blas::Level3::a},
+                                                                      {Role::b, &blas::Level3::b},
+                                                                      {Role::beta, &blas::Level3::beta}};
 
 /// The products of one call. Not to be copied: the products point to the scalars.
 class SingleProducts {
   public:
     /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
-    /// neither float32 nor complex64, solves, batches in groups, invalid arguments.
+    /// narrower than float32, solves, batches in groups, invalid arguments.
     bool describe(const Site& site, const Frame& frame, const Product& product);
 
     /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
@@ -36,6 +51,7 @@ class SingleProducts {
     bool read(const AuditStream& stream, bool scalars_on_device);
 
     std::int64_t count() const { return count_; }
+    bool are_double() const { return first_.is_double; }
     /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
     /// succeeded.
     blas::Level3 at(std::int64_t index) const;
@@ -53,26 +69,23 @@ class SingleProducts {
     /// The arguments that may lie on the device, filled in by read().
     struct FromDevice {
         Scalars scalars;
-        Pointers a{};
-        Pointers b{};
-        Pointers c{};
+        Pointers pointers[3]{};  ///< to each A, B and C
     };
 
     bool has_valid_arguments() const;
     bool spread(std::int64_t batch_count);
     bool read_from_device(const AuditStream& stream, bool scalars_on_device);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
+    const void* operand_at(std::int64_t index, int operand, const void* first) const;
 
     blas::Level3 first_;  ///< for a batch by pointers, the operands are the arrays
     blas::Written written_;
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;
-    std::int64_t step_ = 1;  ///< one in this many products of the batch is audited
-    std::int64_t stride_a_ = 0;
-    std::int64_t stride_b_ = 0;
-    std::int64_t stride_c_ = 0;
-    blas::Matrix lt_c_{};  ///< cublasLt: C of the first product
+    std::int64_t step_ = 1;         ///< one in this many products of the batch is audited
+    std::int64_t strides_[3] = {};  ///< of A, B and C
+    blas::Matrix lt_c_{};           ///< cublasLt: C of the first product
     std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;

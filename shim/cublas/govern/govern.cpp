@@ -62,13 +62,14 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     return {status, nullptr};
 }
 
-/// Has a call measured on the GPU. Precondition: the handle's lock is held.
-[[gnu::noinline]] void measure(const Site& site, const Product& product, TimedCall& time) {
+/// Has a call measured on the GPU if it is its turn. Precondition: the handle's lock is held.
+[[gnu::noinline]] void measure(const Site& site, const Product& product, const Settings& in_force,
+                               const policy::MatmulCall& call, TimedCall& time) {
     const Library& library = *site.cublas.library;
     Stream stream = nullptr;
-    if (product.handle != nullptr && library.get_stream != nullptr &&
-        library.get_stream(product.handle->handle.load(std::memory_order_relaxed), &stream) == status_success)
-        time.gpu.measure_on(stream);
+    if (time.is_due(site, in_force, call) && product.handle != nullptr && library.get_stream != nullptr &&
+        library.get_stream(product.handle->address(), &stream) == status_success)
+        time.begin_on(stream);
 }
 
 inline bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
@@ -85,9 +86,10 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
     TimedCall time;
-    if (in_force.gpu_times != 0 && !is_nothing && time.gpu.is_due(site, in_force, call)) measure(site, product, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
+                                            if (!is_nothing && !TimedCall::is_passed_over(site, in_force, call))
+                                                measure(site, product, in_force, call, time);
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
                                                 return run(site, frame, product, plan, done_so_far);
                                             });
@@ -173,8 +175,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     policy::MatmulCall call;
     if (logs) {
         in_words(call);
-        if (in_force.gpu_times != 0 && !is_nothing && time.gpu.is_due(site, in_force, call))
-            measure(site, product, time);
+        if (!is_nothing && !TimedCall::is_passed_over(site, in_force, call))
+            measure(site, product, in_force, call, time);
     }
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <new>
@@ -10,7 +9,6 @@
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "shim/cublas/audit/stream.hpp"
-#include "shim/thread/thread_context.hpp"
 #include "system/hash.hpp"
 #include "system/kept_state.hpp"
 #include "system/this_process.hpp"
@@ -37,13 +35,11 @@ constexpr std::uint32_t most_made = 256;
 constexpr std::uint32_t most_errors = 8;
 /// An event that is not done suggests that those after it are not done either.
 constexpr int most_not_ready = 2;
-constexpr unsigned kind_bits = 12;
-constexpr std::size_t longest_probe = 8;
 
 }  // namespace
 
 /// The pairs of one slot of a recording, in zeroed pages that a forked child does not have.
-struct EventPairs {
+struct EventPairs : SeenKinds {
     std::atomic<std::uint32_t> in_use;  ///< 1: some thread, or the call that a signal handler interrupted, uses the
                                         ///< pairs and the slot's times in the recording
     bool is_off;                        ///< nothing is measured for this slot
@@ -55,9 +51,6 @@ struct EventPairs {
     EventPairs* next;
     Driver driver;
     std::array<EventPair, pair_count> pairs;
-    /// Kinds of calls that were seen, to know the first ones: bits of a hash, and how often, up to `first_calls`. No
-    /// entry is ever replaced, so a program with very many kinds of calls has some without first calls.
-    std::array<std::uint32_t, std::size_t{1} << kind_bits> kinds;
 };
 
 namespace {
@@ -107,7 +100,7 @@ void collect_at_exit() {
 
 /// Returns the pairs of this writer, made at the first call; nullptr: there are none.
 EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
-    if (writer.part() != nullptr) return static_cast<EventPairs*>(writer.part());
+    if (writer.part() != nullptr) return static_cast<EventPairs*>(static_cast<SeenKinds*>(writer.part()));
     std::uint32_t first = 0;
     const std::uint32_t self = system::this_process();
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
@@ -120,48 +113,13 @@ EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer)
     pairs->writer = &writer;
     pairs->driver = find_driver();
     pairs->is_off = !pairs->driver.has_events();
-    writer.part() = pairs;
+    writer.part() = static_cast<SeenKinds*>(pairs);
     if (pairs->is_off) return pairs;
     pairs->next = all_pairs.load(std::memory_order_relaxed);
     while (
         !all_pairs.compare_exchange_weak(pairs->next, pairs, std::memory_order_release, std::memory_order_relaxed)) {
     }
     return pairs;
-}
-
-constexpr std::uint32_t count_mask = 3;
-static_assert(first_gpu_times == count_mask);
-
-std::uint32_t tag_of(std::uint64_t kind) { return static_cast<std::uint32_t>(kind) & ~count_mask; }
-
-/// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
-bool has_had_first_calls(const EventPairs& pairs, std::uint64_t kind) {
-    return pairs.kinds[system::table_index(kind, kind_bits)] == (tag_of(kind) | first_gpu_times);
-}
-
-/// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
-bool is_one_of_the_first(EventPairs& pairs, std::uint64_t kind) {
-    constexpr std::size_t last = (std::size_t{1} << kind_bits) - 1;
-    const std::size_t index = system::table_index(kind, kind_bits);
-    for (std::size_t i = 0; i < longest_probe; ++i) {
-        std::uint32_t& entry = pairs.kinds[(index + i) & last];
-        if (entry == 0) entry = tag_of(kind);
-        if ((entry & ~count_mask) != tag_of(kind)) continue;
-        if ((entry & count_mask) == first_gpu_times) return false;
-        ++entry;
-        return true;
-    }
-    return false;
-}
-
-/// Returns a hash of what distinguishes most rows, and is known before the call. Not of its line, since reading the
-/// stack takes longer than all of this.
-std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    const auto bits = [](std::int64_t word, int place) { return std::rotl(static_cast<std::uint64_t>(word), place); };
-    const std::uint64_t sizes = static_cast<std::uint64_t>(call.m) + bits(call.n, 21) + bits(call.k, 42);
-    const std::uint64_t others = site.number + bits(call.batch, 32) + bits(call.device_index, 56);
-    return system::folded(sizes * 0x7a6f56d50c7a670d + others * 0x62bba1b9f2757641 + in_force.generation +
-                          scope_key());
 }
 
 /// Returns a pair with events of this context; nullptr: all are in use, or the driver makes no more. Precondition: as
@@ -195,29 +153,30 @@ EventPair* unused_pair(EventPairs& pairs, std::uint64_t context) {
 
 }  // namespace
 
-bool GpuTimer::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    ThreadContext* const context = existing_thread_context();
-    const std::uint64_t kind = kind_of(site, in_force, call);
-    if (context != nullptr && context->gpu_calls_left != 0 && context->recording == in_force.recording &&
-        context->writer != nullptr && context->writer->part() != nullptr &&
-        has_had_first_calls(*static_cast<EventPairs*>(context->writer->part()), kind)) {
-        --context->gpu_calls_left;
-        return false;
+bool SeenKinds::counts_as_first(std::uint64_t kind) {
+    constexpr std::size_t longest_probe = 8;
+    for (std::size_t i = 0; i < longest_probe; ++i) {
+        std::uint32_t& entry = kinds_[(index_of(kind) + i) % kinds_.size()];
+        if (entry == 0) entry = tag_of(kind);
+        if ((entry & ~first_gpu_times) != tag_of(kind)) continue;
+        if ((entry & first_gpu_times) == first_gpu_times) return false;
+        ++entry;
+        return true;
     }
-    return is_due_by_kind(in_force, kind);
+    return false;
 }
 
-bool GpuTimer::is_due_by_kind(const Settings& in_force, std::uint64_t kind) {
-    if (in_force.recording == nullptr) return false;
+bool TimedCall::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     record::ThreadWriter* const writer = writer_in(*in_force.recording);
     if (writer == nullptr) return false;
-    std::uint32_t& calls_left = existing_thread_context()->gpu_calls_left;
+    ThreadContext& context = *existing_thread_context();
+    std::uint32_t& calls_left = context.gpu_calls_left;
     pairs_ = pairs_of(*in_force.recording, *writer);
     if (pairs_ == nullptr || pairs_->is_off) {
         calls_left = UINT32_MAX;
         return false;
     }
-    if (!is_one_of_the_first(*pairs_, kind) && calls_left > 0) {
+    if (!pairs_->counts_as_first(kind_of(site, in_force, call, context)) && calls_left > 0) {
         --calls_left;
         return false;
     }
@@ -228,7 +187,8 @@ bool GpuTimer::is_due_by_kind(const Settings& in_force, std::uint64_t kind) {
     return true;
 }
 
-void GpuTimer::record_begin() {
+void TimedCall::begin_on(Stream stream) {
+    stream_ = stream;
     if (pairs_->in_use.exchange(1, std::memory_order_acquire) != 0) return;
     const system::KeptState kept;
     const Driver& driver = pairs_->driver;
@@ -252,13 +212,13 @@ void GpuTimer::record_begin() {
     pairs_->in_use.store(0, std::memory_order_release);
 }
 
-void GpuTimer::record_end(bool has_succeeded) {
+void TimedCall::record_end(bool has_succeeded) {
     if (has_succeeded && pairs_->driver.record_event.keeping_errno(pair_->end, stream_) == driver_success) return;
     pair_->state.store(State::unused, std::memory_order_relaxed);
     pair_ = nullptr;
 }
 
-void GpuTimer::keep() {
+void TimedCall::keep() {
     const record::Recording::Counted counted =
         counted_as == 0 ? record::Recording::Counted{} : pairs_->recording->counted(*pairs_->writer, counted_as);
     const bool is_counted = counted.is_known && counted.row != record::format::overflow_row;

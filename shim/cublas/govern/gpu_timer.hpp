@@ -2,6 +2,8 @@
 // are read without waiting at a later call, or when the program ends. docs/worth.md says what such a time contains.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 
 #include "policy/matmul_call.hpp"
@@ -9,56 +11,90 @@
 #include "shim/decision/record_call.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
+#include "shim/thread/thread_context.hpp"
 
 namespace fp32shim::cublas {
 
 struct EventPair;
 struct EventPairs;
 
-/// One call that may be measured. Whatever fails, the call is not measured, and nothing is said.
-class GpuTimer {
+/// Kinds of calls that a slot of the recording has seen, to know the first calls of each: bits of a hash, and how
+/// often, up to first_gpu_times. No entry is ever replaced, so a program with very many kinds of calls has some
+/// without first calls.
+class SeenKinds {
   public:
-    GpuTimer() = default;
-    /// Hands the events over to be read later, if the call was measured and counted.
-    ~GpuTimer() {
-        if (pair_ != nullptr) keep();
+    /// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
+    bool has_had_first_calls(std::uint64_t kind) const {
+        return kinds_[index_of(kind)] == (tag_of(kind) | first_gpu_times);
     }
-    GpuTimer(const GpuTimer&) = delete;
-    GpuTimer& operator=(const GpuTimer&) = delete;
-
-    /// Returns true if it is the turn of this call: one of the first calls of its kind on this thread, or one in
-    /// Settings::gpu_times. Called once for each recorded call. Precondition: in_force.gpu_times != 0.
-    bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
-    /// Has the call measured that now runs on this stream. Precondition: is_due().
-    void measure_on(Stream stream) {
-        stream_ = stream;
-        is_wanted_ = true;
-    }
-    void begin() {
-        if (is_wanted_) record_begin();
-    }
-    void end(bool has_succeeded) {
-        if (pair_ != nullptr) record_end(has_succeeded);
-    }
-    std::uint64_t counted_as = 0;  ///< key under which the recording has counted the call; 0: none
+    /// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
+    bool counts_as_first(std::uint64_t kind);
 
   private:
-    [[gnu::noinline]] bool is_due_by_kind(const Settings& in_force, std::uint64_t kind);
-    void record_begin();
+    static constexpr unsigned index_bits = 12;
+    static_assert((first_gpu_times & (first_gpu_times + 1)) == 0, "a mask of the bits that count");
+    static std::size_t index_of(std::uint64_t kind) { return kind >> (64 - index_bits); }
+    static std::uint32_t tag_of(std::uint64_t kind) { return static_cast<std::uint32_t>(kind) & ~first_gpu_times; }
+
+    std::array<std::uint32_t, std::size_t{1} << index_bits> kinds_;
+};
+
+/// The times of one call, on the host and on the GPU. Whatever fails, the call is not measured on the GPU, and
+/// nothing is said.
+class TimedCall : public CallTime {
+  public:
+    TimedCall() = default;
+    /// Hands the events over to be read later, if the call was measured and counted.
+    ~TimedCall() {
+        if (pair_ != nullptr) keep();
+    }
+    TimedCall(const TimedCall&) = delete;
+    TimedCall& operator=(const TimedCall&) = delete;
+
+    /// Returns true if it is not the turn of this call; may return false for such calls too, and then is_due()
+    /// decides. Takes a few instructions. Called once for each recorded call that multiplies something.
+    [[gnu::always_inline]] static bool is_passed_over(const Site& site, const Settings& in_force,
+                                                      const policy::MatmulCall& call) {
+        if (in_force.gpu_times == 0) return true;
+        ThreadContext* const context = existing_thread_context();
+        // While calls are left there is a writer. What it saw under other settings has other kinds.
+        if (context == nullptr || context->gpu_calls_left == 0 || context->writer->part() == nullptr ||
+            !static_cast<const SeenKinds*>(context->writer->part())
+                 ->has_had_first_calls(kind_of(site, in_force, call, *context)))
+            return false;
+        --context->gpu_calls_left;
+        return true;
+    }
+    /// Returns true if it is the turn of this call: one of the first calls of its kind on this thread, or one in
+    /// Settings::gpu_times. Precondition: !is_passed_over().
+    bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
+    /// Has the call measured that now runs on this stream. Precondition: is_due().
+    void begin_on(Stream stream);
+    void end_on_gpu(bool has_succeeded) {
+        if (pair_ != nullptr) record_end(has_succeeded);
+    }
+
+  private:
+    /// Returns a hash of what distinguishes most rows, and is known before the call. Not of its line, since reading
+    /// the stack takes longer than all of this. One wide product mixes all bits, since numbers of sites look random.
+    static std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                                 const ThreadContext& context) {
+        __extension__ using Wide = unsigned __int128;
+        const auto bits = [](std::int64_t word, int place) {
+            return std::rotl(static_cast<std::uint64_t>(word), place);
+        };
+        const std::uint64_t sizes = static_cast<std::uint64_t>(call.m) + bits(call.n, 21) + bits(call.k, 42);
+        const std::uint64_t others = site.number + bits(call.batch, 32) + bits(call.device_index, 56) +
+                                     in_force.generation + context.scopes.key();
+        const Wide product = static_cast<Wide>(sizes) * others;
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    }
     void record_end(bool has_succeeded);
     void keep();
 
-    EventPairs* pairs_ = nullptr;
     EventPair* pair_ = nullptr;  ///< nullptr: the call is not measured
-    Stream stream_ = nullptr;
-    bool is_wanted_ = false;
-};
-
-/// The times of one call, on the host and on the GPU.
-struct TimedCall : CallTime {
-    GpuTimer gpu;
-
-    TimedCall() { counted_as = &gpu.counted_as; }
+    EventPairs* pairs_;          ///< has a value if it is the call's turn
+    Stream stream_;              ///< has a value if `pair_` is not nullptr
 };
 
 }  // namespace fp32shim::cublas

@@ -142,12 +142,6 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, std::
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
-                                             std::int32_t compute_type) {
-    const std::optional<Format> format = format_of_algorithm(library, algorithm, compute_type);
-    return format ? std::optional(applied_of(*format)) : std::nullopt;
-}
-
 /// What the record of a successful call tells of the algorithm that ran.
 struct Telling {
     const Library& library;
@@ -155,7 +149,8 @@ struct Telling {
     bool algorithm = false;
 
     void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
-        if (format) done.actual = actual_format(library, ran, compute_type);
+        if (const auto found = format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
+            done.actual = applied_of(*found);
         if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
             done.accumulator = policy::Accumulator::fp32;
         if (algorithm && ran != nullptr) done.algorithm = known_algorithm(library, algorithm_at(ran)).word;
@@ -294,11 +289,10 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 }
 
 /// Has a product measured on the GPU if it is its turn.
-inline void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
-                    TimedCall& time) {
-    if (in_force.gpu_times != 0 && lt.product.handle != nullptr && multiplies(lt.call) &&
-        time.gpu.is_due(site, in_force, lt.call))
-        time.gpu.measure_on(reinterpret_cast<Stream>(frame.word(argument_stream)));
+[[gnu::noinline]] void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
+                               TimedCall& time) {
+    if (lt.product.handle != nullptr && time.is_due(site, in_force, lt.call))
+        time.begin_on(reinterpret_cast<Stream>(frame.word(argument_stream)));
 }
 
 /// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
@@ -315,9 +309,10 @@ inline void measure(const Site& site, const Frame& frame, const LtProduct& lt, c
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
     TimedCall time;
-    measure(site, frame, lt, in_force, time);
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
+                                            if (!is_nothing && !TimedCall::is_passed_over(site, in_force, lt.call))
+                                                measure(site, frame, lt, in_force, time);
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
                                                 return run(site, frame, parts, lt, in_force.logs(), plan, done_so_far,
                                                            launcher.kept_bits);
@@ -347,11 +342,12 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
-    if (!multiplies(lt.call)) plan = plan_without_product(plan);
+    const bool is_nothing = !multiplies(lt.call);
+    if (is_nothing) plan = plan_without_product(plan);
     if (!plan.changes() && !plan.decision.algorithms.any() && !logs && !has_changed_searches()) return untouched;
     Done done = done_as_planned(site, plan);
     TimedCall time;
-    measure(site, frame, lt, in_force, time);
+    if (!is_nothing && !TimedCall::is_passed_over(site, in_force, lt.call)) measure(site, frame, lt, in_force, time);
     const std::int32_t status =
         run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, parts, lt, logs, plan, done); });
     if (logs) {

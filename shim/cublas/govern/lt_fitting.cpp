@@ -17,10 +17,6 @@ std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
     return bits & (~bits + 1);
 }
 
-std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
-    return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
-}
-
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
@@ -49,18 +45,13 @@ SearchResult search(const Fitting& wanted, const FoundAlgorithm& original,
         return library.preference_set(preference.data(), attribute, &value, sizeof value) == status_success;
     };
     bool is_set = set(preference_max_workspace_bytes, workspace_size);
-    for (int i = 0; i < 4; ++i) {
-        const auto alignment =
-            static_cast<std::uint32_t>(alignment_of({matrices[static_cast<std::size_t>(i)], 0, 0, 0}));
-        is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
-    }
-    const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(wanted.format);
-    is_set =
-        set(preference_reduction_scheme_mask, original.reduction_scheme_mask & wanted.limits.reduction_schemes()) &&
-        is_set;
-    is_set = set(preference_impl_mask, implementation_mask) && is_set;
-    is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
-    if (!is_set) return answer;
+    for (std::int32_t attribute = preference_min_alignment_a_bytes; const std::int64_t matrix : matrices)
+        is_set = set(attribute++, static_cast<std::uint32_t>(alignment_of({matrix, 0, 0, 0}))) && is_set;
+    const std::uint32_t reduction_schemes = original.reduction_scheme_mask & wanted.limits.reduction_schemes();
+    if (!is_set || !set(preference_reduction_scheme_mask, reduction_schemes) ||
+        !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
+        !set(preference_max_waves_count, original.max_waves_count))
+        return answer;
     // No preference leaves out an algorithm by its id, so several are asked for.
     HeuristicResult results[8]{};
     std::int32_t found = 0;
@@ -136,12 +127,13 @@ std::optional<Format> format_of_algorithm(const Library& library, const void* al
 
 bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm) {
     const Library& library = wanted.library;
-    const std::array<std::int64_t, 4> matrices = matrices_of(wanted.frame);
+    const Frame& frame = wanted.frame;
+    const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
+                              frame.word(argument_d)};
     const std::uint64_t alignment = alignment_of(matrices);
     // A product for which the program chose no algorithm may come without the workspace.
-    const bool has_workspace = own != nullptr || wanted.frame.word(argument_workspace) != 0;
-    const auto workspace_size =
-        has_workspace ? static_cast<std::uint64_t>(wanted.frame.word(argument_workspace_size)) : 0;
+    const bool has_workspace = own != nullptr || frame.word(argument_workspace) != 0;
+    const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);
     const bool is_precise_enough = of_algorithm >= wanted.format || wanted.format == Format::bf16x9;
     FoundAlgorithm original;

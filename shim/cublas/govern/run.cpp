@@ -26,9 +26,8 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
     const auto call = [&] {
         if (change.mantissa_bits == 0 || handle == nullptr) return call_in_this_mode();
         bool is_set = false;
-        const std::int32_t status =
-            call_with_mantissa_bits(handle->handle.load(std::memory_order_relaxed), *site.cublas.library,
-                                    change.mantissa_bits, is_set, call_in_this_mode);
+        const std::int32_t status = call_with_mantissa_bits(handle->address(), *site.cublas.library,
+                                                            change.mantissa_bits, is_set, call_in_this_mode);
         if (!is_set) done.detail = mantissa_bits_not_set;
         return status;
     };

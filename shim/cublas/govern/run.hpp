@@ -46,7 +46,6 @@ template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
                                                      const Done& done, TimedCall& time, const Run& run) {
     const bool logs = in_force.logs();
-    if (logs) time.gpu.begin();
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     if (in_force.asks_kernels) permit(frame, done.applied);
@@ -54,7 +53,7 @@ template <class Run>
     const std::int32_t status = run();
     if (logs) time.end = time_now(in_force);
     running = outer;
-    if (logs) time.gpu.end(status == status_success);
+    time.end_on_gpu(status == status_success);
     return status;
 }
 

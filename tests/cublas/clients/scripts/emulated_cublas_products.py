@@ -7,7 +7,8 @@ STEP: `own` gives the handle an address of the program's. `fixed:BITS` and `offs
 `Dgemm:RANGE`, `Zgemm:RANGE`, `Dsyrk:RANGE` multiply in the mode that allows emulation, with operands whose exponents differ
 by RANGE, and `native:RANGE` in DEFAULT mode. `Lt:RANGE`, `LtFound:RANGE` (by the algorithm of a search) multiply by
 cublasLt, and `LtOwn:RANGE` with a descriptor of emulation with that address, and with 30 bits. `captured:RANGE` is a Dgemm
-in a graph, which runs twice. `threads:COUNT` has so many threads multiply by the handle.
+in a graph, which runs twice. `threads:COUNT` has so many threads multiply by the handle. After `errors`, each product also
+prints the errors `norm` and `component` of its result, by exact fractions.
 """
 
 import ctypes
@@ -15,6 +16,7 @@ import hashlib
 import json
 import sys
 import threading
+from fractions import Fraction
 
 import numpy as np
 
@@ -78,7 +80,15 @@ def product(kind, of_range):
             gpu.call(name, 0, 0, SIZE, SIZE, SIZE, one, a, SIZE, b, SIZE, zero, c, SIZE)
 
         capture(multiply) if kind == "captured" else multiply()
-    return hashlib.sha256(gpu.get(c, zeros, SIZE).tobytes()).hexdigest()[:8]
+    result = gpu.get(c, zeros, SIZE)
+    return [hashlib.sha256(result.tobytes()).hexdigest()[:8], *(errors_of(x.T, x, result) if "errors" in sys.argv else [])]
+
+
+def errors_of(a, b, result):
+    exact = np.vectorize(Fraction, otypes=[object])
+    (ar, ai), (br, bi), (tr, ti) = ((exact(x.real), exact(x.imag)) for x in (a, b, result))
+    difference = np.hypot((tr - (ar @ br - ai @ bi)).astype(float), (ti - (ar @ bi + ai @ br)).astype(float))
+    return np.linalg.norm(difference) / np.linalg.norm(a @ b), np.max(difference / (abs(a) @ abs(b)))
 
 
 def is_there(name):
@@ -99,7 +109,7 @@ for step in sys.argv[1:]:
 
         def multiply_five_times():
             gpu.drive("cuCtxSetCurrent", gpu.context)
-            results.extend(product("Dgemm", 0) for _ in range(5))
+            results.extend(product("Dgemm", 0)[0] for _ in range(5))
 
         threads = [threading.Thread(target=multiply_five_times) for _ in range(int(number))]
         for thread in threads:
@@ -107,9 +117,9 @@ for step in sys.argv[1:]:
         for thread in threads:
             thread.join()
         print(json.dumps([step, len(results), sorted(set(results))]))
-    else:
-        found = product(kind, int(number))
-        print(json.dumps([step, found, int(gpu.get(own, np.zeros((1, 1), np.int32), 1)[0, 0])]))
+    elif kind != "errors":
+        found, *errors = product(kind, int(number))
+        print(json.dumps([step, found, int(gpu.get(own, np.zeros((1, 1), np.int32), 1)[0, 0]), *errors]))
 settings = {}
 if is_there(f"{PREFIX}CountPointer"):
     pointer = ctypes.c_void_p()
