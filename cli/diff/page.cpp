@@ -13,15 +13,6 @@ namespace {
 constexpr std::size_t max_groups = 500;  ///< groups in each table
 constexpr std::size_t max_points = 1000;
 
-/// Truncates the texts of `json`, because names in recordings may be long.
-void truncate_texts(Json& json) {
-    if (json.is_string()) {
-        json = truncated(json.get_ref<const std::string&>());
-    } else if (json.is_structured()) {
-        for (Json& value : json) truncate_texts(value);
-    }
-}
-
 Json plot_json(const std::vector<ResultPair>& pairs) {
     Json json = Json::array();
     for (const GrowthStep& step : growth_of(pairs, max_points)) {
@@ -46,7 +37,6 @@ std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProbl
     json["threads"] = outcome.a.threads.size();
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
-    truncate_texts(json);
     return html_page(Page::diff, std::move(json));
 }
 

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "cli/output/json_fwd.hpp"
 
 namespace fp32shim::cli {
-
-/// Truncates a text longer than 400 bytes at the end of a character, and appends `…`.
-std::string truncated(std::string_view text);
 
 enum class Page : std::uint8_t { report, diff };
 
