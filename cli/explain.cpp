@@ -370,10 +370,8 @@ std::string text_of(const Explanation& e) {
 
 int explain(const ExplainOptions& options) {
     const Function& function = *find_product(options.function);
-    if (const std::string problem = problem_with_call(function, options); !problem.empty()) {
-        say("explain", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = problem_with_call(function, options); !problem.empty())
+        return usage_error("explain", problem);
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_POLICY", options.policy},
                                                                     {"FP32_MATMUL_PRECISION", options.precision},
