@@ -1,7 +1,6 @@
 #include "cli/diff/pairs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

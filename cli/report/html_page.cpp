@@ -125,6 +125,19 @@ PageParts parts_of(Page page) {
 
 }  // namespace
 
+Json table_json(const LimitedTable& limited) {
+    const Table& table = limited.table;
+    Json json = {{"heads", Json::array()}, {"rows", Json::array()}, {"more", limited.left_out}};
+    for (const Table::Column& head : table.columns())
+        json["heads"].push_back({{"title", head.title}, {"number", head.is_number}});
+    for (std::size_t row = 0; row < table.row_count(); ++row) {
+        json["rows"].push_back(Json::array());
+        for (std::size_t column = 0; column < table.columns().size(); ++column)
+            json["rows"].back().push_back(table.cell(row, column));
+    }
+    return json;
+}
+
 std::string html_page(Page page, Json data) {
     const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();

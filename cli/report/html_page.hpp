@@ -6,8 +6,12 @@
 #include <string>
 
 #include "cli/output/json_fwd.hpp"
+#include "cli/report/tables.hpp"
 
 namespace fp32shim::cli {
+
+/// Returns a table for showTable() of page/shared/tables.js.
+Json table_json(const LimitedTable& limited);
 
 enum class Page : std::uint8_t { report, diff };
 
