@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
-#include <utility>
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/command_line/commands.hpp"

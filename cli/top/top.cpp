@@ -334,32 +334,26 @@ std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const To
 }
 
 Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
-    Json processes = Json::array();
-    for (const Seen& seen : all) {
-        Json rows = Json::array();
-        for (const MergedRow& row : seen.rows) rows.push_back(object_of(row_columns(), row));
-        Json groups = seen.groups ? Json::array() : Json();
-        if (seen.groups) {
-            for (const LiveGroup& group : *seen.groups) groups.push_back(live_group_json(group));
-        }
-        processes.push_back({{"pid", seen.pid},
-                             {"recording", seen.recording},
-                             {"host", text_or_null(seen.facts.process.host)},
-                             {"executable", text_or_null(seen.facts.process.executable)},
-                             {"command", text_or_null(seen.facts.process.command)},
-                             {"opened", timestamp(seen.facts.opened_ns)},
-                             {"precision", text_or_null(word_or(seen.settings.precision, ""))},
-                             {"floor", text_or_null(word_or(seen.settings.floor, ""))},
-                             {"policy_name", text_or_null(seen.settings.policy_name.value_or(""))},
-                             {"calls", seen.calls},
-                             {"host_ns", seen.host_ns},
-                             {"calls_per_second", seen.calls_per_second},
-                             {"fp64_calls", seen.fp64_calls},
-                             {"fp32_calls", seen.fp32_calls},
-                             {"lower_calls", seen.lower_calls},
-                             {"rows", rows},
-                             {"groups", groups}});
-    }
+    const auto row_json = [](const MergedRow& row) { return object_of(row_columns(), row); };
+    const Json processes = json_list(all, [&](const Seen& seen) -> Json {
+        return {{"pid", seen.pid},
+                {"recording", seen.recording},
+                {"host", text_or_null(seen.facts.process.host)},
+                {"executable", text_or_null(seen.facts.process.executable)},
+                {"command", text_or_null(seen.facts.process.command)},
+                {"opened", timestamp(seen.facts.opened_ns)},
+                {"precision", text_or_null(word_or(seen.settings.precision, ""))},
+                {"floor", text_or_null(word_or(seen.settings.floor, ""))},
+                {"policy_name", text_or_null(seen.settings.policy_name.value_or(""))},
+                {"calls", seen.calls},
+                {"host_ns", seen.host_ns},
+                {"calls_per_second", seen.calls_per_second},
+                {"fp64_calls", seen.fp64_calls},
+                {"fp32_calls", seen.fp32_calls},
+                {"lower_calls", seen.lower_calls},
+                {"rows", json_list(seen.rows, row_json)},
+                {"groups", seen.groups ? json_list(*seen.groups, live_group_json) : Json()}};
+    });
     return {
         {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", rules_json(rules.all())}};
 }

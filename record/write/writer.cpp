@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include "record/format/entry_fields.hpp"
