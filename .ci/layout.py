@@ -24,7 +24,7 @@ FLOORS = {
                < where/python where/native < where < audit ranges children < decision
                < blas/emulate cublas onednn < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern
                < sites < kernels < .""",
-    "cli": """command_line files output < binaries < source_locations < recordings < kept_runs
+    "cli": """files output < command_line < binaries < source_locations < recordings < kept_runs
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff
               < report/page < report
               < verify product_groups < run < trials < doctor bisect diff log sensitivity top < .""",

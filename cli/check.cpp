@@ -86,11 +86,9 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
 }
 
 Json to_json(const std::vector<policy::Diagnostic>& diagnostics) {
-    Json list = Json::array();
-    for (const auto& diagnostic : diagnostics) {
-        list.push_back({{"where", diagnostic.where}, {"message", diagnostic.message}});
-    }
-    return list;
+    return json_list(diagnostics, [](const policy::Diagnostic& diagnostic) -> Json {
+        return {{"where", diagnostic.where}, {"message", diagnostic.message}};
+    });
 }
 
 Json to_json(const std::string& file, const policy::Loaded& loaded) {

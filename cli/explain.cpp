@@ -204,14 +204,12 @@ Json to_json(const policy::MatmulCall& call) {
 }
 
 Json to_json(const std::vector<policy::ConditionVerdict>& conditions) {
-    Json list = Json::array();
-    for (const auto& condition : conditions) {
-        list.push_back({{"key", condition.key},
-                        {"asked", condition.asked},
-                        {"found", condition.found},
-                        {"holds", condition.holds}});
-    }
-    return list;
+    return json_list(conditions, [](const policy::ConditionVerdict& condition) -> Json {
+        return {{"key", condition.key},
+                {"asked", condition.asked},
+                {"found", condition.found},
+                {"holds", condition.holds}};
+    });
 }
 
 /// All results that `explain` prints, in any format.
@@ -251,13 +249,12 @@ std::string to_json(const Explanation& e) {
                          {"when", to_json(e.tried[i].when)},
                          {"unless", to_json(e.tried[i].unless)}});
     }
-    Json others = Json::array();
-    for (const PlannedCall::Other& other : e.planned.others) {
-        others.push_back({{"applied", policy::to_string(other.outcome.applied)},
-                          {"accumulator", accumulator_json(other.outcome.accumulator)},
-                          {"reason", policy::to_string(other.outcome.reason)},
-                          {"where", other.where}});
-    }
+    const Json others = json_list(e.planned.others, [](const PlannedCall::Other& other) -> Json {
+        return {{"applied", policy::to_string(other.outcome.applied)},
+                {"accumulator", accumulator_json(other.outcome.accumulator)},
+                {"reason", policy::to_string(other.outcome.reason)},
+                {"where", other.where}};
+    });
     const std::int32_t rule = e.decision.rule;
     return json_text({{"schema", 1},
                       {"call", to_json(e.call)},
@@ -370,10 +367,8 @@ std::string text_of(const Explanation& e) {
 
 int explain(const ExplainOptions& options) {
     const Function& function = *find_product(options.function);
-    if (const std::string problem = problem_with_call(function, options); !problem.empty()) {
-        say("explain", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = problem_with_call(function, options); !problem.empty())
+        return usage_error("explain", problem);
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_POLICY", options.policy},
                                                                     {"FP32_MATMUL_PRECISION", options.precision},

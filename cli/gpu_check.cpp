@@ -25,26 +25,22 @@ struct GpuCheckOptions {
 
 int gpu_check(const GpuCheckOptions& options) {
     const ShimLibrary library = find_shim_library();
-    if (!library.problem.empty()) {
-        say("gpu-check", library.problem);
-        return exit_code::usage;
-    }
+    if (!library.problem.empty()) return usage_error("gpu-check", library.problem);
     // The program fp32shim-gpu-check is in the same folder as this command, in libexec of an installation, or in the
     // build folder.
     const std::string program =
         find_installed({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
-    if (program.empty()) {
-        say("gpu-check",
+    if (program.empty())
+        return usage_error(
+            "gpu-check",
             "the program libexec/fp32shim/gpu-check is missing from this installation; install all of fp32shim");
-        return exit_code::usage;
-    }
     std::vector<std::string> words = {
         program, "--shim", library.path, "--seconds", fmt::format("{}", options.seconds), "--python", options.python};
     if (!options.output.empty()) words.insert(words.end(), {"--output", options.output});
     if (!options.libraries.empty()) words.insert(words.end(), {"--libraries", options.libraries});
     const int error = replace_by_program(program, words, ProcessEnvironment::of_this_process().entries());
-    say("gpu-check", fmt::format("{} cannot be started: {}", policy::quoted_path(program), std::strerror(error)));
-    return exit_code::usage;
+    return usage_error("gpu-check",
+                       fmt::format("{} cannot be started: {}", policy::quoted_path(program), std::strerror(error)));
 }
 
 }  // namespace

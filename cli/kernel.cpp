@@ -39,10 +39,8 @@ std::string default_python() {
 int kernel(const KernelOptions& options) {
     const std::string name = options.python.empty() ? default_python() : options.python;
     const ProgramFile python = find_program(name, std::getenv("PATH"));
-    if (python.lookup != Lookup::found) {
-        say("kernel", fmt::format("--python: {}: {}", policy::quoted_path(name), python.cause));
-        return exit_code::usage;
-    }
+    if (python.lookup != Lookup::found)
+        return usage_error("kernel", fmt::format("--python: {}: {}", policy::quoted_path(name), python.cause));
     std::vector<std::string> words = {name};
     for (const std::string& word : module_words()) words.push_back(word);
     words.push_back(options.action);
@@ -51,8 +49,8 @@ int kernel(const KernelOptions& options) {
     if (!options.prefix.empty()) words.insert(words.end(), {"--prefix", options.prefix});
     if (options.user) words.emplace_back("--user");
     const int error = replace_by_program(python.path, words, ProcessEnvironment::of_this_process().entries());
-    say("kernel", fmt::format("{} cannot be started: {}", policy::quoted_path(python.path), std::strerror(error)));
-    return exit_code::usage;
+    return usage_error(
+        "kernel", fmt::format("{} cannot be started: {}", policy::quoted_path(python.path), std::strerror(error)));
 }
 
 }  // namespace

@@ -164,17 +164,15 @@ int report_usage(const Command& command, const std::string& problem) {
 
 int unknown_command(const std::vector<std::string>& words) {
     const std::string& word = words.front();
-    if (find_program(word, std::getenv("PATH")).lookup == Lookup::found) {
-        say("", policy::in_quotes(word) + " is a program, not a command; did you mean: fp32shim run -- " +
-                    shell_words(words));
-        return exit_code::usage;
-    }
+    if (find_program(word, std::getenv("PATH")).lookup == Lookup::found)
+        return usage_error("", policy::in_quotes(word) +
+                                   " is a program, not a command; did you mean: fp32shim run -- " +
+                                   shell_words(words));
     std::vector<std::string_view> names;
     for (const Command& command : commands()) names.push_back(command.name);
     names.insert(names.end(), {"--help", "--version"});
-    say("", (word.starts_with('-') ? "unknown option: " : "unknown command: ") + policy::not_one_of(word, names) +
-                "; see: fp32shim --help");
-    return exit_code::usage;
+    return usage_error("", (word.starts_with('-') ? "unknown option: " : "unknown command: ") +
+                               policy::not_one_of(word, names) + "; see: fp32shim --help");
 }
 
 /// Flushes stdout and returns `status`, or `failure` with a message if the output could not be written.

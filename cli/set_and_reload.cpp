@@ -140,13 +140,12 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
 /// code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
-    if (options.pids.empty() != options.all) {
-        say(command, fmt::format("{}; see: fp32shim {} --help",
-                                 options.all ? "found process ids together with --all; allowed: one of the two"
-                                             : "found no process; allowed: process ids, or --all",
-                                 command));
-        return exit_code::usage;
-    }
+    if (options.pids.empty() != options.all)
+        return usage_error(command,
+                           fmt::format("{}; see: fp32shim {} --help",
+                                       options.all ? "found process ids together with --all; allowed: one of the two"
+                                                   : "found no process; allowed: process ids, or --all",
+                                       command));
     int status = exit_code::ok;
     const std::vector<record::LiveRecording> recordings = recordings_of(command, options, status);
     const std::vector<record::CommandAnswer> answers = send(recordings);

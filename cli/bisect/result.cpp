@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -343,30 +342,30 @@ Json to_json(const SearchResult& result) {
         rates["at_random"] = result.answers.rates()->at_random;
         rates["by_cause"] = result.answers.rates()->by_cause;
     }
-    Json json = {{"schema", 1},
-                 {"outcome", outcome_word(findings)},
-                 {"doubt", text_or_null(findings.doubt)},
-                 {"command", result.options.words},
-                 {"dtype", to_string(result.settings.policy.types)},
-                 {"precision", result.settings.policy.precision},
-                 {"cpu", text_or_null(result.settings.policy.cpu)},
-                 {"runs", result.answers.runs()},
-                 {"verified_by", policy_outcome(result).last_run},
-                 {"verified", run_counts(policy_outcome(result))},
-                 {"random_failures", rates},
-                 {"policy", text_or_null(result.policy.path)},
-                 {"new_groups", new_groups_in(result)},
-                 {"clock_left_out", result.leaves_out_clock},
-                 {"lowered_together", findings.lowered_together},
-                 {"groups", Json::array()},
-                 {"culprits", Json::array()},
-                 {"tried", Json::array()}};
-    for (const Group& group : groups.all())
-        json["groups"].push_back(json_of_group(group, share(group.work), result.lines.text_of(group)));
-    for (const Culprit& culprit : findings.culprits)
-        json["culprits"].push_back(json_of_culprit(culprit, result, share(groups.work_of(culprit.groups))));
-    for (const TestedSet& tested : result.answers.tested()) json["tried"].push_back(json_of_tried(tested));
-    return json;
+    return {{"schema", 1},
+            {"outcome", outcome_word(findings)},
+            {"doubt", text_or_null(findings.doubt)},
+            {"command", result.options.words},
+            {"dtype", to_string(result.settings.policy.types)},
+            {"precision", result.settings.policy.precision},
+            {"cpu", text_or_null(result.settings.policy.cpu)},
+            {"runs", result.answers.runs()},
+            {"verified_by", policy_outcome(result).last_run},
+            {"verified", run_counts(policy_outcome(result))},
+            {"random_failures", rates},
+            {"policy", text_or_null(result.policy.path)},
+            {"new_groups", new_groups_in(result)},
+            {"clock_left_out", result.leaves_out_clock},
+            {"lowered_together", findings.lowered_together},
+            {"groups", json_list(groups.all(),
+                                 [&](const Group& group) {
+                                     return json_of_group(group, share(group.work), result.lines.text_of(group));
+                                 })},
+            {"culprits", json_list(findings.culprits,
+                                   [&](const Culprit& culprit) {
+                                       return json_of_culprit(culprit, result, share(groups.work_of(culprit.groups)));
+                                   })},
+            {"tried", json_list(result.answers.tested(), json_of_tried)}};
 }
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,7 @@
 #include "cli/command_line/commands.hpp"
 
+#include "cli/output/terminal.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -132,5 +134,10 @@ constexpr Command table[] = {
 }  // namespace
 
 std::span<const Command> commands() { return table; }
+
+int usage_error(std::string_view command, std::string_view problem) {
+    say(command, problem);
+    return exit_code::usage;
+}
 
 }  // namespace fp32shim::cli

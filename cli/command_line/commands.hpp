@@ -27,6 +27,9 @@ inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
 }  // namespace exit_code
 
+/// Prints what is wrong with a command's arguments. Returns exit_code::usage.
+int usage_error(std::string_view command, std::string_view problem);
+
 /// Runs a command after its options were parsed. Returns an exit code.
 using Action = std::function<int()>;
 

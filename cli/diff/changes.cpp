@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "cli/output/terminal.hpp"

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/command_line/commands.hpp"
@@ -132,15 +131,10 @@ void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
 int diff(DiffOptions& options) {
     std::string problem = choose_format(options.format, options.output, std::span<const DiffFormat>(formats));
     if (problem.empty()) problem = options.filter.read();
-    if (!problem.empty()) {
-        say("diff", problem);
-        return exit_code::usage;
-    }
+    if (!problem.empty()) return usage_error("diff", problem);
     const bool by_row = std::erase(options.by, "row") > 0;
-    if (by_row && options.format->name == "html") {
-        say("diff", "--by row has no page; choose --format text or --format json");
-        return exit_code::usage;
-    }
+    if (by_row && options.format->name == "html")
+        return usage_error("diff", "--by row has no page; choose --format text or --format json");
     if (options.b.empty()) {
         std::vector<std::string> last;
         if (!options.a.empty())
@@ -173,10 +167,7 @@ int diff(DiffOptions& options) {
     const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
-    if (problem = output.finish(); !problem.empty()) {
-        say("diff", problem);
-        return exit_code::usage;
-    }
+    if (problem = output.finish(); !problem.empty()) return usage_error("diff", problem);
     for (const ResultsOfSide* const side : {&a, &b})
         if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();
             rounded > 0 && options.filter.looks_at_sizes())

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <sstream>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/report/html_page.hpp"
 #include "policy/algorithm.hpp"
 #include "system/limited_text.hpp"
 
@@ -18,6 +19,25 @@ namespace {
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::limited(command, buffer));
+}
+
+/// Returns the first `most` elements; all if that is 0.
+template <class Element>
+std::span<const Element> first_of(const std::vector<Element>& all, std::size_t most) {
+    return std::span(all).first(most == 0 ? all.size() : std::min(most, all.size()));
+}
+
+/// Returns the number of elements beyond the first `most`.
+template <class Element>
+std::size_t left_out(const std::vector<Element>& all, std::size_t most) {
+    return all.size() - first_of(all, most).size();
+}
+
+/// Returns a table, and a line about what it leaves out, if that is not nothing.
+std::string limited_text(const LimitedTable& limited, int stream, std::string_view noun) {
+    const std::string text = limited.table.text(stream);
+    if (limited.left_out == 0) return text;
+    return text + fmt::format("{}; --top 0 shows all\n", counted(limited.left_out, noun));
 }
 
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
@@ -99,7 +119,7 @@ std::string change_text(std::uint64_t before, std::uint64_t after, std::string (
 std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }
 std::string time_text(double ns) { return duration_text(ns); }
 
-std::string sides_text(const DiffOutcome& outcome, int stream) {
+Table sides_table(const DiffOutcome& outcome) {
     Table table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
     const ComparedCalls a(outcome.a.calls), b(outcome.b.calls);
     const auto add = [&](std::string name, const ComparedCalls& calls, const ResultsOfSide& side) {
@@ -110,7 +130,7 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
     add("B", b, outcome.b);
     table.add(
         {"change", change_text(a.calls, b.calls, calls_text), change_text(a.host_ns, b.host_ns, time_text), "", ""});
-    return table.text(stream);
+    return table;
 }
 
 /// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
@@ -128,9 +148,7 @@ std::string title_of_key(std::string_view key) {
 }
 
 /// Returns the calls of both runs by group.
-std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    const Changes& changes = outcome.changes;
-    if (changes.groups.empty()) return {};
+LimitedTable changes_table(const Changes& changes, std::size_t top) {
     std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
                                           {"in B", true, 0, 2},
                                           {"time in A", true, 0, 1},
@@ -141,8 +159,7 @@ std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream
             {title_of_key(key), false, 14, std::uint8_t(key == "scope" && changes.keys.size() > 1 ? 3 : 0)});
     columns.push_back({"ran at"});
     Table table(std::move(columns));
-    const std::size_t all = changes.groups.size(), shown = top == 0 ? all : std::min(top, all);
-    for (const ChangedGroup& group : std::span(changes.groups).first(shown)) {
+    for (const ChangedGroup& group : first_of(changes.groups, top)) {
         std::vector<std::string> cells = {count_text(group.a.calls), count_text(group.b.calls), group.a.time_text(),
                                           group.b.time_text(),
                                           change_text(group.a.host_ns, group.b.host_ns, time_text)};
@@ -150,18 +167,20 @@ std::string changes_text(const DiffOutcome& outcome, std::size_t top, int stream
         cells.push_back(ran_text(group));
         table.add(std::move(cells));
     }
-    std::string text = fmt::format("\nCalls, times and precisions: {} of {} ran at another precision\n",
-                                   count_text(changes.otherwise), counted(all, "group"));
-    text += table.text(stream);
-    if (shown < all) text += fmt::format("{}; --top 0 shows all\n", counted(all - shown, "more group"));
-    return text;
+    return {std::move(table), left_out(changes.groups, top)};
+}
+
+std::string changes_text(const Changes& changes, std::size_t top, int stream) {
+    if (changes.groups.empty()) return {};
+    return fmt::format("\nCalls, times and precisions: {} of {} ran at another precision\n{}",
+                       count_text(changes.otherwise), counted(changes.groups.size(), "group"),
+                       limited_text(changes_table(changes, top), stream, "more group"));
 }
 
 /// Returns the products that ran by other algorithms of cublasLt, if there are any.
 std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
-    const std::size_t shown = top == 0 ? others.size() : std::min(top, others.size());
     Table table({{"calls in A", true, 0, 1},
                  {"in B", true, 0, 1},
                  {"function"},
@@ -169,16 +188,14 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
                  {"trans", false, 0, 2},
                  {"where", false, 14},
                  {""}});
-    for (const auto& [a, b] : std::span(others).first(shown))
+    for (const auto& [a, b] : first_of(others, top))
         table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
                    a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
-    std::string text = "\nAlgorithms of cublasLt, where most calls had another:\n" + table.text(stream);
-    if (shown < others.size())
-        text += fmt::format("{}; --top 0 shows all\n", counted(others.size() - shown, "more kind"));
-    return text;
+    return "\nAlgorithms of cublasLt, where most calls had another:\n" +
+           limited_text({std::move(table), left_out(others, top)}, stream, "more kind");
 }
 
-std::string growth_text(const DiffOutcome& outcome, int stream) {
+Table growth_table(const DiffOutcome& outcome) {
     Table table({{"products", true},
                  {"same bits", true},
                  {"median", true},
@@ -193,14 +210,12 @@ std::string growth_text(const DiffOutcome& outcome, int stream) {
                    has_largest ? number_text(outcome.a, largest.a) : "",
                    has_largest ? or_dash(outcome.a.row_of(largest.a).where) : ""});
     }
-    return table.text(stream);
+    return table;
 }
 
-std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    std::vector<const ResultGroup*> groups;
-    for (const ResultGroup& group : outcome.summary.groups)
-        if (group.other_bits > 0) groups.push_back(&group);
-    const std::size_t shown = top == 0 ? groups.size() : std::min(top, groups.size());
+LimitedTable groups_table(const DiffOutcome& outcome, std::size_t top) {
+    std::vector<ResultGroup> groups = outcome.summary.groups;
+    std::erase_if(groups, [](const ResultGroup& group) { return group.other_bits == 0; });
     Table table({{"largest", true},
                  {"products", true, 0, 2},
                  {"other bits", true, 0, 1},
@@ -211,8 +226,7 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
                  {"ran at"},
                  {"scope", false, 12, 4},
                  {"where", false, 14}});
-    for (std::size_t i = 0; i < shown; ++i) {
-        const ResultGroup& group = *groups[i];
+    for (const ResultGroup& group : first_of(groups, top)) {
         const ResultPair& first = outcome.paired.pairs[group.first_other];
         const MergedRow &a = outcome.a.row_of(first.a), &b = outcome.b.row_of(first.b);
         table.add({difference_text(outcome.paired.pairs[group.largest].difference), count_text(group.products),
@@ -220,10 +234,7 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
                    a.size_text(), a.transposes_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.scope),
                    or_dash(a.where)});
     }
-    std::string text = table.text(stream);
-    if (shown < groups.size())
-        text += fmt::format("{}; --top 0 shows all\n", counted(groups.size() - shown, "more group"));
-    return text;
+    return {std::move(table), left_out(groups, top)};
 }
 
 /// Returns the products without a counterpart, if there are any.
@@ -238,12 +249,9 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
                  {"where", false, 14}});
     std::size_t more = 0;
     const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
-        std::size_t shown = 0;
-        for (const UnpairedGroup& group : groups_of(side, unpaired)) {
-            if (top != 0 && shown++ >= top) {
-                ++more;
-                continue;
-            }
+        const std::vector<UnpairedGroup> groups = groups_of(side, unpaired);
+        more += left_out(groups, top);
+        for (const UnpairedGroup& group : first_of(groups, top)) {
             const MergedRow& row = side.row_of(group.first);
             table.add({name, count_text(group.products), number_text(side, group.first), std::string(row.function),
                        row.size_text(), row.transposes_text(), or_dash(row.scope), or_dash(row.where)});
@@ -252,10 +260,23 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
     add("A", outcome.a, outcome.paired.unpaired_a);
     add("B", outcome.b, outcome.paired.unpaired_b);
     if (outcome.paired.unpaired_a.empty() && outcome.paired.unpaired_b.empty()) return {};
-    std::string text =
-        "\nNot aligned, because the other side has no product of this kind left:\n" + table.text(stream);
-    if (more > 0) text += fmt::format("{}; --top 0 shows all\n", counted(more, "more group"));
-    return text;
+    return "\nNot aligned, because the other side has no product of this kind left:\n" +
+           limited_text({std::move(table), more}, stream, "more group");
+}
+
+/// Returns the products to look at, each with what it is.
+std::vector<std::pair<std::string, std::size_t>> notable_products(const DiffOutcome& outcome) {
+    const ResultSummary& summary = outcome.summary;
+    std::vector<std::pair<std::string, std::size_t>> products;
+    const auto add = [&](std::string what, std::optional<std::size_t> pair) {
+        if (pair) products.emplace_back(std::move(what), *pair);
+    };
+    add("First product with different bits", summary.first_other);
+    add(fmt::format("First product beyond {:g}", outcome.bound), summary.first_beyond);
+    if (summary.first_same_operands != summary.first_other)
+        add("First product with different bits from the same operands", summary.first_same_operands);
+    if (summary.first_other) add("Largest difference", summary.largest);
+    return products;
 }
 
 /// Returns what the fingerprints tell.
@@ -267,41 +288,32 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
                                    count_text(all - summary.same_bits), count_text(summary.beyond), outcome.bound);
     const std::string unaligned = unpaired_text(outcome, top, stream);
     if (!summary.first_other) return text + unaligned;
-    text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
-    if (summary.first_beyond)
-        text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
-                product_text(outcome, *summary.first_beyond);
-    if (summary.first_same_operands && summary.first_same_operands != summary.first_other)
-        text += "\nFirst product with different bits from the same operands: " +
-                product_text(outcome, *summary.first_same_operands);
-    text += "\nLargest difference: " + product_text(outcome, *summary.largest);
-    text += "\nBy position, with relative differences:\n" + growth_text(outcome, stream);
+    for (const auto& [what, pair] : notable_products(outcome))
+        text += fmt::format("\n{}: {}", what, product_text(outcome, pair));
+    text += "\nBy position, with relative differences:\n" + growth_table(outcome).text(stream);
     text += "\nBy place, scope, function, size and precision, with the largest relative difference:\n" +
-            groups_text(outcome, top, stream);
+            limited_text(groups_table(outcome, top), stream, "more group");
     return text + unaligned;
 }
 
 /// Returns a size as JSON; null for one that the function does not have.
 Json size(std::int64_t number) { return FieldValue::size_or_null(number).tree(); }
 
-Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired, std::size_t most) {
-    Json json = Json::array();
-    for (const UnpairedGroup& group : groups_of(side, unpaired)) {
-        if (json.size() == most) break;
+Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
+    return json_list(groups_of(side, unpaired), [&side](const UnpairedGroup& group) -> Json {
         const MergedRow& row = side.row_of(group.first);
-        json.push_back({{"products", group.products},
-                        {"recording", side.process_of(group.first).path},
-                        {"thread", thread_number(side, group.first)},
-                        {"number", side.products[group.first].number},
-                        {"function", text_or_null(row.function)},
-                        {"where", text_or_null(row.where)},
-                        {"scope", text_or_null(row.scope)},
-                        {"m", size(row.m)},
-                        {"n", size(row.n)},
-                        {"k", size(row.k)},
-                        {"batch", row.batch}});
-    }
-    return json;
+        return {{"products", group.products},
+                {"recording", side.process_of(group.first).path},
+                {"thread", thread_number(side, group.first)},
+                {"number", side.products[group.first].number},
+                {"function", text_or_null(row.function)},
+                {"where", text_or_null(row.where)},
+                {"scope", text_or_null(row.scope)},
+                {"m", size(row.m)},
+                {"n", size(row.n)},
+                {"k", size(row.k)},
+                {"batch", row.batch}};
+    });
 }
 
 Json calls_json(const ComparedCalls& calls) {
@@ -325,83 +337,75 @@ Json side_json(const ResultsOfSide& side, std::optional<std::uint64_t> unaligned
     return json;
 }
 
-Json changes_json(const Changes& changes, std::size_t most) {
-    Json json = Json::array();
-    for (const ChangedGroup& group : std::span(changes.groups).first(std::min(most, changes.groups.size()))) {
+Json changes_json(const Changes& changes) {
+    return json_list(changes.groups, [&changes](const ChangedGroup& group) {
         Json one = {{"a", calls_json(group.a)}, {"b", calls_json(group.b)}};
         for (std::size_t i = 0; i < changes.keys.size(); ++i)
             one[std::string(changes.keys[i])] = text_or_null(group.keys[i]);
-        json.push_back(std::move(one));
-    }
-    return json;
+        return one;
+    });
 }
 
-Json algorithms_json(const std::vector<OtherAlgorithm>& others, std::size_t most) {
-    Json json = Json::array();
-    for (const auto& [a, b] : std::span(others).first(std::min(most, others.size())))
-        json.push_back({{"function", text_or_null(a->function)},
-                        {"where", text_or_null(a->where)},
-                        {"scope", text_or_null(a->scope)},
-                        {"size", a->size_text()},
-                        {"trans", a->transposes_text()},
-                        {"a", text_or_null(a->algorithm)},
-                        {"b", text_or_null(b->algorithm)},
-                        {"difference", policy::algorithm_difference(a->algorithm, b->algorithm)}});
-    return json;
+Json algorithms_json(const std::vector<OtherAlgorithm>& others) {
+    return json_list(others, [](const OtherAlgorithm& other) -> Json {
+        const auto& [a, b] = other;
+        return {{"function", text_or_null(a->function)},
+                {"where", text_or_null(a->where)},
+                {"scope", text_or_null(a->scope)},
+                {"size", a->size_text()},
+                {"trans", a->transposes_text()},
+                {"a", text_or_null(a->algorithm)},
+                {"b", text_or_null(b->algorithm)},
+                {"difference", policy::algorithm_difference(a->algorithm, b->algorithm)}};
+    });
 }
 
 Json growth_json(const DiffOutcome& outcome) {
-    Json json = Json::array();
-    for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps))
-        json.push_back({{"first", step.first + 1},
-                        {"last", step.last + 1},
-                        {"same_bits", step.same_bits},
-                        {"median", number_or_null(step.median)},
-                        {"largest", product_json(outcome, step.largest)}});
-    return json;
+    return json_list(growth_of(outcome.paired.pairs, growth_steps), [&outcome](const GrowthStep& step) -> Json {
+        return {{"first", step.first + 1},
+                {"last", step.last + 1},
+                {"same_bits", step.same_bits},
+                {"median", number_or_null(step.median)},
+                {"largest", product_json(outcome, step.largest)}};
+    });
 }
 
-Json groups_json(const DiffOutcome& outcome, std::size_t most) {
-    Json json = Json::array();
-    for (const ResultGroup& group : outcome.summary.groups) {
-        if (json.size() == most) break;
+Json groups_json(const DiffOutcome& outcome) {
+    return json_list(outcome.summary.groups, [&outcome](const ResultGroup& group) -> Json {
         const bool differs = group.other_bits > 0;
-        json.push_back(
-            {{"products", group.products},
-             {"other_bits", group.other_bits},
-             {"first", product_json(outcome, group.first)},
-             {"first_other_bits", product_json(outcome, differs ? std::optional(group.first_other) : std::nullopt)},
-             {"largest", product_json(outcome, group.largest)}});
-    }
-    return json;
+        return {
+            {"products", group.products},
+            {"other_bits", group.other_bits},
+            {"first", product_json(outcome, group.first)},
+            {"first_other_bits", product_json(outcome, differs ? std::optional(group.first_other) : std::nullopt)},
+            {"largest", product_json(outcome, group.largest)}};
+    });
 }
 
 }  // namespace
-
-std::string command_of(const ResultsOfSide& side) {
-    std::vector<std::string> commands;
-    for (const MergedProcess& process : side.calls.processes()) {
-        if (process.is_children_only()) continue;
-        const record::ProcessFacts& facts = process.facts.process;
-        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
-        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
-    }
-    return listed(commands, 2);
-}
-
-std::string difference_text(double difference) {
-    if (difference == 0) return "0";
-    return std::isfinite(difference) ? fmt::format("{:.1e}", difference) : "inf";
-}
 
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     std::string text = printable(headline(outcome)) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += commands_with_results(outcome);
-    text += "\n" + sides_text(outcome, stream);
+    text += "\n" + sides_table(outcome).text(stream);
     if (outcome.has_results())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);
-    return text + algorithms_text(outcome, top, stream) + changes_text(outcome, top, stream);
+    return text + algorithms_text(outcome, top, stream) + changes_text(outcome.changes, top, stream);
+}
+
+Json page_tables_json(const DiffOutcome& outcome, std::size_t most) {
+    Json products = json_list(notable_products(outcome), [&](const auto& product) {
+        Json json = {{"title", product.first}, {"lines", Json::array()}};
+        std::istringstream text(product_text(outcome, product.second));
+        for (std::string line; std::getline(text, line);) json["lines"].push_back(line);
+        return json;
+    });
+    return {{"calls", table_json({sides_table(outcome), 0})},
+            {"products", std::move(products)},
+            {"steps", table_json({growth_table(outcome), 0})},
+            {"groups", table_json(groups_table(outcome, most))},
+            {"changes", table_json(changes_table(outcome.changes, most))}};
 }
 
 std::string product_line(const ResultsOfSide& side, std::size_t product) {
@@ -447,7 +451,7 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"b", product_of_side(outcome.b, pair.b)}};
 }
 
-Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
+Json diff_json(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
     if (outcome.rows != nullptr)
@@ -459,7 +463,7 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
                 {"rows", rows_json(outcome)},
                 {"by", outcome.changes.keys},
                 {"groups_at_other_precision", outcome.changes.otherwise},
-                {"changes", changes_json(outcome.changes, most_groups)}};
+                {"changes", changes_json(outcome.changes)}};
     return {{"schema", 1},
             {"a", side_json(outcome.a, outcome.paired.unpaired_a.size())},
             {"b", side_json(outcome.b, outcome.paired.unpaired_b.size())},
@@ -472,8 +476,8 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"other_precision", summary.other_precision},
             {"paired_by_nearest", outcome.paired.nearest},
             {"uncertain", outcome.paired.doubtful},
-            {"only_a", unpaired_json(outcome.a, outcome.paired.unpaired_a, most_groups)},
-            {"only_b", unpaired_json(outcome.b, outcome.paired.unpaired_b, most_groups)},
+            {"only_a", unpaired_json(outcome.a, outcome.paired.unpaired_a)},
+            {"only_b", unpaired_json(outcome.b, outcome.paired.unpaired_b)},
             {"bound", outcome.bound},
             {"beyond_bound", summary.beyond},
             {"same_operands", summary.same_operands},
@@ -483,12 +487,12 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"first_beyond_bound", product_json(outcome, summary.first_beyond)},
             {"largest", product_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},
-            {"groups", groups_json(outcome, most_groups)},
+            {"groups", groups_json(outcome)},
             {"kinds_with_algorithms", outcome.changes.kinds_with_algorithms},
-            {"other_algorithms", algorithms_json(outcome.changes.other_algorithms, most_groups)},
+            {"other_algorithms", algorithms_json(outcome.changes.other_algorithms)},
             {"by", outcome.changes.keys},
             {"groups_at_other_precision", outcome.changes.otherwise},
-            {"changes", changes_json(outcome.changes, most_groups)}};
+            {"changes", changes_json(outcome.changes)}};
 }
 
 }  // namespace fp32shim::cli

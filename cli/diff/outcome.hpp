@@ -54,8 +54,10 @@ std::string command_of(const ResultsOfSide& side);
 /// width and colours.
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
-/// Returns the JSON that docs/schema.md describes, with at most `most_groups` entries in each list of groups.
-Json diff_json(const DiffOutcome& outcome, std::size_t most_groups = SIZE_MAX);
+/// Returns the JSON that docs/schema.md describes.
+Json diff_json(const DiffOutcome& outcome);
+/// Returns the tables of the text as JSON, each with at most `most` groups, and the products to look at as texts.
+Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
 /// Returns a page that loads nothing else, in UTF-8 and of limited size. `problems` are shown as warnings. The frame
 /// of the page is report/page/diff.html.
 std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);

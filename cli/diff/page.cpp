@@ -13,40 +13,30 @@ namespace {
 constexpr std::size_t max_groups = 500;  ///< groups in each table
 constexpr std::size_t max_points = 1000;
 
-/// Truncates the texts of `json`, because names in recordings may be long.
-void truncate_texts(Json& json) {
-    if (json.is_string()) {
-        json = truncated(json.get_ref<const std::string&>());
-    } else if (json.is_structured()) {
-        for (Json& value : json) truncate_texts(value);
-    }
-}
-
 Json plot_json(const std::vector<ResultPair>& pairs) {
-    Json json = Json::array();
-    for (const GrowthStep& step : growth_of(pairs, max_points)) {
-        json.push_back({{"at", step.first + 1},
-                        {"median", number_or_null(step.median)},
-                        {"largest", number_or_null(pairs[step.largest].difference)}});
-    }
-    return json;
+    return json_list(growth_of(pairs, max_points), [&](const GrowthStep& step) -> Json {
+        return {{"at", step.first + 1},
+                {"median", number_or_null(step.median)},
+                {"largest", number_or_null(pairs[step.largest].difference)}};
+    });
 }
 
 }  // namespace
 
 std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.paired.pairs;
-    Json json = diff_json(outcome, max_groups);
-    json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
-    json["more_changes"] = outcome.changes.groups.size() - json["changes"].size();
+    Json json = diff_json(outcome);
+    // The page has tables of these, which are limited.
+    for (const char* const key : {"groups", "changes", "growth", "only_a", "only_b", "other_algorithms"})
+        json.erase(key);
+    json["tables"] = page_tables_json(outcome, max_groups);
+    json["groups_of_calls"] = outcome.changes.groups.size();
     json["version"] = FP32SHIM_VERSION;
     json["plot"] = plot_json(pairs);
     json["infinite"] =
         std::ranges::count_if(pairs, [](const ResultPair& pair) { return std::isinf(pair.difference); });
-    json["threads"] = outcome.a.threads.size();
-    json["warnings"] = Json::array();
-    for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
-    truncate_texts(json);
+    json["warnings"] =
+        json_list(problems, [](const ReadingProblem& problem) { return problem.path + ": " + problem.text; });
     return html_page(Page::diff, std::move(json));
 }
 

@@ -1,19 +1,183 @@
 #include "cli/diff/pairs.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <span>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "cli/diff/align.hpp"
-#include "cli/diff/differences.hpp"
-#include "cli/diff/match_threads.hpp"
+#include "cli/diff/results.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "record/fingerprint.hpp"
+#include "record/format/entry_fields.hpp"
+#include "record/read/reader.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+// ---- Processes and threads of one run that are likely to do what those of the other do. Products are aligned in
+// their order only within such a pair of threads.
+
+/// Indices in ResultsOfSide::threads, of A and of B.
+using MatchedThreads = std::pair<std::size_t, std::size_t>;
+
+using Match = std::pair<std::size_t, std::size_t>;
+
+std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const std::vector<ProcessResults>& b) {
+    using IsAlike = bool (*)(const ProcessResults&, const ProcessResults&);
+    constexpr IsAlike rounds[] = {
+        [](const ProcessResults& one, const ProcessResults& other) {
+            return one.rank == other.rank && one.program == other.program;
+        },
+        [](const ProcessResults& one, const ProcessResults& other) { return one.rank == other.rank; },
+        [](const ProcessResults&, const ProcessResults&) { return true; }};
+    std::vector<Match> matches;
+    std::vector<bool> taken_a(a.size()), taken_b(b.size());
+    for (const IsAlike is_alike : rounds) {
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            for (std::size_t j = 0; j < b.size() && !taken_a[i]; ++j) {
+                if (taken_b[j] || !is_alike(a[i], b[j])) continue;
+                taken_a[i] = taken_b[j] = true;
+                matches.emplace_back(i, j);
+            }
+        }
+    }
+    return matches;
+}
+
+/// Number of products of each kind.
+using Counts = std::map<std::uint32_t, std::uint64_t>;
+
+Counts counts_of(const ResultsOfSide& side, std::size_t thread) {
+    Counts counts;
+    const ThreadResults& range = side.threads[thread];
+    for (std::size_t i = 0; i < range.count; ++i) ++counts[side.kind_of(range.first + i)];
+    return counts;
+}
+
+std::uint64_t count_in_common(const Counts& a, const Counts& b) {
+    std::uint64_t sum = 0;
+    for (const auto& [kind, count] : a)
+        if (const auto other = b.find(kind); other != b.end()) sum += std::min(count, other->second);
+    return sum;
+}
+
+std::int64_t begin_of(const ResultsOfSide& side, std::size_t thread) {
+    return side.products[side.threads[thread].first].end_ns;
+}
+
+/// Returns the threads of a process, sorted by the time of their first product.
+std::vector<std::size_t> by_first_product(const ResultsOfSide& side, const ProcessResults& process) {
+    std::vector<std::size_t> order(process.threads);
+    std::iota(order.begin(), order.end(), process.first_thread);
+    std::ranges::stable_sort(order, {}, [&](std::size_t thread) { return begin_of(side, thread); });
+    return order;
+}
+
+/// Matches threads of two processes.
+void match_threads_of(const ResultsOfSide& a, const ProcessResults& process_a, const ResultsOfSide& b,
+                      const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
+    // Threads with equal products are matched first, which is fast even with thousands of threads.
+    std::map<Counts, std::deque<std::size_t>> by_counts;
+    for (const std::size_t j : by_first_product(b, process_b)) by_counts[counts_of(b, j)].push_back(j);
+    std::vector<std::size_t> others;
+    for (const std::size_t i : by_first_product(a, process_a)) {
+        const auto equal = by_counts.find(counts_of(a, i));
+        if (equal == by_counts.end() || equal->second.empty()) {
+            others.push_back(i);
+            continue;
+        }
+        matches.emplace_back(i, equal->second.front());
+        equal->second.pop_front();
+    }
+    std::vector<std::pair<std::size_t, const Counts*>> rest;
+    for (const auto& [counts, threads] : by_counts)
+        for (const std::size_t j : threads) rest.emplace_back(j, &counts);
+    std::ranges::stable_sort(rest, {}, [&](const auto& thread) { return begin_of(b, thread.first); });
+    for (const std::size_t i : others) {
+        const Counts own = counts_of(a, i);
+        const auto best = std::ranges::max_element(
+            rest, {}, [&](const auto& thread) { return count_in_common(own, *thread.second); });
+        if (best == rest.end()) break;
+        matches.emplace_back(i, best->first);
+        rest.erase(best);
+    }
+}
+
+/// Matches processes in their order: first processes with equal rank and name, then those with equal rank, then the
+/// rest. Within them, matches threads in the order of their first products. Each is matched with the thread that
+/// shares the most products of equal kinds with it. A thread or process may have no counterpart.
+std::vector<MatchedThreads> match_threads(const ResultsOfSide& a, const ResultsOfSide& b) {
+    std::vector<MatchedThreads> matches;
+    for (const auto& [i, j] : matched_processes(a.processes, b.processes))
+        match_threads_of(a, a.processes[i], b, b.processes[j], matches);
+    return matches;
+}
+
+// ---- Differences between results of two runs, by the sketches in their recordings.
+
+/// Reads fingerprints of a side again. Holds one recording open at a time.
+class FingerprintsOfSide {
+  public:
+    FingerprintsOfSide(const ResultsOfSide& side, std::vector<ReadingProblem>& problems)
+        : side_(side), problems_(problems), readers_(side.processes.size()), is_lost_(side.processes.size()) {}
+
+    /// Returns the fingerprint of a product; one that is not finite, with no hash, if it can no longer be read.
+    record::Fingerprint of(std::size_t product);
+
+  private:
+    record::RecordingReader* reader_of(std::uint32_t process);
+
+    const ResultsOfSide& side_;
+    std::vector<ReadingProblem>& problems_;
+    std::vector<std::unique_ptr<record::RecordingReader>> readers_;
+    std::vector<bool> is_lost_;
+    std::uint32_t process_ = 0;  ///< process whose recording is open
+};
+
+record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
+    if (process != process_) {
+        if (readers_[process_] != nullptr) readers_[process_]->release_memory();
+        process_ = process;
+    }
+    if (readers_[process] == nullptr && !is_lost_[process]) {
+        auto opened = record::RecordingReader::open(side_.processes[process].path);
+        readers_[process] = std::move(opened.reader);
+        is_lost_[process] = readers_[process] == nullptr;
+        if (is_lost_[process]) problems_.push_back({side_.processes[process].path, opened.error});
+    }
+    return readers_[process].get();
+}
+
+record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
+    record::RecordingReader* const reader = reader_of(side_.thread_of(product).process);
+    record::format::FingerprintRecord entry;
+    if (reader != nullptr && reader->read_fingerprints(side_.products[product].offset, {&entry, 1}) == 1)
+        return record::format::load(entry);
+    record::Fingerprint lost;  // the file was truncated after it was first read
+    lost.flags = record::fingerprint_nonfinite;
+    return lost;
+}
+
+/// Returns the estimated norm of the difference, relative to the norm of A. It is infinite if A is zero or only one
+/// of the two is finite.
+double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
+    if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
+    const double apart = distance(a, b);
+    const double relative = apart == 0 ? 0 : apart / a.norm;
+    // A damaged recording may contain NaN.
+    return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
+}
 
 constexpr std::size_t none = SIZE_MAX;
 /// Relative difference beyond which two results are never taken for those of the same work because they are near each

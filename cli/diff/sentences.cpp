@@ -170,6 +170,22 @@ std::string functions_without_fingerprint(const DiffOutcome& outcome) {
 
 }  // namespace
 
+std::string command_of(const ResultsOfSide& side) {
+    std::vector<std::string> commands;
+    for (const MergedProcess& process : side.calls.processes()) {
+        if (process.is_children_only()) continue;
+        const record::ProcessFacts& facts = process.facts.process;
+        const std::string& text = facts.command.empty() ? facts.executable : facts.command;
+        if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
+    }
+    return listed(commands, 2);
+}
+
+std::string difference_text(double difference) {
+    if (difference == 0) return "0";
+    return std::isfinite(difference) ? fmt::format("{:.1e}", difference) : "inf";
+}
+
 std::string headline(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();

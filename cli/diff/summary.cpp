@@ -1,7 +1,6 @@
 #include "cli/diff/summary.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <tuple>
 

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
-#include <utility>
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/command_line/commands.hpp"
@@ -23,17 +22,12 @@ struct DoctorOptions {
 };
 
 int doctor(const DoctorOptions& options) {
-    if (options.with_bindings && options.words.empty()) {
-        say("doctor", "--bindings needs a program; see: fp32shim doctor --help");
-        return exit_code::usage;
-    }
+    if (options.with_bindings && options.words.empty())
+        return usage_error("doctor", "--bindings needs a program; see: fp32shim doctor --help");
     std::string program_path;
     if (!options.words.empty()) {
         const ProgramFile file = find_program(options.words.front(), std::getenv("PATH"));
-        if (file.lookup != Lookup::found) {
-            say("doctor", fmt::format("{}: {}", file.path, file.cause));
-            return exit_code::usage;
-        }
+        if (file.lookup != Lookup::found) return usage_error("doctor", fmt::format("{}: {}", file.path, file.cause));
         program_path = file.path;
     }
     DoctorResult result;

@@ -1,6 +1,5 @@
 // Prints the result of `fp32shim doctor` as text.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <system_error>
 #include <tuple>
-#include <utility>
 
 namespace fp32shim::cli {
 namespace {

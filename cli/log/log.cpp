@@ -124,10 +124,7 @@ void follow(LogSource& source, LogWriter& writer) {
 }
 
 int log(LogOptions& options) {
-    if (const std::string problem = options.filter.read(); !problem.empty()) {
-        say("log", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = options.filter.read(); !problem.empty()) return usage_error("log", problem);
     if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
     // A run that goes on has a file for its children, too, which has no calls.
@@ -137,10 +134,9 @@ int log(LogOptions& options) {
             return member && member->is_children_file;
         });
     if (print_errors("log", found)) return exit_code::usage;
-    if (options.follow && found.paths.size() != 1) {
-        say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
-        return exit_code::usage;
-    }
+    if (options.follow && found.paths.size() != 1)
+        return usage_error(
+            "log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
     std::vector<ReadingProblem> problems;
     NativeLocations native_locations;
     std::vector<LogSource> sources = open_sources(found.paths, options, native_locations, problems);

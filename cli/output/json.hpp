@@ -33,6 +33,14 @@ Json object_of(std::span<const Column<Row>> columns, const Row& row) {
     return json;
 }
 
+/// Returns a list with a value for each element of a range.
+template <class Range, class ValueOf>
+Json json_list(const Range& range, const ValueOf& value_of) {
+    Json list = Json::array();
+    for (const auto& element : range) list.push_back(value_of(element));
+    return list;
+}
+
 /// Returns the number; null for infinity and NaN, which JSON cannot express.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 

@@ -82,7 +82,8 @@ constexpr ProcessColumn further_of_processes[] = {
 std::span<const RowColumn> decision_columns() { return decisions; }
 std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names) {
     std::vector<RowColumn> chosen;
-    for (const std::string_view name : names) chosen.push_back(*std::ranges::find(decisions, name, &RowColumn::name));
+    for (const std::string_view name : names)
+        chosen.push_back(*std::ranges::find(row_columns(), name, &RowColumn::name));
     return chosen;
 }
 std::span<const RowColumn> row_columns() {

@@ -45,11 +45,11 @@ inline constexpr Column<Row> counter_columns[] = {
 /// Returns the columns of a decision: the keys of docs/schema.md without those that describe a single call.
 std::span<const RowColumn> decision_columns();
 
-/// Returns those of decision_columns() that have these names.
-std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names);
-
 /// Returns decision_columns(), then the columns of counts and times (docs/schema.md).
 std::span<const RowColumn> row_columns();
+
+/// Returns those of row_columns() that have these names.
+std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names);
 
 using ProcessColumn = Column<MergedProcess>;
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"

@@ -50,7 +50,7 @@ struct MergedDecision {
     bool is_folded = false;    ///< sizes are rounded up to powers of two
     bool is_overflow = false;  ///< the row stands for calls without a decision, of which only counts are known
 
-    bool operator==(const MergedDecision&) const = default;
+    auto operator<=>(const MergedDecision&) const = default;
 };
 
 /// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.

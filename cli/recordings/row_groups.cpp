@@ -101,26 +101,6 @@ Grouping parse_grouping(const std::vector<std::string>& words) {
     return grouping;
 }
 
-RowGroupKey RowGroup::key() const {
-    return {process.host.id(),
-            process.job_id.id(),
-            process.executable.id(),
-            process.policy_name.id(),
-            function.id(),
-            process.policy_revision.id(),
-            process.policy_sha256.id(),
-            where.id(),
-            scope.id(),
-            call_site.id(),
-            caller.id(),
-            sizes.highest,
-            requested.id(),
-            applied.id(),
-            actual.id(),
-            reason.id(),
-            is_overflow ? 1 : 0};
-}
-
 void RowGroups::begin_recording(const record::RecordingFacts& facts) {
     process_ = {};
     if (grouping_.by_host) process_.host = facts.process.host;

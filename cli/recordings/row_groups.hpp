@@ -1,13 +1,13 @@
 // Merges rows into groups, for programs that multiply at thousands of sizes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "cli/output/field_value.hpp"
@@ -66,10 +66,11 @@ struct SizeClass {
 /// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
 struct ProcessKeys {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
+    auto operator<=>(const ProcessKeys&) const = default;
 };
 
-/// Numbers that identify a group.
-using RowGroupKey = std::array<std::int64_t, 17>;
+/// The keys of a group: those of its rows, processes, sizes and call site.
+using RowGroupKey = std::tuple<MergedDecision, ProcessKeys, std::int64_t, SharedText>;
 
 /// Sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only the
 /// counters are set, and the median if it is known.
@@ -83,7 +84,7 @@ struct RowGroup : MergedRow {
     double sum_of_log_sizes = 0;             ///< sum over rows of the logarithm of the geometric mean of m, n and k
     std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
 
-    RowGroupKey key() const;
+    RowGroupKey key() const { return {*this, process, sizes.highest, call_site}; }
 };
 
 /// Groups calls by the keys of their rows, call sites and processes. A merged row does not know its processes, so

@@ -62,15 +62,13 @@ std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t m
 }
 
 Json rules_json(const std::vector<RuleCount>& rules) {
-    Json list = Json::array();
-    for (const RuleCount& rule : rules) {
-        list.push_back({{"name", rule.name},
-                        {"file", text_or_null(rule.file)},
-                        {"line", rule.line},
-                        {"recordings", rule.recordings},
-                        {"without_use", rule.without_use}});
-    }
-    return list;
+    return json_list(rules, [](const RuleCount& rule) -> Json {
+        return {{"name", rule.name},
+                {"file", text_or_null(rule.file)},
+                {"line", rule.line},
+                {"recordings", rule.recordings},
+                {"without_use", rule.without_use}};
+    });
 }
 
 }  // namespace fp32shim::cli

@@ -22,7 +22,7 @@ class SharedText {
     /// Returns a number that is unique to this text; 0 for the empty text.
     std::uint32_t id() const { return id_; }
 
-    friend bool operator==(SharedText a, SharedText b) { return a.id_ == b.id_; }
+    auto operator<=>(const SharedText&) const = default;  ///< by the number, in no order of the texts
     friend bool operator==(SharedText a, std::string_view b) { return std::string_view(a) == b; }
     friend std::string operator+(std::string a, SharedText b) { return a += std::string_view(b); }
     friend std::string operator+(SharedText a, std::string_view b) { return std::string(a).append(b); }

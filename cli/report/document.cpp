@@ -1,10 +1,6 @@
 // The document of `fp32shim report --format json`, and CSV, which has the same rows.
-#include <fmt/format.h>
 
-#include <cmath>
-#include <initializer_list>
 #include <span>
-#include <utility>
 
 #include "cli/output/json.hpp"
 #include "cli/output/json_writer.hpp"
@@ -57,8 +53,7 @@ Json process_json(const MergedProcess& process) {
     json["host_ns"] = process.host_ns;
     json["environment"] = environment_json(process.environment);
     json["calls"] = process.calls;
-    json["changes"] = Json::array();
-    for (const record::RecordedChange& change : process.changes) json["changes"].push_back(change_json(change));
+    json["changes"] = json_list(process.changes, change_json);
     return json;
 }
 
@@ -175,12 +170,10 @@ Json head_json(const MergedCalls& calls) {
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
     json["rules"] = rules_json(calls.rules());
-    json["first_nonfinite"] = Json::array();
-    for (const MergedNonfinite& nonfinite : calls.nonfinite())
-        json["first_nonfinite"].push_back(first_nonfinite_json(calls, nonfinite));
-    json["first_received"] = Json::array();
-    for (const MergedNonfinite& received : calls.received())
-        json["first_received"].push_back(first_received_json(calls, received));
+    json["first_nonfinite"] =
+        json_list(calls.nonfinite(), [&](const auto& found) { return first_nonfinite_json(calls, found); });
+    json["first_received"] =
+        json_list(calls.received(), [&](const auto& found) { return first_received_json(calls, found); });
     json["searched_calls"] = calls.searched_calls();
     json["worth"] = worth_json(calls);
     json["algorithms"] = algorithms_json(calls);

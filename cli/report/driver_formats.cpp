@@ -2,37 +2,137 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
-#include "cli/output/field_value.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/product_kinds.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::string functions_of(const ProductKind& kind) {
-    std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
-    return listed(names, 3);
+/// The names of blas::Operation, in their order.
+constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "syrk", "herk", "syr2k", "her2k",
+                                           "trmm", "trsm",   "gemv",  "symv", "hemv", "ger",  "gerc",  "syr",
+                                           "her",  "syr2",   "her2",  "trmv", "trsv", "axpy", "rot",   "dot",
+                                           "dotc", "sdsdot", "dsdot", "nrm2", "asum"};
+static_assert(std::size(operations) == static_cast<std::size_t>(blas::Operation::asum) + 1);
+
+/// Calls that a benchmark cannot tell apart: of the members of a row, only the operands, the format and the counters
+/// are set.
+struct ProductKind : MergedRow {
+    std::string_view operation;         ///< `gemm`; empty if this version does not know the function
+    std::vector<SharedText> functions;  ///< names of the functions that were called
+    Batching batching = Batching::single;
+    /// A recording does not say which order a call of CBLAS asks for. It is taken to be row-major, as in most C and
+    /// numpy programs; all others are column-major.
+    bool is_row_major = false;
+    double work = 0;  ///< floating-point operations of all calls
+};
+const ProductKind& kind_in(const MergedRow& row) { return static_cast<const ProductKind&>(row); }
+
+/// Makes the kind of a row's calls, without counts. An unknown function has no operation, so its name is kept.
+ProductKind kind_of(const MergedRow& row) {
+    ProductKind kind;
+    kind.is_overflow = row.is_overflow;
+    if (row.is_overflow) return kind;
+    std::tie(kind.dtype, kind.device, kind.applied, kind.trans_a, kind.trans_b) =
+        std::tuple(row.dtype, row.device, row.ran_at(), row.trans_a, row.trans_b);
+    std::tie(kind.m, kind.n, kind.k, kind.batch, kind.is_folded) =
+        std::tie(row.m, row.n, row.k, row.batch, row.is_folded);
+    const FunctionIndex index = find_function(std::string(row.function).c_str());
+    if (index < 0 || !functions[index].multiplies()) {
+        kind.function = row.function;
+        return kind;
+    }
+    const ProductFamily& family = functions[index].product();
+    kind.operation = operations[static_cast<std::size_t>(family.operation)];
+    kind.batching = family.batching;
+    kind.is_row_major = functions[index].convention == Convention::cblas;
+    return kind;
 }
 
-/// Returns a comment with facts that the line of a driver cannot express.
+auto key_of(const ProductKind& kind) {
+    return std::tuple(kind.operation, kind.function.id(), kind.batching, kind.is_row_major, kind.dtype.id(),
+                      kind.device.id(), kind.applied.id(), kind.trans_a, kind.trans_b, kind.m, kind.n, kind.k,
+                      kind.batch, kind.is_folded, kind.is_overflow);
+}
+
+/// Returns the kinds of all products, sorted by `order`, largest first.
+std::vector<ProductKind> product_kinds(const MergedCalls& calls, RowOrder order) {
+    std::vector<ProductKind> kinds;
+    std::map<decltype(key_of({})), std::size_t> indices;
+    for (const MergedRow& row : calls.rows()) {
+        ProductKind kind = kind_of(row);
+        const auto [found, is_new] = indices.try_emplace(key_of(kind), kinds.size());
+        if (is_new) kinds.push_back(std::move(kind));
+        ProductKind& merged = kinds[found->second];
+        if (!row.function.empty() && std::ranges::find(merged.functions, row.function) == merged.functions.end())
+            merged.functions.push_back(row.function);
+        add_counters(merged.counters, row.counters);
+        merged.work += row.total_flops();
+    }
+    if (const std::uint64_t count = calls.calls_without_row(); count > 0) {
+        kinds.emplace_back().is_overflow = true;
+        kinds.back().counters.calls = count;
+    }
+    std::ranges::stable_sort(kinds, std::greater<>(), [order](const ProductKind& kind) {
+        return weight(order, kind.counters.calls, kind.counters.total_ns, kind.work);
+    });
+    return kinds;
+}
+
+/// The sizes of C := op(A) op(B).
+struct GemmSizes {
+    char trans_a, trans_b;
+    std::int64_t m, n, k;
+};
+
+/// Returns the sizes for a layout. The transposed product has the same matrices in the other layout.
+GemmSizes sizes_in(const ProductKind& kind, bool is_row_major) {
+    if (is_row_major == kind.is_row_major) return {kind.trans_a, kind.trans_b, kind.m, kind.n, kind.k};
+    return {kind.trans_b, kind.trans_a, kind.n, kind.m, kind.k};
+}
+
+/// Returns the reason why no gemm can be run with the sizes of a kind; empty if it can.
+std::string why_no_gemm(const ProductKind& kind) {
+    if (kind.is_overflow) return "only the number of these calls is known";
+    if (kind.is_onednn()) return "oneDNN ran it itself, and no function of a BLAS";
+    if (kind.is_kernel()) return "it is a kernel on a GPU, and no function of a BLAS";
+    if (kind.operation.empty()) return "this version does not know the function";
+    if (kind.operation != "gemm") return fmt::format("{} is not a gemm", kind.operation);
+    if (kind.is_folded) return "the recording has its sizes rounded up to powers of two";
+    constexpr std::string_view letters = "NTCR";
+    const bool has_letters = letters.find(kind.trans_a) != letters.npos && letters.find(kind.trans_b) != letters.npos;
+    const auto [least, _] = std::minmax({kind.m, kind.n, kind.k, kind.batch});
+    if (least < 0 || !has_letters) return "its sizes or transpositions are not known";
+    return least == 0 ? "it multiplies nothing" : "";
+}
+
+/// Returns a comment with facts that the line of a driver cannot express, and why it does not measure exactly what
+/// ran.
 std::string comment_on(const ProductKind& kind) {
-    return fmt::format("# {} of {} on {}, ran at {}\n", counted(kind.calls.calls, "call"),
-                       printable(functions_of(kind)), kind.device, kind.ran_at);
+    const std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
+    const std::string_view remark =
+        kind.batching == Batching::groups
+            ? "# a batch of groups: all of its products are taken to have the sizes of the group with the most work\n"
+            : "";
+    return fmt::format("# {} of {} on {}, ran at {}\n{}", counted(kind.counters.calls, "call"),
+                       printable(listed(names, 3)), kind.device, kind.ran_at(), remark);
 }
 
 std::string left_out_comment(const ProductKind& kind, std::string_view why) {
-    return fmt::format("# left out: {} of {}{}{}: {}\n", counted(kind.calls.calls, "call"), kind.dtype,
-                       kind.dtype.empty() ? "" : " ", printable(kind.text()), why);
-}
-
-/// Returns remarks if a line does not measure exactly what ran.
-std::string remarks_on(const ProductKind& kind) {
-    if (kind.batching != Batching::groups) return {};
-    return "# a batch of groups: all of its products are taken to have the sizes of the group with the most work\n";
+    const std::string what =
+        kind.is_overflow
+            ? "(found no room)"
+            : fmt::format("{} {} {}", kind.operation.empty() ? kind.function_text() : std::string(kind.operation),
+                          kind.transposes_text(), kind.size_text());
+    return fmt::format("# left out: {} of {}{}{}: {}\n", counted(kind.counters.calls, "call"), kind.dtype,
+                       kind.dtype.empty() ? "" : " ", printable(what), why);
 }
 
 bool is_transposed(char letter) { return letter == 'T' || letter == 'C'; }
@@ -48,7 +148,7 @@ std::string_view fpmath_of(std::string_view format) {
 }
 
 std::string why_not_benchdnn(const ProductKind& kind) {
-    if (std::string why = kind.why_no_gemm(); !why.empty()) return why;
+    if (std::string why = why_no_gemm(kind); !why.empty()) return why;
     if (kind.dtype == "complex64" || kind.dtype == "complex128") return "oneDNN has no complex numbers";
     if (kind.dtype == "float64") return "oneDNN has no float64 on a CPU";
     if (kind.dtype != "float32") return "the type of its result is not recorded";
@@ -56,15 +156,15 @@ std::string why_not_benchdnn(const ProductKind& kind) {
 }
 
 std::string benchdnn_line(const ProductKind& kind) {
-    const GemmSizes sizes = kind.sizes_in(Layout::row_major);
+    const GemmSizes sizes = sizes_in(kind, true);
     const bool is_batch = kind.batch != 1;
     const auto tag = [is_batch](bool transposed) {
         return is_batch ? (transposed ? "acb" : "abc") : (transposed ? "ba" : "ab");
     };
     const std::string batch = is_batch ? fmt::format("{}x", kind.batch) : "";
-    std::string_view mode = fpmath_of(kind.ran_at);
+    std::string_view mode = fpmath_of(kind.ran_at());
     return fmt::format("{}--stag={} --wtag={} --dtag={} --attr-fpmath={} {}{}x{}:{}{}x{}\n",
-                       mode.empty() ? fmt::format("# oneDNN has no {}\n", kind.ran_at) : "",
+                       mode.empty() ? fmt::format("# oneDNN has no {}\n", kind.ran_at()) : "",
                        tag(is_transposed(sizes.trans_a)), tag(is_transposed(sizes.trans_b)), tag(false),
                        mode.empty() ? "strict" : mode, batch, sizes.m, sizes.k, batch, sizes.k, sizes.n);
 }
@@ -79,10 +179,9 @@ std::string_view rocblas_type(std::string_view dtype) {
 }
 
 std::string why_not_rocblas(const ProductKind& kind) {
-    if (std::string why = kind.why_no_gemm(); !why.empty()) return why;
+    if (std::string why = why_no_gemm(kind); !why.empty()) return why;
     if (rocblas_type(kind.dtype).empty()) return "the type of its result is not recorded";
-    if (kind.sizes.trans_a == 'R' || kind.sizes.trans_b == 'R')
-        return "rocBLAS has no conjugation without transposition";
+    if (kind.trans_a == 'R' || kind.trans_b == 'R') return "rocBLAS has no conjugation without transposition";
     return {};
 }
 
@@ -93,7 +192,7 @@ std::uint64_t elements(std::int64_t rows, std::int64_t columns) {
 }
 
 std::string rocblas_line(const ProductKind& kind) {
-    const GemmSizes sizes = kind.sizes_in(Layout::column_major);
+    const GemmSizes sizes = sizes_in(kind, false);
     const std::int64_t lda = is_transposed(sizes.trans_a) ? sizes.k : sizes.m;
     const std::int64_t ldb = is_transposed(sizes.trans_b) ? sizes.n : sizes.k;
     const bool is_batch = kind.batch != 1;
@@ -119,39 +218,29 @@ void write_lines(std::string head, const ReportContents& contents, const ReportV
     output.put(head);
     for (const ProductKind& kind : product_kinds(contents.calls, view.order)) {
         const std::string why = why_not(kind);
-        if (!output.put(why.empty() ? comment_on(kind) + remarks_on(kind) + line(kind) : left_out_comment(kind, why)))
-            return;
+        if (!output.put(why.empty() ? comment_on(kind) + line(kind) : left_out_comment(kind, why))) return;
     }
 }
 
-FieldValue letter(const char& value) { return value == 0 ? FieldValue() : FieldValue(std::string_view(&value, 1)); }
-
-constexpr Column<ProductKind> shape_columns[] = {
-    {"operation", [](const ProductKind& kind) { return FieldValue::text_or_null(kind.operation); }},
-    {"dtype", [](const ProductKind& kind) { return FieldValue::text_or_null(kind.dtype); }},
-    {"trans_a", [](const ProductKind& kind) { return letter(kind.sizes.trans_a); }},
-    {"trans_b", [](const ProductKind& kind) { return letter(kind.sizes.trans_b); }},
-    {"m", [](const ProductKind& kind) { return FieldValue::size_or_null(kind.sizes.m); }},
-    {"n", [](const ProductKind& kind) { return FieldValue::size_or_null(kind.sizes.n); }},
-    {"k", [](const ProductKind& kind) { return FieldValue::size_or_null(kind.sizes.k); }},
-    {"batch", [](const ProductKind& kind) { return FieldValue::size_or_null(kind.batch); }},
+constexpr RowColumn operation_column[] = {
+    {"operation", [](const MergedRow& row) { return FieldValue::text_or_null(kind_in(row).operation); }}};
+constexpr RowColumn way_columns[] = {
     {"batching",
-     [](const ProductKind& kind) {
+     [](const MergedRow& row) {
          constexpr std::string_view words[] = {"single", "strided", "groups", "pointers"};
+         const ProductKind& kind = kind_in(row);
          return kind.operation.empty() ? FieldValue() : FieldValue(words[static_cast<std::size_t>(kind.batching)]);
      }},
     {"layout",
-     [](const ProductKind& kind) {
-         if (kind.operation.empty()) return FieldValue();
-         return FieldValue(std::string_view(kind.layout == Layout::column_major ? "column-major" : "unknown"));
+     [](const MergedRow& row) {
+         if (kind_in(row).operation.empty()) return FieldValue();
+         return FieldValue(std::string_view(kind_in(row).is_row_major ? "unknown" : "column-major"));
      }},
-    {"device", [](const ProductKind& kind) { return FieldValue::text_or_null(kind.device); }},
-    {"precision", [](const ProductKind& kind) { return FieldValue::text_or_null(kind.ran_at); }},
-    {"sizes_folded", [](const ProductKind& kind) { return FieldValue(kind.is_folded); }},
-    {"calls", [](const ProductKind& kind) { return FieldValue(kind.calls.calls); }},
-    {"host_ns", [](const ProductKind& kind) { return FieldValue(kind.calls.host_ns); }},
-    {"flops_total", [](const ProductKind& kind) { return FieldValue(kind.calls.work); }},
 };
+constexpr RowColumn precision_column[] = {
+    {"precision", [](const MergedRow& row) { return FieldValue::text_or_null(row.ran_at()); }}};
+constexpr RowColumn work_column[] = {
+    {"flops_total", [](const MergedRow& row) { return FieldValue(kind_in(row).work); }}};
 
 }  // namespace
 
@@ -168,7 +257,11 @@ void write_rocblas_bench(const ReportContents& contents, const ReportView& view,
 }
 
 void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    write_csv_rows<ProductKind>(shape_columns, product_kinds(contents.calls, view.order), output);
+    const std::vector<RowColumn> columns =
+        joined<MergedRow>({operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}),
+                           way_columns, chosen_columns({"device"}), precision_column,
+                           chosen_columns({"sizes_folded", "calls", "host_ns"}), work_column});
+    write_csv_rows<MergedRow>(columns, product_kinds(contents.calls, view.order), output);
 }
 
 }  // namespace fp32shim::cli

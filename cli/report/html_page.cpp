@@ -27,10 +27,11 @@ extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
 namespace fp32shim::cli {
 namespace {
 
-/// Shortens the texts of `json`, which limits the size of the page.
+/// Shortens texts of more than 400 bytes at the end of a character, which limits the size of the page.
 void shorten_texts(Json& json) {
+    char buffer[400];
     if (json.is_string())
-        json = truncated(json.get_ref<const std::string&>());
+        json = std::string(system::limited(json.get_ref<const std::string&>(), buffer));
     else if (json.is_structured())
         for (Json& value : json) shorten_texts(value);
 }
@@ -124,9 +125,17 @@ PageParts parts_of(Page page) {
 
 }  // namespace
 
-std::string truncated(std::string_view text) {
-    char buffer[400];  // limits the size of the page
-    return std::string(system::limited(text, buffer));
+Json table_json(const LimitedTable& limited) {
+    const Table& table = limited.table;
+    Json json = {{"heads", Json::array()}, {"rows", Json::array()}, {"more", limited.left_out}};
+    for (const Table::Column& head : table.columns())
+        json["heads"].push_back({{"title", head.title}, {"number", head.is_number}});
+    for (std::size_t row = 0; row < table.row_count(); ++row) {
+        json["rows"].push_back(Json::array());
+        for (std::size_t column = 0; column < table.columns().size(); ++column)
+            json["rows"].back().push_back(table.cell(row, column));
+    }
+    return json;
 }
 
 std::string html_page(Page page, Json data) {

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "cli/output/json_fwd.hpp"
+#include "cli/report/tables.hpp"
 
 namespace fp32shim::cli {
 
-/// Truncates a text longer than 400 bytes at the end of a character, and appends `…`.
-std::string truncated(std::string_view text);
+/// Returns a table for showTable() of page/shared/tables.js.
+Json table_json(const LimitedTable& limited);
 
 enum class Page : std::uint8_t { report, diff };
 

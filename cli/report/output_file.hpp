@@ -51,9 +51,9 @@ void write_csv_rows(std::span<const Column<Row>> columns, const Rows& rows, Repo
     for (const auto& row : rows) {
         line.clear();
         if constexpr (std::is_convertible_v<decltype(row), const Row&>)
-            append_csv(line, columns, row);
+            append_csv<Row>(line, columns, row);
         else
-            append_csv(line, columns, *row);
+            append_csv<Row>(line, columns, *row);
         if (!output.put(line += "\r\n")) return;
     }
 }

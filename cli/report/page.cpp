@@ -112,19 +112,6 @@ Json changes_json(const MergedCalls& calls) {
     return json;
 }
 
-Json table_json(const LimitedTable& limited) {
-    const Table& table = limited.table;
-    Json json = {{"heads", Json::array()}, {"rows", Json::array()}, {"more", limited.left_out}};
-    for (const Table::Column& head : table.columns())
-        json["heads"].push_back({{"title", head.title}, {"number", head.is_number}});
-    for (std::size_t row = 0; row < table.row_count(); ++row) {
-        json["rows"].push_back(Json::array());
-        for (std::size_t column = 0; column < table.columns().size(); ++column)
-            json["rows"].back().push_back(table.cell(row, column));
-    }
-    return json;
-}
-
 Json timeline_json(const Timeline& timeline) {
     if (timeline.empty()) return nullptr;
     const std::int64_t first = timeline.bins().begin()->first;

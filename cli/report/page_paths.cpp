@@ -67,13 +67,6 @@ void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths,
     json["line"] = std::move(lines);
 }
 
-template <class Value>
-Json column(const std::vector<PathShare>& sums, const Value& value) {
-    Json json = Json::array();
-    for (const PathShare& sum : sums) json.push_back(value(sum));
-    return json;
-}
-
 }  // namespace
 
 Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
@@ -83,12 +76,12 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
     json["folded"] = fold(sums, paths, order);
     PageTexts texts;
     add_nodes(json, sums, paths, texts);
-    json["node"] = column(sums, [](const PathShare& sum) { return sum.node; });
-    json["row"] = column(sums, [](const PathShare& sum) { return sum.row; });
-    json["format"] = column(sums, [&](const PathShare& sum) { return texts.index_of(sum.format); });
-    json["calls"] = column(sums, [](const PathShare& sum) { return sum.calls; });
-    json["host_ns"] = column(sums, [](const PathShare& sum) { return sum.host_ns; });
-    json["work"] = column(sums, [](const PathShare& sum) { return sum.work; });
+    json["node"] = json_list(sums, [](const PathShare& sum) { return sum.node; });
+    json["row"] = json_list(sums, [](const PathShare& sum) { return sum.row; });
+    json["format"] = json_list(sums, [&](const PathShare& sum) { return texts.index_of(sum.format); });
+    json["calls"] = json_list(sums, [](const PathShare& sum) { return sum.calls; });
+    json["host_ns"] = json_list(sums, [](const PathShare& sum) { return sum.host_ns; });
+    json["work"] = json_list(sums, [](const PathShare& sum) { return sum.work; });
     json["texts"] = texts.release();
     return json;
 }

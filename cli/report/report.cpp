@@ -160,10 +160,7 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
 
 /// Completes the output. Returns the exit code of a report that found `is_incomplete` recordings.
 int finish(ReportOutput& output, bool is_incomplete) {
-    if (const std::string problem = output.finish(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = output.finish(); !problem.empty()) return usage_error("report", problem);
     return is_incomplete ? exit_code::finding : exit_code::ok;
 }
 
@@ -172,10 +169,7 @@ int report_lines(const std::vector<std::string>& paths, const ReportOptions& opt
     ReportOutput output(options.output);
     const LinesWritten written = write_lines(
         paths, options.filter, [&](record::RecordingReader& recording) { preparation.prepare(recording); }, output);
-    if (const std::string problem = preparation.problem(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = preparation.problem(); !problem.empty()) return usage_error("report", problem);
     output.put(written.rest);
     warn_sizes_rounded(written.calls_with_rounded_sizes, options.filter);
     print_problems("report", written.problems);
@@ -186,10 +180,7 @@ int report_merged(const std::vector<std::string>& paths, const ReportOptions& op
     const ReportContents contents = read(paths, options, preparation);
     warn_sizes_rounded(contents.calls.calls_with_rounded_sizes(), options.filter);
     warn_paths_cut(contents.paths.calls_with_cut_paths());
-    if (const std::string problem = preparation.problem(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = preparation.problem(); !problem.empty()) return usage_error("report", problem);
     const bool is_damaged = print_problems("report", contents.problems);
     if (!options.format->allows_empty && contents.calls.processes().empty()) return exit_code::finding;
 
@@ -204,10 +195,7 @@ int report(ReportOptions& options) {
     if (problem.empty()) problem = options.filter.read();
     Preparation preparation(options);
     if (problem.empty()) problem = preparation.open();
-    if (!problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
+    if (!problem.empty()) return usage_error("report", problem);
     if (!take_last_runs("report", 1, options.recordings)) return exit_code::usage;
     const auto files = find_files(options);
     if (!files) return exit_code::usage;

@@ -117,13 +117,11 @@ Json result_of(const LowPlace& place, const LowCalls& low) {
 Json rules_of(const std::map<LowPlace, LowCalls>& places) {
     std::set<std::string> formats;
     for (const auto& [place, low] : places) formats.insert(place.format);
-    Json rules = Json::array();
-    for (const std::string& format : formats) {
-        rules.push_back(
-            {{"id", rule_id(format)},
-             {"shortDescription", {{"text", fmt::format("Matrix products ran at {}, or were allowed to", format)}}}});
-    }
-    return rules;
+    return json_list(formats, [](const std::string& format) -> Json {
+        return {
+            {"id", rule_id(format)},
+            {"shortDescription", {{"text", fmt::format("Matrix products ran at {}, or were allowed to", format)}}}};
+    });
 }
 
 std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCalls& calls) {
@@ -150,10 +148,10 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
 
 void write_sarif(const ReportContents& contents, const ReportView&, ReportOutput& output) {
     const std::map<LowPlace, LowCalls> places = low_places(contents.paths, contents.calls);
-    Json notes = Json::array(), results = Json::array();
-    for (const ReadingProblem& problem : contents.problems)
-        notes.push_back({{"level", "error"}, {"message", {{"text", problem.path + ": " + problem.text}}}});
-    for (const auto& [place, low] : places) results.push_back(result_of(place, low));
+    Json notes = json_list(contents.problems, [](const ReadingProblem& problem) -> Json {
+        return {{"level", "error"}, {"message", {{"text", problem.path + ": " + problem.text}}}};
+    });
+    Json results = json_list(places, [](const auto& place) { return result_of(place.first, place.second); });
     const Json driver = {{"name", "fp32shim"}, {"semanticVersion", FP32SHIM_VERSION}, {"rules", rules_of(places)}};
     const Json invocation = {{"executionSuccessful", contents.problems.empty()},
                              {"toolExecutionNotifications", std::move(notes)}};

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "record/reproducible_variables.hpp"
 #include "system/cpu_features.hpp"

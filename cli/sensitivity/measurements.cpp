@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <utility>
 
 #include "cli/command_line/commands.hpp"
 #include "cli/output/terminal.hpp"

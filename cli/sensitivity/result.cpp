@@ -293,9 +293,10 @@ Json to_json(const SensitivityResult& result) {
                  {"runs", result.measurements.trials().count() - result.measurements.trials().earlier_count()},
                  {"earlier_runs", result.measurements.trials().earlier_count()}};
     json["clock_left_out"] = result.measurements.reference().has_clock();
-    json["not_counted"] = Json::array();
-    for (const ChangedRow& row : result.measurements.reference().rows_left_out())
-        json["not_counted"].push_back({{"number", row.name}, {"noise", number_or_null(row.noise)}});
+    json["not_counted"] =
+        json_list(result.measurements.reference().rows_left_out(), [](const ChangedRow& row) -> Json {
+            return {{"number", row.name}, {"noise", number_or_null(row.noise)}};
+        });
     json["everything"] = Json::array();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
         Json all = to_json(result.measured.all_lowered[at]);

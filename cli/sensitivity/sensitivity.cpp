@@ -414,10 +414,8 @@ class Examination {
 };
 
 int examine(const SensitivityOptions& options) {
-    if (const std::string problem = problem_in_options(options); !problem.empty()) {
-        say(options.name, problem);
-        return exit_code::usage;
-    }
+    if (const std::string problem = problem_in_options(options); !problem.empty())
+        return usage_error(options.name, problem);
     TrialSettings settings;
     settings.compares_numbers = true;
     settings.closeness.metric = options.metric == "norm"   ? OutputMetric::norm

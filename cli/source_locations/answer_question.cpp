@@ -1,15 +1,83 @@
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/binaries/elf_file.hpp"
+#include "cli/source_locations/address_map.hpp"
 #include "cli/source_locations/debug_information.hpp"
-#include "cli/source_locations/function_symbols.hpp"
+#include "cli/source_locations/function_names.hpp"
 #include "cli/source_locations/libdw.hpp"
 #include "cli/source_locations/messages.hpp"
+#include "cli/source_locations/source_locations.hpp"
+#include "shim/where/native/symbol_choice.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+// ---- Finds the functions of a file in its symbol tables.
+
+/// Functions of one symbol table. If several names fit, the rules of shim/where/native/symbol_choice.hpp decide.
+class FunctionSymbols {
+  public:
+    /// `is_exported`: the table has the functions that the object exports.
+    FunctionSymbols(SymbolTable table, bool is_exported);
+
+    bool is_empty() const { return functions_.empty(); }
+    /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
+    bool name(std::uint64_t address, SourceLocation& location) const;
+
+  private:
+    std::vector<Elf64_Sym> functions_;  ///< sorted by begin, rank, and index from the end of the table; later entries
+                                        ///< are preferred
+    std::vector<char> names_;
+    AddressMap map_;
+    bool is_exported_;
+};
+
+FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
+    : names_(std::move(table.names)), is_exported_(is_exported) {
+    std::copy_if(table.symbols.rbegin(), table.symbols.rend(), std::back_inserter(functions_), where::is_function);
+    std::stable_sort(functions_.begin(), functions_.end(), [](const Elf64_Sym& left, const Elf64_Sym& right) {
+        return std::pair(left.st_value, where::rank_of(left)) < std::pair(right.st_value, where::rank_of(right));
+    });
+    for (std::uint32_t i = 0; i < functions_.size(); ++i) {
+        const Elf64_Sym& function = functions_[i];
+        const std::uint64_t end = function.st_value + function.st_size;
+        map_.add(function.st_value, end < function.st_value ? UINT64_MAX : end, i);
+    }
+    map_.build();
+}
+
+bool FunctionSymbols::name(std::uint64_t address, SourceLocation& location) const {
+    const Elf64_Sym* found = nullptr;
+    if (const auto index = map_.find(address)) {
+        found = &functions_[*index];
+    } else {
+        const auto after = std::upper_bound(
+            functions_.begin(), functions_.end(), address,
+            [](std::uint64_t value, const Elf64_Sym& function) { return value < function.st_value; });
+        if (after == functions_.begin()) return false;
+        found = &*std::prev(after);
+        if (found->st_size != 0 || address - found->st_value >= where::reach_without_size) return false;
+    }
+    if (found->st_name >= names_.size()) return false;
+    const char* begin = names_.data() + found->st_name;
+    const std::string symbol(begin,
+                             strnlen(begin, std::min(names_.size() - found->st_name, where::symbol_limit + 1)));
+    if (symbol.empty() || symbol.size() > where::symbol_limit) return false;
+    location.symbol = function_name(symbol);
+    location.clone = clone_suffix(symbol);
+    location.exported = is_exported_ ? symbol : std::string();
+    location.symbol_offset = address - found->st_value;
+    return true;
+}
 
 /// A file that is opened for the first question about it.
 class OpenedFile {

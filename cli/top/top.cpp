@@ -5,12 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
@@ -22,12 +28,121 @@
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/settings_in_force.hpp"
 #include "cli/report/tables.hpp"
-#include "cli/top/live_groups.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+// ---- Groups the products of running processes and computes the time that they take now.
+
+/// Group of products with its rates since the previous update. At the first update, rates are since the start of the
+/// recording.
+struct LiveGroup : RowGroup {
+    double calls_per_second = 0;
+    double host_share = 0;  ///< host time per elapsed time; 1: one thread does nothing else
+};
+
+/// Computes the rates of one recording's groups from update to update.
+class GroupRates {
+  public:
+    /// Returns the groups with their rates. `seconds` is the time since the previous update or, at the first update,
+    /// since the start of the recording.
+    std::vector<LiveGroup> update(const std::vector<RowGroup>& groups, double seconds);
+    /// Returns true before the first update.
+    bool is_new() const { return !has_looked_; }
+
+  private:
+    bool has_looked_ = false;
+    struct Counts {
+        std::uint64_t calls = 0, host_ns = 0;
+    };
+    std::map<RowGroupKey, Counts> before_;
+};
+
+/// Returns the group that a row of a table of live groups is.
+const LiveGroup& live(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
+
+/// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
+std::string now_text(double share) {
+    if (share <= 0) return "0%";
+    if (share < 0.001) return "<0.1%";
+    return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
+}
+
+std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, double seconds) {
+    std::map<RowGroupKey, Counts> now;
+    std::vector<LiveGroup> live;
+    live.reserve(groups.size());
+    for (const RowGroup& group : groups) {
+        LiveGroup& entry = live.emplace_back();
+        static_cast<RowGroup&>(entry) = group;
+        const RowGroupKey key = group.key();
+        const auto known = before_.find(key);
+        const Counts before = known == before_.end() ? Counts() : known->second;
+        now[key] = {group.counters.calls, group.counters.total_ns};
+        // An estimated time can decrease. Each update also measures the speed of the time counter again, so the
+        // duration of the same calls can grow by some nanoseconds.
+        const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
+            return later > earlier ? static_cast<double>(later - earlier) : 0.0;
+        };
+        if (seconds <= 0 || group.counters.calls == before.calls) continue;
+        entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
+        entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
+    }
+    has_looked_ = true;
+    before_ = std::move(now);
+    return live;
+}
+
+/// Returns the groups of several processes, with equal groups summed up, sorted by host time per elapsed time,
+/// largest first.
+std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
+    std::vector<LiveGroup> sums;
+    std::map<RowGroupKey, std::size_t> indices;
+    for (const std::vector<LiveGroup>* groups : processes) {
+        for (const LiveGroup& group : *groups) {
+            const auto [entry, is_new] = indices.emplace(group.key(), sums.size());
+            if (is_new) {
+                sums.push_back(group);
+                continue;
+            }
+            LiveGroup& sum = sums[entry->second];
+            add_counters(sum.counters, group.counters);
+            sum.calls_per_second += group.calls_per_second;
+            sum.host_share += group.host_share;
+        }
+    }
+    std::ranges::stable_sort(sums, [](const LiveGroup& a, const LiveGroup& b) {
+        return std::tuple(a.host_share, a.counters.total_ns) > std::tuple(b.host_share, b.counters.total_ns);
+    });
+    return sums;
+}
+
+/// Returns a table of the first `limit` groups, and a line with the number of the others.
+std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
+    TextColumns columns = {{{"now", true}, [](const MergedRow& row) { return now_text(live(row).host_share); }},
+                           {{"calls/s", true}, [](const MergedRow& row) {
+                                return count_text(static_cast<std::uint64_t>(live(row).calls_per_second));
+                            }}};
+    const auto amounts = amount_columns().first(2);  // calls and host time
+    columns.insert(columns.end(), amounts.begin(), amounts.end());
+    for (const TextColumn& column : group_text_columns())
+        if (column.head.title != "decisions") columns.push_back(column);
+    std::vector<const MergedRow*> rows;
+    for (const LiveGroup& group : groups) rows.push_back(&group);
+    const std::size_t shown = std::min(limit, rows.size());
+    return table_of(columns, TableRows(rows).first(shown)).text() +
+           (shown < rows.size() ? counted(rows.size() - shown, "more group") + "\n" : "");
+}
+
+/// Returns a group as JSON (docs/schema.md).
+Json live_group_json(const LiveGroup& group) {
+    Json json = object_of(group_columns(), static_cast<const RowGroup&>(group));
+    json["calls_per_second"] = group.calls_per_second;
+    json["host_share"] = group.host_share;
+    return json;
+}
 
 struct TopOptions {
     std::int32_t pid = 0;  ///< 0: all processes
@@ -219,32 +334,26 @@ std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const To
 }
 
 Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
-    Json processes = Json::array();
-    for (const Seen& seen : all) {
-        Json rows = Json::array();
-        for (const MergedRow& row : seen.rows) rows.push_back(object_of(row_columns(), row));
-        Json groups = seen.groups ? Json::array() : Json();
-        if (seen.groups) {
-            for (const LiveGroup& group : *seen.groups) groups.push_back(live_group_json(group));
-        }
-        processes.push_back({{"pid", seen.pid},
-                             {"recording", seen.recording},
-                             {"host", text_or_null(seen.facts.process.host)},
-                             {"executable", text_or_null(seen.facts.process.executable)},
-                             {"command", text_or_null(seen.facts.process.command)},
-                             {"opened", timestamp(seen.facts.opened_ns)},
-                             {"precision", text_or_null(word_or(seen.settings.precision, ""))},
-                             {"floor", text_or_null(word_or(seen.settings.floor, ""))},
-                             {"policy_name", text_or_null(seen.settings.policy_name.value_or(""))},
-                             {"calls", seen.calls},
-                             {"host_ns", seen.host_ns},
-                             {"calls_per_second", seen.calls_per_second},
-                             {"fp64_calls", seen.fp64_calls},
-                             {"fp32_calls", seen.fp32_calls},
-                             {"lower_calls", seen.lower_calls},
-                             {"rows", rows},
-                             {"groups", groups}});
-    }
+    const auto row_json = [](const MergedRow& row) { return object_of(row_columns(), row); };
+    const Json processes = json_list(all, [&](const Seen& seen) -> Json {
+        return {{"pid", seen.pid},
+                {"recording", seen.recording},
+                {"host", text_or_null(seen.facts.process.host)},
+                {"executable", text_or_null(seen.facts.process.executable)},
+                {"command", text_or_null(seen.facts.process.command)},
+                {"opened", timestamp(seen.facts.opened_ns)},
+                {"precision", text_or_null(word_or(seen.settings.precision, ""))},
+                {"floor", text_or_null(word_or(seen.settings.floor, ""))},
+                {"policy_name", text_or_null(seen.settings.policy_name.value_or(""))},
+                {"calls", seen.calls},
+                {"host_ns", seen.host_ns},
+                {"calls_per_second", seen.calls_per_second},
+                {"fp64_calls", seen.fp64_calls},
+                {"fp32_calls", seen.fp32_calls},
+                {"lower_calls", seen.lower_calls},
+                {"rows", json_list(seen.rows, row_json)},
+                {"groups", seen.groups ? json_list(*seen.groups, live_group_json) : Json()}};
+    });
     return {
         {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", rules_json(rules.all())}};
 }
@@ -298,10 +407,7 @@ int ps(const TopOptions& options) {
     LastUpdate memory;
     std::string error;
     const std::vector<Seen> all = read_processes(options, memory, error);
-    if (!error.empty()) {
-        say("ps", error);
-        return exit_code::usage;
-    }
+    if (!error.empty()) return usage_error("ps", error);
     print(options.is_json ? json_text(document_of(all, memory.rules)) : wrapped(text_of(all, memory.rules, options)));
     return exit_code::ok;
 }

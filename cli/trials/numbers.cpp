@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 
 #include "cli/files/own_files.hpp"
 #include "cli/output/terminal.hpp"

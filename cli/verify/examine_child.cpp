@@ -8,11 +8,9 @@
 #include <climits>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "cli/binaries/elf_file.hpp"

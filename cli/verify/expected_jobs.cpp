@@ -10,7 +10,6 @@
 #include <iterator>
 #include <set>
 #include <system_error>
-#include <utility>
 
 namespace fp32shim::cli {
 namespace {

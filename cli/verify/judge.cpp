@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/process_text.hpp"

@@ -18,9 +18,7 @@ Json to_json(const PossibleBypass& bypass) {
 
 /// Returns an array with an entry for each bypass.
 Json to_json(const std::vector<PossibleBypass>& bypasses) {
-    Json entries = Json::array();
-    for (const PossibleBypass& bypass : bypasses) entries.push_back(to_json(bypass));
-    return entries;
+    return json_list(bypasses, [](const PossibleBypass& bypass) { return to_json(bypass); });
 }
 
 /// Returns an entry for each recording with calls of a violation.

@@ -1,7 +1,6 @@
 #include "gpu_check/checks/other_programs.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "gpu_check/workers/variant_run.hpp"

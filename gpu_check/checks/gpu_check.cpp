@@ -1,4 +1,7 @@
-#include "gpu_check/checks/gpu_check.hpp"
+// gpu-check tests on a real GPU that the library works as documented. `fp32shim gpu-check` starts this program.
+//
+//   gpu-check [OPTION...]             gives the verdict: about twenty lines with their evidence, in an allowed time
+//   gpu-check --worker SECTION ...    measures one section, as a child of the other: sections/
 
 #include <unistd.h>
 
@@ -323,8 +326,8 @@ std::optional<int> parse(const std::vector<std::string>& words, Options& options
     return std::nullopt;
 }
 
-}  // namespace
-
+/// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried holds; 1 if one does not, or could not be
+/// measured; 77 if there is no CUDA device, or no CUDA.
 int check_gpu(const std::vector<std::string>& words) {
     Context context;
     Options& options = context.options;
@@ -347,4 +350,7 @@ int check_gpu(const std::vector<std::string>& words) {
     return finish(context);
 }
 
+}  // namespace
 }  // namespace gpu
+
+int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::section_called, gpu::check_gpu); }

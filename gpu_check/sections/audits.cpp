@@ -7,7 +7,6 @@
 
 #include "gpu_check/products/functions.hpp"
 #include "gpu_check/sections/findings.hpp"
-#include "gpu_check/sections/graph.hpp"
 #include "gpu_check/sections/section.hpp"
 #include "record/read/reader.hpp"
 

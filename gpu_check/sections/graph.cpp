@@ -1,5 +1,4 @@
-#include "gpu_check/sections/graph.hpp"
-
+// Products that are captured into a CUDA graph, and replayed.
 #include <array>
 #include <map>
 

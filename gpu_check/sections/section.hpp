@@ -2,6 +2,7 @@
 // variants.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ double median_milliseconds(Worker& worker, const Function& function, const Call&
 void measure_cost(Worker& worker);
 // graph.cpp: behaviour that the shim must not change
 void measure_graph(Worker& worker);
+/// Makes a stream that does not wait for others, and sets it as the handle's stream.
+CUstream use_own_stream(const Cublas& cublas);
+/// Captures the calls that `multiply` makes.
+CUgraph capture(const Device& device, CUstream stream, const std::function<void()>& multiply);
+/// Plays a graph twice, and waits for the end.
+void replay(const Device& device, CUgraph graph, CUstream stream);
 // audits.cpp
 void measure_audits(Worker& worker);
 

@@ -1,9 +1,7 @@
 #include "gpu_check/workers/ask.hpp"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

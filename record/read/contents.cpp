@@ -3,9 +3,7 @@
 #include "record/read/reader.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "record/format/entry_fields.hpp"

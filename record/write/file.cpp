@@ -7,7 +7,6 @@
 #include <sys/statfs.h>
 
 #include <algorithm>
-#include <string>
 
 #include "record/format/clock.hpp"
 #include "record/write/lost_pages.hpp"

@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
-
 #include "system/raw_syscall.hpp"
 #include "system/thread_sanitizer.hpp"
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include "record/format/entry_fields.hpp"
+#include "record/processor.hpp"
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"

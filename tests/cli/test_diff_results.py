@@ -454,7 +454,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
     assert page.text("#summary") == ("Other results: 2,003 of 3,005 products; all ran at the same precision. "
                                      "Environment: no difference is recorded. Inputs: not recorded on both sides.")
-    assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
+    assert "1,001" in page.text("#products") and "difference: inf" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")
     assert len(page.all("#steps tbody tr")) == 20

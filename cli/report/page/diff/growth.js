@@ -6,11 +6,6 @@ import {$, colour} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted} from "../shared/text.js";
 
-export function differenceText(value) {
-  if (value === null) return "infinite";
-  return value === 0 ? "0" : value.toExponential(1);
-}
-
 function line(key, colourName, more = {}) {
   return {
     label: key,
@@ -75,7 +70,7 @@ export function drawGrowth() {
         tooltip: {
           callbacks: {
             title: ([item]) => `product ${count(item.parsed.x)}`,
-            label: (item) => `${item.dataset.label}: ${differenceText(item.parsed.y)}`,
+            label: (item) => `${item.dataset.label}: ${item.parsed.y.toExponential(1)}`,
           },
         },
       },

@@ -3,10 +3,11 @@
 import {useColours} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {data, redrawOnChange} from "../shared/page.js";
+import {showTable} from "../shared/tables.js";
 import {redrawGraph, setUpGraph} from "./call_paths.js";
 import {filterRows, setUpFilters} from "./filters.js";
 import {showAllWarnings, showHead, showTotals} from "./head.js";
-import {showChanges, showRun, showTable} from "./run.js";
+import {showChanges, showRun} from "./run.js";
 import {drawShares, showFormats} from "./shares.js";
 import {drawMap} from "./size_map.js";
 import {drawTimeline} from "./timeline.js";

@@ -1,10 +1,8 @@
 // Facts about the run: processes, changes of settings, and tables whose cells are given as text.
 import {$, element, second} from "../shared/elements.js";
 import {data} from "../shared/page.js";
-import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
+import {fillTable, numberColumn, tableOf, textColumn} from "../shared/tables.js";
 import {baseName, count, counted, momentText} from "../shared/text.js";
-
-const tableOf = (id) => document.querySelector(`#${id} table`);
 
 // Returns the elements of a fact. A value that holds for some recordings only is shown with their
 // number.
@@ -56,14 +54,4 @@ export function showChanges() {
     textColumn("Outcome", outcomeText),
   ];
   fillTable(tableOf("changes"), columns, list, more);
-}
-
-// Shows a section with a table whose cells are given as text.
-export function showTable(id, {heads, rows, more}) {
-  $(id).hidden = rows.length === 0;
-  const titled = (text) => text[0].toUpperCase() + text.slice(1);
-  const columns = heads.map(({title, number}, i) =>
-    textColumn(titled(title), (row) => row[i], {number}),
-  );
-  fillTable(tableOf(id), columns, rows, more);
 }

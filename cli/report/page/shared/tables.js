@@ -1,6 +1,6 @@
 // Tables that can be sorted by clicks on their heads. A column has a `title`, and a function `cell`
 // that returns a text, an element, or a list of these for a row.
-import {element} from "./elements.js";
+import {$, element} from "./elements.js";
 import {count} from "./text.js";
 
 export const textColumn = (title, cell, more) => ({title, cell, ...more});
@@ -29,6 +29,18 @@ export function fillTable(table, columns, rows, more = 0) {
   const body = table.tBodies[0];
   body.replaceChildren(...rows.map((row) => rowElement(columns, row)));
   if (more > 0) body.append(wideRow(columns, `and ${count(more)} more`));
+}
+
+export const tableOf = (id) => document.querySelector(`#${id} table`);
+
+// Shows a section with a table whose cells are given as text.
+export function showTable(id, {heads, rows, more}) {
+  $(id).hidden = rows.length === 0;
+  const titled = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const columns = heads.map(({title, number}, i) =>
+    textColumn(titled(title), (row) => row[i], {number}),
+  );
+  fillTable(tableOf(id), columns, rows, more);
 }
 
 const isSortedByNumber = (column) => Boolean(column.number || column.class === "size");
