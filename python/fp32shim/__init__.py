@@ -326,13 +326,13 @@ class Recording:
     def _options(self) -> list[str]:
         return [f"--name-file={path}={name}" for path, name in self.file_names.items()]
 
-    def _report(self, form: str, *options: str) -> str:
+    def _report(self, form: str) -> str:
         import subprocess
 
         recordings = self._recordings()
         if not recordings:
             raise OSError(self._lacking)
-        done = subprocess.run([command_path(), "report", "--format", form, *options, *self._options(), "--", *recordings],
+        done = subprocess.run([command_path(), "report", "--format", form, *self._options(), "--", *recordings],
                               capture_output=True, text=True, errors="backslashreplace", check=False)
         if not done.stdout:
             raise OSError(done.stderr.strip() or f"fp32shim report ended with {done.returncode}")
@@ -356,15 +356,15 @@ class Recording:
         return pandas.DataFrame(self.rows())
 
     def table(self, top: int = 10) -> str:
-        """Returns the text of `fp32shim report --top N`: totals, formats, the rows that took longest, and audits; not what
-        it says of gains and the environment. One sentence where there is no recording."""
-        if not self._recordings():
-            return self._lacking
-        return self._report("table", f"--top={top}").partition("\nWhat faster products could gain\n")[0].rstrip()
+        """Returns a text: how many products, how long, at which formats; then the `top` rows that took longest, and as many
+        of the audits, the largest error first. One sentence where there is no recording."""
+        return _as_text(self._tables(top))
 
     def _repr_html_(self) -> str:  # what a notebook shows of this object
-        import html
-        return f"<pre>{html.escape(self.table())}</pre>"
+        return _as_html(self._tables(10))
+
+    def _tables(self, top: int) -> list[_Table]:
+        return _tables(self.report(), top) if self._recordings() else [_Table(self._lacking, (), 0, [])]
 
 
 class Products(Recording):
@@ -447,6 +447,107 @@ def _remove_folder(folder: str, pid: int) -> None:
 
     if os.getpid() == pid:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+_LEFT, _RIGHT = str.ljust, str.rjust
+
+
+class _Table(typing.NamedTuple):
+    heading: str
+    titles: tuple[str, ...]
+    numbers: int  # of this many columns, the first ones
+    cells: list[tuple[str, ...]]
+
+
+def _duration(nanoseconds: int) -> str:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def _printable(text: object) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+
+
+def _product(row: dict[str, typing.Any]) -> tuple[str, ...]:
+    """Returns function, size and place of a row, as a table shows them."""
+    sizes = "x".join("?" if row[key] is None else str(row[key]) for key in "mnk")
+    size = ("<=" if row.get("sizes_folded") else "") + sizes + (f" batch {row['batch']}" if row["batch"] not in (1, None) else "")
+    places = [_printable(place) for place in (row["scope"], row["where"]) if place]
+    return _printable(row["function"] or "?"), size, " ".join(places)
+
+
+def _ran_at(row: dict[str, typing.Any]) -> str:
+    return str(row["actual"] or row["applied"] or "unknown")
+
+
+def _decisions(rows: list[dict[str, typing.Any]], top: int) -> _Table:
+    calls: dict[str, int] = {}
+    for row in rows:
+        calls[_ran_at(row)] = calls.get(_ran_at(row), 0) + row["calls"]
+    total = sum(calls.values())
+    heading = f"{total:,} product{'' if total == 1 else 's'} recorded"
+    if rows:
+        about = "about " if any(row["timed_calls"] < row["calls"] for row in rows) else ""
+        shares = ", ".join(f"{count:,} at {name}" for name, count in sorted(calls.items(), key=lambda each: -each[1]))
+        heading += f", {about}{_duration(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
+    if len(rows) > top:
+        heading += f". The {top} of {len(rows):,} rows that took longest:"
+    cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration(row["host_ns"]), *_product(row),
+              f"{row['requested'] or '?'} ({row['source'] or '?'})", _ran_at(row), row["reason"] or "")
+             for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
+    return _Table(heading, ("calls", "host time", "function", "size", "where", "asked for", "ran at", "reason"), 2, cells)
+
+
+def _audits(audits: list[dict[str, typing.Any]], top: int) -> _Table:
+    def worst(audit: dict[str, typing.Any]) -> float:
+        error = audit["row"]["worst"]  # null: infinite
+        return float("inf") if error is None else float(error)
+
+    audited = [audit for audit in audits if audit["audits"] > 0]
+    count = sum(audit["audits"] for audit in audited)
+    heading = f"{count:,} audit{'' if count == 1 else 's'}"
+    if len(audited) > top:
+        heading += f". The {top} of {len(audited):,} rows with the largest error:"
+    cells = [(f"{audit['audits']:,}", f"{worst(audit):.2g}", f"{audit['beyond']:,}", *_product(audit),
+              f"{audit['tested']} with {audit['reference']}") for audit in sorted(audited, key=worst, reverse=True)[:top]]
+    return _Table(heading, ("audits", "largest error of a row", "beyond tolerance", "function", "size", "where", "compared"), 3, cells)
+
+
+def _tables(report: dict[str, typing.Any], top: int) -> list[_Table]:
+    return [_decisions(report["rows"], top), *([_audits(report["audits"], top)] if report["audits"] else [])]
+
+
+def _as_text(tables: list[_Table]) -> str:
+    lines = []
+    for table in tables:
+        lines.append(table.heading)
+        texts = [table.titles, *table.cells] if table.cells else []
+        widths = [max(map(len, column)) for column in zip(*texts)]
+        for line in texts:
+            cells = [(_RIGHT if number < table.numbers else _LEFT)(cell, widths[number]) for number, cell in enumerate(line)]
+            lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _as_html(tables: list[_Table]) -> str:
+    import html
+
+    def line(tag: str, numbers: int, texts: tuple[str, ...]) -> str:
+        cells = (f'<{tag} style="text-align:{"right" if number < numbers else "left"}">{html.escape(text)}</{tag}>'
+                 for number, text in enumerate(texts))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    parts = []
+    for table in tables:
+        parts.append(f"<div>{html.escape(table.heading)}</div>")
+        if table.cells:
+            parts += ["<table><thead>", line("th", table.numbers, table.titles), "</thead><tbody>",
+                      *(line("td", table.numbers, cells) for cells in table.cells), "</tbody></table>"]
+    return "".join(parts)
 
 
 # ---- notebooks ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -58,11 +57,10 @@ def test_a_notebook_shows_products_of_cells_below_them(tmp_path, environment):
     value, shown = outputs[2]
     assert value.data["text/plain"] == "64.03125" and "In [2]:2 g" in shown.data["text/plain"]
     assert "<iframe" in shown.data["text/html"] and "In [2]" in shown.data["text/html"]
-    assert outputs[3][0].data["text/plain"] == "64.0" and re.search(r"^tf32 +1 ", outputs[3][1].data["text/plain"], re.MULTILINE)
+    assert outputs[3][0].data["text/plain"] == "64.0" and "1 at tf32" in outputs[3][1].data["text/plain"]
     assert outputs[4][0].data["text/plain"] == "(['In [2]:2 g'], ('native', 'native'))"
     audited = outputs[5][-1].data["text/plain"]
-    assert re.search(r"^e4m3 +1 ", audited, re.MULTILINE) and "In [6]:2 " in audited and "Audits: " in audited
-    assert "<iframe" not in outputs[5][-1].data["text/html"]
+    assert "1 at e4m3" in audited and "In [6]:2 " in audited and "1 audit" in audited and "<iframe" not in outputs[5][-1].data["text/html"]
     assert outputs[6][0].data["text/plain"] == "64.03125"
     assert [each.ename for each in outputs[7] if each.output_type == "error"] == ["ZeroDivisionError"]
     assert "--presicion" in outputs[8][0].text
