@@ -127,10 +127,10 @@ bool is_left_alone(FunctionIndex function, std::uintptr_t return_address) {
 }
 
 /// Gives the object that looks a function of the CUDA driver up its own variable of that name.
-void give_variables_back(std::uintptr_t return_address, const char* name) {
+void rebind_own_variables(std::uintptr_t return_address, const char* name) {
     const elf::Reading reading;
     if (const link_map* const caller = elf::object_at(return_address - 1))
-        elf::give_variables_back(caller, system::view(name));
+        elf::rebind_own_variables(caller, system::view(name));
 }
 
 bool is_set_verbose(const char* name) { return system::equal(system::view(name), "dnnl_set_verbose"); }
@@ -176,7 +176,7 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     if (name != nullptr && is_set_verbose(name)) return 1;
     const FunctionIndex function = name == nullptr ? -1 : find_function(name);
     if (function < 0) return 0;
-    if (functions[function].convention == Convention::driver) give_variables_back(return_address, name);
+    if (functions[function].convention == Convention::driver) rebind_own_variables(return_address, name);
     if (handle == RTLD_NEXT) return next_is_entry_point(name, return_address) ? 1 : 0;
     return handle == RTLD_DEFAULT || !is_left_alone(function, return_address) || includes_shim(handle) ? 1 : 0;
 }
@@ -191,7 +191,7 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
     using namespace fp32shim;
-    static constinit Next<int(void*)> real{"dlclose"};
+    static constinit NextFunction<int(void*)> real{"dlclose"};
     auto* const real_dlclose = real.get();
     if (real_dlclose == nullptr) return -1;  // impossible: there is no C library
     record_files_before_closing(recorded_objects(), handle);

@@ -41,14 +41,14 @@ void record_files_before_end() {
 }
 
 using End = void(int);
-constinit Next<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
+constinit NextFunction<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
 /// Finds the real functions early, since a program may call them after its memory was damaged.
 __attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }
 
-[[noreturn]] void end_process(Next<End>& real, int status) {
+[[noreturn]] void end_process(NextFunction<End>& real, int status) {
     record_files_before_end();
     if (End* const function = real.get()) function(status);
     for (;;) system::raw::syscall6(SYS_exit_group, status);

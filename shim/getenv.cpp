@@ -30,7 +30,7 @@ namespace fp32shim {
 namespace {
 
 using Getenv = char*(const char*);
-constinit Next<Getenv> real_getenv{"getenv"};
+constinit NextFunction<Getenv> real_getenv{"getenv"};
 
 // The loader stores this pointer when it relocates this library. Resolvers of indirect functions in other libraries
 // run earlier, when nothing here works, and may ask for a variable.

@@ -21,7 +21,7 @@ namespace fp32shim {
 namespace {
 
 using Prctl = int(int, unsigned long, unsigned long, unsigned long, unsigned long);
-constinit Next<Prctl> real_prctl{"prctl"};
+constinit NextFunction<Prctl> real_prctl{"prctl"};
 
 void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;

@@ -416,12 +416,12 @@ void write_mark() {
     record::Mark mark;
     if (multiplies_nothing(mark)) return;
     if (start_variable("FP32_MATMUL_ONEDNN") == "1") {
-        note_who_asks_past();
+        note_bypassing_getenv();
         mark.mark_asks_onednn();
     }
     // If the settings were read, nothing is recorded: a log could not be opened, for example.
     if (known_settings() == nullptr && start_variable("FP32_MATMUL_KERNELS") == "1") {
-        note_calls_of_driver();
+        note_bypassing_driver_calls();
         mark.mark_asks_kernels();
     }
     record_files_at_exit(mark);

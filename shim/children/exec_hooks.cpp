@@ -115,21 +115,21 @@ bool is_whole(int folder, const char* path) {
 
 using Words = char* const*;
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Words, Words);
-constinit Next<int(const char*, Words, Words)> real_execve{"execve"};
-constinit Next<int(const char*, Words)> real_execv{"execv"};
-constinit Next<int(const char*, Words)> real_execvp{"execvp"};
-constinit Next<int(const char*, Words, Words)> real_execvpe{"execvpe"};
-constinit Next<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
-constinit Next<int(int, Words, Words)> real_fexecve{"fexecve"};
-constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
-constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
-constinit Next<int(const char*)> real_system{"system"};
-constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
-constinit Next<int(const char*, wordexp_t*, int)> real_wordexp{"wordexp"};
-constinit Next<int(const char*)> real_chroot{"chroot"};
-constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
-constinit Next<int(int, int)> real_setns{"setns"};
-constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
+constinit NextFunction<int(const char*, Words, Words)> real_execve{"execve"};
+constinit NextFunction<int(const char*, Words)> real_execv{"execv"};
+constinit NextFunction<int(const char*, Words)> real_execvp{"execvp"};
+constinit NextFunction<int(const char*, Words, Words)> real_execvpe{"execvpe"};
+constinit NextFunction<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
+constinit NextFunction<int(int, Words, Words)> real_fexecve{"fexecve"};
+constinit NextFunction<Spawn> real_posix_spawn{"posix_spawn"};
+constinit NextFunction<Spawn> real_posix_spawnp{"posix_spawnp"};
+constinit NextFunction<int(const char*)> real_system{"system"};
+constinit NextFunction<FILE*(const char*, const char*)> real_popen{"popen"};
+constinit NextFunction<int(const char*, wordexp_t*, int)> real_wordexp{"wordexp"};
+constinit NextFunction<int(const char*)> real_chroot{"chroot"};
+constinit NextFunction<int(const char*, const char*)> real_pivot_root{"pivot_root"};
+constinit NextFunction<int(int, int)> real_setns{"setns"};
+constinit NextFunction<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
 /// Calls `start`, which replaces this process by the program at `path`. Notes a program that the shim will not see.
 /// Returns only on failure.

@@ -66,8 +66,8 @@ KnownAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
     for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
         std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
         std::size_t written = 0;
-        const bool is_told = library.algo_configuration.keeping_errno(algorithm.data(), part.attribute, &value,
-                                                                      part.bytes, &written) == status_success;
+        const bool is_told = library.algo_configuration.call_keeping_errno(algorithm.data(), part.attribute, &value,
+                                                                           part.bytes, &written) == status_success;
         if (is_told) known.configuration.*part.value = value;
         if (!is_told && part.letter == 0) return known;  // it has no id, so it is no algorithm
     }

@@ -21,7 +21,7 @@
 namespace fp32shim::onednn {
 namespace {
 
-constinit Next<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
+constinit NextFunction<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
 
 /// Largest distance of two calls of one piece of code: a text and its fflush.
 constexpr std::uintptr_t distance_in_one_function = 256;

@@ -300,8 +300,8 @@ void read(Reading& reading) {
                              settings->facts.host};
     }
     if (reading.is_reload()) settings->generation = reading.previous->generation + 1;
-    if (settings->policy.log_onednn) note_who_asks_past();
-    if (settings->policy.log_kernels) note_calls_of_driver();
+    if (settings->policy.log_onednn) note_bypassing_getenv();
+    if (settings->policy.log_kernels) note_bypassing_driver_calls();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
     settings->policy.audit_sample = audit_sample_of(settings->policy);
     static_cast<DerivedSettings&>(*settings) =

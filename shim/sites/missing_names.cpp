@@ -207,7 +207,7 @@ __attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (map != own) {
             clear_weak_references(map);
-            elf::give_variables_back(map, functions[row_cuLaunchKernel].name);
+            elf::rebind_own_variables(map, functions[row_cuLaunchKernel].name);
         }
     leave_variables_alone();
     change_names();

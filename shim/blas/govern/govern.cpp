@@ -26,7 +26,7 @@ namespace fp32shim::blas {
 namespace {
 
 // No header of the C library declares this function, but the JVM relies on it, too.
-constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
+constinit NextFunction<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
