@@ -172,7 +172,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
 int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address) {
     using namespace fp32shim;
     find_real_lookups();
-    if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
+    if (name != nullptr && is_import_by_python(name)) where::check_stack_reader_against_python();
     if (name != nullptr && is_set_verbose(name)) return 1;
     const FunctionIndex function = name == nullptr ? -1 : find_function(name);
     if (function < 0) return 0;

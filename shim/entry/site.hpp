@@ -35,7 +35,7 @@ struct CpuSite {
     std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
     void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none
-    // Of a function of float64; nullptr for others, and where the provider has none.
+    // The next two are set for a function of float64; nullptr: another function, or the provider has no such routine.
     void* routine_of_float32;  ///< the provider's routine for float32
     void* gemm_of_float32;     ///< the provider's gemm for float32
 };
@@ -95,21 +95,21 @@ static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8
 constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 
 /// The return_address of a site that is being made. No code returns to this address.
-constexpr std::uintptr_t taken = 1;
+constexpr std::uintptr_t return_address_of_unfinished_site = 1;
 
 /// The return_address of a site that several calls from one object share, because there was no memory for a site for
 /// each. No code returns to this address. Entry points search the chains for such a site at each call.
-constexpr std::uintptr_t any_of_caller = 2;
+constexpr std::uintptr_t return_address_of_shared_site = 2;
 
 inline bool is_shared(const Site& site) {
-    return site.return_address.load(std::memory_order_relaxed) == any_of_caller;
+    return site.return_address.load(std::memory_order_relaxed) == return_address_of_shared_site;
 }
 
 /// Returns true for a shared site that an earlier call made.
-inline bool is_known_share(const Site& site) { return is_shared(site) && site.is_in_chain; }
+inline bool is_existing_shared_site(const Site& site) { return is_shared(site) && site.is_in_chain; }
 
 /// Returns true if a site with this return address is alive.
-inline bool is_return_address(std::uintptr_t address) { return address > taken; }
+inline bool is_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
 
 /// Returns true if no object loaded since the site was bound could change the binding.
 [[gnu::always_inline]] inline bool is_bound(const Site& site) {

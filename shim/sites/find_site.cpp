@@ -78,11 +78,11 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
         const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, on_behalf_of);
-        if (!is_known_share(*site)) {
+        if (!is_existing_shared_site(*site)) {
             // Refreshed before other threads can see the site, and once more in case the settings changed before
             // that.
             refresh(*site);
-            remember_site(site, is_shared(*site) ? any_of_caller : return_address);
+            remember_site(site, is_shared(*site) ? return_address_of_shared_site : return_address);
             refresh(*site);
         }
     }

@@ -95,20 +95,23 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
         const bool has_same_caller = site->caller == caller && !site->by_importers;
         if (!has_same_caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
         std::uintptr_t dead = 0;
-        if (site->return_address.compare_exchange_strong(dead, taken, std::memory_order_acq_rel)) return site;
+        if (site->return_address.compare_exchange_strong(dead, return_address_of_unfinished_site,
+                                                         std::memory_order_acq_rel))
+            return site;
     }
     auto* site = static_cast<Site*>(arena_try_allocate(sizeof(Site)));
-    if (site != nullptr) site->return_address.store(taken, std::memory_order_relaxed);
+    if (site != nullptr) site->return_address.store(return_address_of_unfinished_site, std::memory_order_relaxed);
     return site;
 }
 
 Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of) {
-    const std::atomic<Site*>& bucket = caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, any_of_caller);
+    const std::atomic<Site*>& bucket =
+        caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, return_address_of_shared_site);
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
         if (site->entry == entry && site->caller == caller && site->on_behalf_of == on_behalf_of && is_shared(*site))
             return site;
     auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
-    site->return_address.store(any_of_caller, std::memory_order_relaxed);
+    site->return_address.store(return_address_of_shared_site, std::memory_order_relaxed);
     return site;
 }
 

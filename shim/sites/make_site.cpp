@@ -126,7 +126,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         object_containing(return_address - 1);  // inside the call instruction, even if that ends a function
     Site* site = allocate_site(entry, return_address, caller);
     if (site == nullptr) site = shared_site(entry, caller, on_behalf_of);
-    if (is_known_share(*site)) return site;
+    if (is_existing_shared_site(*site)) return site;
     clear(*site);
     site->entry = entry;
     site->called_from.store(return_address, std::memory_order_relaxed);

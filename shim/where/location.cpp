@@ -17,7 +17,7 @@ constexpr std::string_view no_frames = "(thread without Python frames)";
 constexpr std::string_view shutting_down = "(Python is shutting down)";
 constexpr std::string_view outer_frames = "(outer frames left out)";
 constexpr std::string_view unknown_frames = "(outer frames not known)";
-constexpr std::string_view made_code = "(code made at run time)";
+constexpr std::string_view generated_code = "(code made at run time)";
 
 UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
 
@@ -53,15 +53,15 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
     any = any_line;
     read_text = text_of_line;
     size = site.caller != nullptr ? 1 : 0;
-    if (with_python && room_ != nullptr) python_ = python();
+    if (with_python && buffer_ != nullptr) python_ = python();
     if (python_ != nullptr) {
         without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
-        python_->read_stack(room_->stack);
+        python_->read_stack(buffer_->stack);
     }
-    if (python_frames() == 0 && in_force.native_frames != 0 && room_ != nullptr)
+    if (python_frames() == 0 && in_force.native_frames != 0 && buffer_ != nullptr)
         return read_native(in_force.native_frames);
     if (python_ != nullptr) {
-        size += std::max<std::size_t>(room_->stack.count, 1) + (room_->stack.is_cut ? 1 : 0);
+        size += std::max<std::size_t>(buffer_->stack.count, 1) + (buffer_->stack.is_cut ? 1 : 0);
         write_where();
     }
 }
@@ -69,14 +69,14 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
 void CallLocation::write_where() {
     chosen_.reset();
     bool is_of_string = false;
-    for (std::size_t i = 0; i < room_->stack.count; ++i) {
-        const std::optional<PythonLocation> location = python_->location_of(room_->stack.frames[i]);
+    for (std::size_t i = 0; i < buffer_->stack.count; ++i) {
+        const std::optional<PythonLocation> location = python_->location_of(buffer_->stack.frames[i]);
         if (!location) continue;
-        if (!chosen_) chosen_ = location;  // the fallback if all frames belong to packages
-        const std::string_view file = python_->file_of(*location, room_->file);
+        if (!chosen_) chosen_ = location;  // the choice if all frames belong to packages
+        const std::string_view file = python_->file_of(*location, buffer_->file);
         if (is_library_file(file)) continue;
-        // A string is the program of `python -c`, or else often code that a package made: a line of a file goes
-        // first.
+        // Code in a string is the program of `python -c`, or else often code that a package made. So a line of a
+        // file is preferred.
         const bool is_string = system::equal(file, "<string>");
         if (!is_string || !is_of_string) chosen_ = location;
         if (!is_string) break;
@@ -87,11 +87,11 @@ void CallLocation::write_where() {
         frame = frame_of(*chosen_);
     else
         frame.function = without_frames_;
-    where_size_ = record::line_in_words(frame, room_->where).size();
+    where_size_ = record::line_in_words(frame, buffer_->where).size();
 }
 
 const SourceFile* CallLocation::source() const {
-    return chosen_ ? source_file(python_->file_of(*chosen_, room_->file)) : nullptr;
+    return chosen_ ? source_file(python_->file_of(*chosen_, buffer_->file)) : nullptr;
 }
 
 std::optional<std::string_view> CallLocation::text_of_line(const LineText& line) {
@@ -139,10 +139,10 @@ bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::Sta
 }
 
 /// Reads a stack of compiled functions, beginning with the caller.
-void CallLocation::read_native(std::size_t most) {
-    read_native_stack(most, unwind_cache(), room_->native);
+void CallLocation::read_native(std::size_t max_callers) {
+    read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;
-    size = room_->native.count + (room_->native.end == NativeStack::End::outermost ? 0 : 1);
+    size = buffer_->native.count + (buffer_->native.end == NativeStack::End::outermost ? 0 : 1);
 }
 
 /// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
@@ -151,13 +151,13 @@ bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, reco
     const auto& self = static_cast<const CallLocation&>(stack);
     const std::size_t from_innermost = self.size - 1 - index;
     frame = {};
-    if (from_innermost == self.room_->native.count) {
-        frame.function = self.room_->native.end == NativeStack::End::cut         ? outer_frames
-                         : self.room_->native.end == NativeStack::End::made_code ? made_code
-                                                                                 : unknown_frames;
+    if (from_innermost == self.buffer_->native.count) {
+        frame.function = self.buffer_->native.end == NativeStack::End::cut              ? outer_frames
+                         : self.buffer_->native.end == NativeStack::End::generated_code ? generated_code
+                                                                                        : unknown_frames;
         return true;
     }
-    const std::uintptr_t address = self.room_->native.addresses[from_innermost];
+    const std::uintptr_t address = self.buffer_->native.addresses[from_innermost];
     const elf::Reading reading;
     const LoadedObject* const object = object_containing(address - 1);
     if (object == nullptr) return false;
@@ -174,22 +174,22 @@ record::StackFrame CallLocation::frame_in(const LoadedObject& object, std::uintp
 }
 
 bool CallLocation::read_python_frame(std::size_t index, record::StackFrame& frame) const {
-    if (room_->stack.count == 0 || (room_->stack.is_cut && index == 0)) {
+    if (buffer_->stack.count == 0 || (buffer_->stack.is_cut && index == 0)) {
         frame = {};
-        frame.function = room_->stack.count == 0 ? without_frames_ : outer_frames;
+        frame.function = buffer_->stack.count == 0 ? without_frames_ : outer_frames;
         return true;
     }
-    const std::size_t from_outermost = index - (room_->stack.is_cut ? 1 : 0);
+    const std::size_t from_outermost = index - (buffer_->stack.is_cut ? 1 : 0);
     const std::optional<PythonLocation> found =
-        python_->location_of(room_->stack.frames[room_->stack.count - 1 - from_outermost]);
+        python_->location_of(buffer_->stack.frames[buffer_->stack.count - 1 - from_outermost]);
     if (!found) return false;
     frame = frame_of(*found);
     return true;
 }
 
 record::StackFrame CallLocation::frame_of(const PythonLocation& location) const {
-    return {.file = python_->file_of(location, room_->file),
-            .function = python_->function_of(location, room_->function),
+    return {.file = python_->file_of(location, buffer_->file),
+            .function = python_->function_of(location, buffer_->function),
             .line = static_cast<std::uint32_t>(python_->line_of(location)),
             .offset = 0};
 }

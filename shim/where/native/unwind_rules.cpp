@@ -163,7 +163,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
 }
 
 /// The part of the tables that many functions share (CIE).
-struct Common {
+struct CommonEntry {
     std::uint64_t code_step = 0;
     std::int64_t data_step = 0;
     std::uint8_t pointer_encoding = 0;
@@ -173,7 +173,7 @@ struct Common {
 };
 
 /// Reads the letters of a CIE and the data of each. Returns false if a letter is unknown.
-bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
+bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
     common.has_sizes = true;
@@ -203,8 +203,8 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     return data.is_good();
 }
 
-bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
-                 Common& common) {
+bool read_common_entry(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
+                       CommonEntry& common) {
     constexpr std::size_t most_letters = 8;
     Bytes bytes = entry_at(segment, pages, address);
     if (bytes.read<std::uint32_t>() != 0) return false;
@@ -233,20 +233,21 @@ struct State {
 /// Executes the instructions of the tables (DW_CFA_…) up to an address.
 class Interpreter {
   public:
-    Interpreter(const Common& common, std::uint64_t distance) : common_(common), distance_(distance) {}
+    Interpreter(const CommonEntry& common, std::uint64_t distance) : common_(common), distance_(distance) {}
 
     State state;
 
-    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is unknown.
+    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is
+    /// unknown, or an offset too large.
     bool run(Bytes program) {
         while (!program.is_at_end() && !is_reached_) step(program);
-        return program.is_good() && is_known_;
+        return program.is_good() && offsets_fit_;
     }
-    /// Takes the current state as the initial one of each function.
+    /// Takes the current state as the initial one, to which instructions of the function may return registers.
     void begin_function() { initial_ = state; }
 
   private:
-    static constexpr std::size_t max_kept = 8;
+    static constexpr std::size_t max_remembered = 8;
 
     static std::uint8_t index_of(std::uint64_t number) {
         if (number == stack_pointer_number) return stack_pointer_index;
@@ -258,7 +259,7 @@ class Interpreter {
     static std::uint8_t bit(std::uint8_t index) { return static_cast<std::uint8_t>(1U << index); }
 
     std::int32_t offset(std::int64_t value) {
-        if (value < INT32_MIN || value > INT32_MAX) is_known_ = false;
+        if (value < INT32_MIN || value > INT32_MAX) offsets_fit_ = false;
         return static_cast<std::int32_t>(value);
     }
     /// Multiplies by the factor of offsets (data alignment). Numbers of damaged tables wrap around.
@@ -343,14 +344,14 @@ class Interpreter {
     void step_extended(std::uint8_t code, Bytes& program);
     void step_register(std::uint8_t code, std::uint64_t number, Bytes& program);
 
-    const Common& common_;
+    const CommonEntry& common_;
     const std::uint64_t distance_;  ///< from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
-    bool is_known_ = true;
+    bool offsets_fit_ = true;
     State initial_;
-    State kept_[max_kept];
-    std::size_t kept_count_ = 0;
+    State remembered_states_[max_remembered];
+    std::size_t remembered_count_ = 0;
 };
 
 void Interpreter::step(Bytes& program) {
@@ -381,12 +382,12 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
         case 0x04:
             return advance(program.read<std::uint32_t>());
         case 0x0a:  // DW_CFA_remember_state
-            if (kept_count_ == max_kept) return program.fail();
-            kept_[kept_count_++] = state;
+            if (remembered_count_ == max_remembered) return program.fail();
+            remembered_states_[remembered_count_++] = state;
             return;
         case 0x0b:  // DW_CFA_restore_state
-            if (kept_count_ == 0) return program.fail();
-            state = kept_[--kept_count_];
+            if (remembered_count_ == 0) return program.fail();
+            state = remembered_states_[--remembered_count_];
             return;
         case 0x0d:  // DW_CFA_def_cfa_register
             state.rule.frame_register = index_of(program.uleb());
@@ -443,8 +444,8 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
     }
 }
 
-/// Returns true if the rule can be followed.
-bool is_whole(const State& state) {
+/// Returns true if the rule leads to the caller: the frame's address and the return address can be found.
+bool leads_to_caller(const State& state) {
     constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_index);
     return state.rule.frame_register <= stack_pointer_index && (state.rule.lost & return_address) == 0;
 }
@@ -458,8 +459,8 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
     Bytes entry = entry_at(tables.segment, pages, address);
     const std::uintptr_t here = entry.address();
     const auto to_common = entry.read<std::uint32_t>();
-    Common common;
-    if (to_common == 0 || !entry.is_good() || !read_common(tables.segment, pages, here - to_common, common))
+    CommonEntry common;
+    if (to_common == 0 || !entry.is_good() || !read_common_entry(tables.segment, pages, here - to_common, common))
         return {};
     const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
     const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
@@ -478,7 +479,7 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
         rule.kind = FrameRule::Kind::outermost;
         return rule;
     }
-    if (!is_whole(interpreter.state)) return {};
+    if (!leads_to_caller(interpreter.state)) return {};
     rule = interpreter.state.rule;
     rule.kind = FrameRule::Kind::call;
     return rule;
