@@ -115,10 +115,10 @@ struct Level3 {
         0;  ///< 'N', 'T', 'C'; gemm and gemv also 'R' (conjugated, not transposed) if the library supports it
     char trans_b = 0;
     char diag = 0;       ///< 'U' or 'N', of a triangle
-    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, and of products
-                         ///< of vectors only
+    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, or if there is no
+                         ///< matrix
     std::int64_t n = 0;
-    std::int64_t k = 0;           ///< the dimension that is summed over; absent where it is that of a square A
+    std::int64_t k = 0;           ///< the dimension that is summed over; absent if it is the size of a square A
     const void* alpha = nullptr;  ///< one element of the dtype (real for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;

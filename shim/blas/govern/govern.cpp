@@ -104,7 +104,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
 
 /// Runs a call as planned. If that is impossible, changes `plan` to what was done.
 std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& plan) {
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
     if (plan.has_fixed_order || plan.uses_bf16_units) {
@@ -171,7 +171,7 @@ void find_results(const Site& site, const Frame& frame, const Settings& in_force
     const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
     LoadedObject& provider = *site.provider;
     const auto probe = [&](void (*find)(LoadedObject&, void*)) {
-        const Running outer = running;
+        const RunningProduct outer = running;
         running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
         find(provider, site.real);
         running = outer;

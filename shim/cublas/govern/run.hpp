@@ -47,9 +47,9 @@ template <class Run>
                                                      const Done& done, TimedCall& time, const Run& run) {
     const bool logs = in_force.logs();
     if (logs) time.gpu.begin();
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
-    if (in_force.asks_kernels) permit(frame, done.applied);
+    if (in_force.asks_kernels) note_permitted_format(frame, done.applied);
     if (logs) time.begin = time_now(in_force);
     const std::int32_t status = run();
     if (logs) time.end = time_now(in_force);
