@@ -51,7 +51,7 @@ enum class Metric : std::uint8_t {
 
 /// Fraction of calls to audit if `sample` is not set, but audits are needed: for a rule with a tolerance, or because
 /// `[audit] action` is pin.
-inline constexpr double default_sample_of_judges = 1e-3;
+inline constexpr double default_audit_sample = 1e-3;
 
 /// Largest number for Policy::log_gpu_times.
 inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;

@@ -88,7 +88,7 @@ int push(const char* label, const char* precision, const char* floor) {
     if (label != nullptr) wanted.label = label;
     ThreadContext* context = thread_context();
     if (context == nullptr || !context->scopes.push(wanted)) return FP32SHIM_SCOPE_DEPTH;
-    on_scope_opened(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
+    note_opened_scope(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
     return FP32SHIM_OK;
 }
 

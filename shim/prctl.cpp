@@ -53,7 +53,7 @@ void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();
     record::ask_no_more_of_amx();
-    if (before.forward_everything) return system::SignalHold::hold_no_more();
+    if (before.forward_everything) return system::SignalHold::stop_holding();
     // Products on a GPU need system calls, so only products on a CPU can follow.
     if (computes_products(before.policy)) {
         prepare_scratch(blas::scratch_limit_of_a_product);
@@ -68,8 +68,8 @@ void prepare_for_strict_seccomp() {
             "the program is entering strict seccomp, which allows almost no system calls; from now on its products "
             "run as if fp32shim were not loaded, and are not recorded");
     }
-    record_no_more();
-    system::SignalHold::hold_no_more();
+    stop_recording();
+    system::SignalHold::stop_holding();
 }
 
 }  // namespace

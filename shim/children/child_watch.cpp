@@ -122,7 +122,7 @@ record::ChildrenFile runs_file() {
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
-record::Family family() {
+record::ProcessFamily family() {
     return {.program = start.program,
             .is_first = start.first_process == system::raw::getpid(),
             .children = start.run.number == 0 ? record::ChildrenFile{} : runs_file()};
@@ -159,7 +159,7 @@ __attribute__((constructor)) void begin_to_watch() {
     std::string_view entry;
     start.was_found_by_name =
         names_this_library(value_of(environ, preload_variable), entry) && entry.find('/') == std::string_view::npos;
-    set_family_source(family);
+    set_process_family_function(family);
     keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
 }

@@ -59,8 +59,8 @@ struct FoundInResult {
 /// Returns this thread's writer in a recording of this process; nullptr if there is no memory.
 record::ThreadWriter* writer_in(record::Recording& recording);
 
-/// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if it was not
-/// measured. `found` is nullptr if the result was not examined. Precondition: in_force.logs().
+/// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
+/// measured, and `found` if the result was not examined. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {},
                  const FoundInResult* found = nullptr);

@@ -107,7 +107,7 @@ int open_range(const RangeDomain& domain, std::string_view label) {
         if (context == nullptr) return no_tracking;
     }
     std::array<char, scope_label_limit> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
-    on_scope_opened(ScopesSeen::labels);
+    note_opened_scope(ScopesSeen::labels);
     return context->scopes.push_range(domain.owner, label_with_domain(domain, label, buffer));
 }
 

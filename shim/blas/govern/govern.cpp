@@ -152,9 +152,9 @@ struct Looks {
         audit::store_outcome(verdict, in_force.policy, audits[count++]);
     }
     const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
-    const bool is_first = nonfinite && end_search();
+    const bool is_first = nonfinite && end_nonfinite_search();
     if (is_first) audits[count++] = *nonfinite;
-    const bool receives = search && search->received() && is_first_to_receive();
+    const bool receives = search && search->received() && is_first_to_receive_nonfinite();
     if (receives) audits[count++] = *search->received();
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
     const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
