@@ -200,6 +200,6 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         const elf::Closing closing;
         result = real_dlclose(handle);
     }
-    forget_unloaded();  // something else may be loaded at the same address
+    forget_unloaded_objects();  // something else may be loaded at the same address
     return result;
 }

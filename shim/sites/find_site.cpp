@@ -35,16 +35,16 @@ void* gate_of(const Site& site) {
     const Convention convention = site.function->convention;
     if (convention == Convention::cublas || convention == Convention::driver)
         return reinterpret_cast<void*>(&fp32shim_cublas_gate);
-    const bool is_worth_a_look =
+    const bool takes_express_gate =
         blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
-    return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
+    return reinterpret_cast<void*>(takes_express_gate ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
 /// Sets the site's target by the settings in force. Clears the decision and the plan that were kept under older
 /// settings.
 void refresh(Site& site) {
-    // Two threads that do this at the same time may store in the wrong order. So a thread repeats it if the settings
-    // have changed meanwhile.
+    // Two threads that refresh a site at the same time may store in the wrong order. So a thread begins again if the
+    // settings have changed meanwhile.
     std::uint32_t count = 0;
     do {
         count = settings_change_count();
@@ -62,15 +62,15 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const system::KeptState kept;
-    // If a library that the shim called jumps to another entry point, that call returns into the shim. The return
-    // address is then the same for all such libraries.
+    // If a library that the shim has called jumps on to another entry point, that call returns into the shim, to the
+    // same address for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        // forget_unloaded() notices unloads that bypass the shim's dlclose, too: by the C library, or by a library
-        // bound to another dlclose.
-        forget_unloaded();
+        // forget_unloaded_objects() notices unloads that bypass the shim's dlclose, too: by the C library, or by a
+        // library bound to another dlclose.
+        forget_unloaded_objects();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
@@ -86,7 +86,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
             refresh(*site);
         }
     }
-    if (!from_ourselves && !is_shared(*site)) cache(*site);
+    if (!from_ourselves && !is_shared(*site)) put_into_table(*site);
     return site;
 }
 
@@ -124,7 +124,7 @@ Site* rebound_site(Site* site) {
 
 void refresh_sites() { for_each_live_site(refresh); }
 
-void forget_unloaded() {
+void forget_unloaded_objects() {
     {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;

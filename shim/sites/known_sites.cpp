@@ -17,7 +17,7 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the chain of the entry point's sites whose callers are outside every object. They share one chain for all
+/// Returns the chain of the entry point's sites whose callers are outside every object. There is one chain for all
 /// return addresses, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
@@ -86,8 +86,8 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
     return nullptr;
 }
 
-// A site is dead if its caller was unloaded, or its provider, which the caller imported. Code that calls an unloaded
-// provider crashes without the shim too.
+// A dead site can be reused if its caller was unloaded, or if it had the caller of the new site, which imports the
+// function: then the provider was unloaded, and code that still calls it would crash without the shim as well.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {

@@ -21,8 +21,9 @@ Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObje
 /// Gives a complete site its return address, which makes it alive. Links it into the chain of its bucket.
 void remember_site(Site* site, std::uintptr_t return_address);
 
-/// Gives this return address to an older site of the same entry point. Returns that site. The callers of both must be
-/// outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.
+/// Gives this return address to an older site of the same entry point, and returns that site. The callers of both
+/// have to be outside every object. Returns nullptr if this caller is in an object, or if there are few such sites
+/// so far.
 Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
 
 extern constinit std::atomic<Site*> site_buckets[4096];

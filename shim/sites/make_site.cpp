@@ -87,7 +87,7 @@ Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_beh
     return found;
 }
 
-void bind_cpu(Site& site) {
+void bind_cpu_functions(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
         site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
     if (const FunctionIndex single = blas::float32_beside(*site.routine); single >= 0) {
@@ -150,7 +150,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         else if (site->function->convention == Convention::driver)
             site->cublas.route = cublas::route_of(*site->function->family);
         else
-            bind_cpu(*site);
+            bind_cpu_functions(*site);
         if (site->ambiguous) warn_ambiguous_provider(*site, *site->provider);
     }
     return site;
