@@ -1,4 +1,5 @@
-// Judges the keys of `when` and `unless`. matches() uses the verdict, explain_rule() the reasons.
+// Judges the keys of `when` and `unless`: for conditions_match() and matches(), for may_match(), which looks only at
+// what is the same in all calls of a site, and for explain_rule(), which shows each key.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +43,7 @@ bool matches_call_site(const std::vector<std::string>& globs, const CallSite* si
 bool matches_line(const std::vector<std::string>& globs, const CallLines* lines);
 
 /// Returns a glob that matches a line of Python at any line number: `train.py:* forward` for `train.py:41 forward`.
-std::string of_any_line(std::string_view where);
+std::string glob_for_any_line(std::string_view where);
 
 /// Returns true if the rule has no `text`, or if the source line's text matches one of its globs. If the text cannot
 /// be read, the line number in `where` decides, if there is one.

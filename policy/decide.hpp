@@ -47,8 +47,8 @@ Decision decide(const MatmulCall& call, const Process& process, const Policy& po
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
-/// Returns the decision for a call that no audit has judged: not lowered if its rule has a tolerance, else `decision`
-/// itself. `dtype` is the type of the call's operands.
+/// Returns the decision for a call of which there are no audits yet: not lowered if its rule has a tolerance,
+/// otherwise `decision` itself. `dtype` is the type of the call's operands.
 Decision without_audits(Decision decision, const Policy& policy, Dtype dtype);
 
 /// Facts that are the same in all calls of a call site.
@@ -72,7 +72,7 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 /// Returns false if the rule decides nothing about the precision of products of this type, or, for half products,
 /// about what they add in: it lacks `precision` or `accumulate`; or its `when` names no element type, which products
 /// of float64 need.
-bool names_dtype(const Rule& rule, Dtype dtype);
+bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
 bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process);

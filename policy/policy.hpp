@@ -94,12 +94,12 @@ struct FloorException {
     std::string name;  ///< name in the file; `exception 2` if it has none
     std::string file;  ///< path of the file that contains it, for messages
     int line = 0;
-    Floor floor = Floor::none;              ///< holds instead of the file's floor, if it is lower
-    std::optional<bool> allow_bf16x9;       ///< the same for the file's `allow_bf16x9`; absent: that stays
+    Floor floor = Floor::none;              ///< replaces the file's floor if it is lower
+    std::optional<bool> allow_bf16x9;       ///< if true, replaces the file's `allow_bf16x9`
     std::vector<std::string> user, group;   ///< names or numbers, of which one must be the process's own
     std::vector<std::string> command;       ///< globs for the command line, of which one must match
-    std::vector<std::string> job, account;  ///< of which one must be that of the process
-    Floor instead_of = Floor::none;         ///< the file's floor
+    std::vector<std::string> job, account;  ///< ids or names, of which one must be that of the process
+    Floor file_floor = Floor::none;         ///< the floor of the file, which `floor` may replace
     bool holds = false;                     ///< for the process whose policy this is
 };
 
@@ -184,7 +184,7 @@ struct Policy {
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
     AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
-    Accumulate accumulate = Accumulate::as_called;  ///< of half products for which no rule decides it
+    Accumulate accumulate = Accumulate::as_called;  ///< for half products for which no rule decides it
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;

@@ -71,7 +71,7 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
         std::ranges::move(*errors, std::back_inserter(loaded.errors));
 
     const bool floor_is_set = policy.floor != Floor::none || policy.floor_is_broken;
-    loaded.says_on_error = policy.asked_on_error.has_value();
+    loaded.has_on_error_variable = policy.asked_on_error.has_value();
     policy.on_error = policy.asked_on_error.value_or(floor_is_set ? OnError::abort : OnError::continue_untouched);
     loaded.policy = finished_policy(std::move(policy));
     return loaded;
