@@ -30,14 +30,14 @@ __attribute__((destructor)) void record_exit() {
     if (watches_children()) record_loaded_files_at_exit();
 }
 
-/// Notes the loaded objects before `_exit`, once per process: after a fault in it, the program's handler may lead
+/// Notes the loaded objects before `_exit`, once per process: if this code faults, the program's handler may lead
 /// here again.
 void record_files_before_end() {
-    static constinit std::atomic<std::int32_t> looked{0};
+    static constinit std::atomic<std::int32_t> noted_process{0};
     if (!watches_children() || shares_parents_memory()) return;
     if (may_have_crashed()) return count_missed_mark();
     const std::int32_t self = system::raw::getpid();
-    if (looked.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
+    if (noted_process.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
 }
 
 using End = void(int);

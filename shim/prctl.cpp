@@ -39,8 +39,9 @@ void prepare_scratch(std::size_t bytes) {
     scratch.release();
 }
 
-/// Prepares for a filter of system calls: new threads may be forbidden. The program may set it by a call that does
-/// not come here, but not without this one before (`no_new_privs`), unless it is privileged.
+/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call
+/// that does not come here. But unless the program is privileged, it has to set `no_new_privs` first, by a call that
+/// does.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
     record::ask_no_more_of_amx();

@@ -59,8 +59,8 @@ void apply_on_error(policy::Policy& policy) {
 std::string_view consequence_of(const policy::Loaded& loaded) {
     switch (loaded.policy.on_error) {
         case policy::OnError::abort:
-            return loaded.says_on_error ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
-                                        : "; ending the process because a floor is asked for";
+            return loaded.has_on_error_variable ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
+                                                : "; ending the process because a floor is asked for";
         case policy::OnError::highest:
             return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
         case policy::OnError::continue_untouched:
