@@ -100,6 +100,6 @@ inline constexpr KnownWrong known_wrong_algorithms[] = {
 };
 /// Returns the row that names this algorithm of this version of cublasLt; nullptr if none does. A `version` of 0 is
 /// unknown, and no row names it.
-const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version);
+const KnownWrong* find_known_wrong(const Algorithm& algorithm, std::int32_t version);
 
 }  // namespace fp32shim::policy

@@ -16,7 +16,7 @@ bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const
 }
 
 /// Returns true if a condition's key, such as `caller`, has the same known value in every call of the call site.
-bool is_of_site(std::string_view key, const SiteFacts& site) {
+bool is_fixed_by_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
 }
@@ -30,15 +30,16 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
     call.device = site.device;
     call.dtype = site.dtype.value_or(Dtype::float32);
     if (site.dtype && !decides_for_dtype(rule, *site.dtype)) return false;
-    const bool may_hold = judge_conditions(
-        rule.when, call, process,
-        [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
+    const bool may_hold =
+        judge_conditions(rule.when, call, process, [&](std::string_view key, const auto&, const auto&, bool holds) {
+            return holds || !is_fixed_by_site(key, site);
+        });
     if (!may_hold || rule.unless.empty()) return may_hold;
     // The rule's exception (`unless`) holds for every call of the site if each of its conditions holds and looks only
     // at what all calls of a site have in common.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
-            return asked.empty() || (holds && is_of_site(key, site));
+            return asked.empty() || (holds && is_fixed_by_site(key, site));
         });
     return !always_excepted;
 }

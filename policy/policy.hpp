@@ -196,7 +196,7 @@ struct Policy {
     bool log_onednn = false;           ///< record what copies of oneDNN in the process multiply
     bool log_kernels = false;          ///< record the kernels that are launched on GPUs
     bool log_vectors = false;          ///< record products with a vector, also those that run as called
-    std::uint32_t log_gpu_times = 64;  ///< one product in so many is timed on its GPU; 0: none
+    std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0: none
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit

@@ -69,8 +69,8 @@ bool names_one_of(const std::vector<std::string>& list, Numbers& numbers, const 
 bool holds(const FloorException& exception, const Applicant& applicant, Names& names) {
     return names_one_of(exception.user, names.users, applicant, {applicant.user}) &&
            names_one_of(exception.group, names.groups, applicant, applicant.groups) &&
-           matches_any_glob(exception.command, applicant.command) && any_of(exception.job, applicant.job) &&
-           any_of(exception.account, applicant.account);
+           matches_any_glob(exception.command, applicant.command) &&
+           matches_any_value(exception.job, applicant.job) && matches_any_value(exception.account, applicant.account);
 }
 
 std::vector<std::string> unknown_name_warnings_of(const FloorException& exception, Names& names) {

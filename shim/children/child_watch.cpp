@@ -51,7 +51,7 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 /// Variables as they were when the process started, since `env -i` removes its own before it starts the program: the
 /// log file (FP32_MATMUL_LOG), and the number and file of the `fp32shim run` to which the process belongs
 /// (record::run_variable); without a run, job and rank. Each text is followed by a NUL, and never freed.
-struct Start {
+struct ProcessStart {
     std::string_view log;
     std::string_view run_text;
     record::RunNote run;
@@ -62,7 +62,7 @@ struct Start {
     std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
     bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
 };
-constinit Start start;
+constinit ProcessStart start;
 constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};

@@ -66,8 +66,8 @@ bool may_have_crashed();
 /// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.
 bool shares_parents_memory();
 
-/// Opens the file that notes unseen children, so that it stays accessible. Called before the process changes the
-/// meaning of paths (chroot, mount).
+/// Opens the run's file for children, in which unseen ones are noted, so that it stays accessible. Called before the
+/// process changes the meaning of paths (chroot, mount).
 void keep_children_file_open();
 
 /// Called after a mount at the folder `place`. If programs that are started from now on do not find the run's file

@@ -99,7 +99,7 @@ bool is_within(const policy::AlgorithmLimits& limits, const Library& library, co
     return word.size > 0 &&  // otherwise it cannot be read
            (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
-           !(limits.avoids_known_wrong && policy::known_wrong(configuration, library.version) != nullptr);
+           !(limits.avoids_known_wrong && policy::find_known_wrong(configuration, library.version) != nullptr);
 }
 
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found) {

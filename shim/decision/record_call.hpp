@@ -44,7 +44,7 @@ std::uint64_t time_now(const Settings& in_force);
 
 /// The key of the row for later calls, which are counted without another decision (blas/govern/express.hpp).
 struct ExpressKey {
-    std::uint64_t value = 0;         ///< 0: none; the key is then a hash of all recorded facts
+    std::uint64_t value = 0;         ///< 0: none; the row's key is then a hash of all recorded facts
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
 };
 

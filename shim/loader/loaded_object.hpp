@@ -38,8 +38,8 @@ struct Import {
 struct ImportTable {
     const Import* imports;
     std::size_t count;
-    ElfW(Addr) getenv_slot;  ///< like Import::slot, of getenv; 0: the object does not import it
-    ElfW(Addr) dlsym_slot;   ///< the same of dlsym
+    ElfW(Addr) getenv_slot;  ///< like Import::slot, for getenv; 0: the object does not import it
+    ElfW(Addr) dlsym_slot;   ///< the same for dlsym
 };
 
 /// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.

@@ -13,7 +13,8 @@ namespace fp32shim {
 /// nothing outside this library.
 ElfW(Addr) next_definition(std::string_view name);
 
-/// The function that a hook of the shim calls in turn (the C library's, or another preload's). Found on first use.
+/// The function that a hook of the shim calls in turn: the C library's, or that of another preloaded library. Found
+/// on first use.
 template <class Function>
 class NextFunction {
   public:

@@ -5,7 +5,8 @@
 
 namespace fp32shim {
 
-/// Asks if an address can be read, unless it is in the same page as the last one that can: most reads are.
+/// Tells if addresses can be read. Remembers the last readable page, in which most of the next reads are, so that
+/// not each of them has to be asked about.
 class ReadablePages {
   public:
     /// `is_readable` tells if an address can be read. If it is nullptr, all can.

@@ -45,7 +45,7 @@ struct DerivedSettings : policy::RuleNeeds {
     bool finds_nonfinite = false;       ///< results are searched for the first NaN or infinity
     bool asks_onednn = false;           ///< copies of oneDNN are made to tell what they execute
     bool asks_kernels = false;          ///< the kernels that are launched on GPUs are recorded
-    std::uint32_t gpu_times = 0;        ///< one product in so many is timed on its GPU; 0: none
+    std::uint32_t gpu_times = 0;        ///< one product in this many is timed on its GPU; 0: none
     std::uint8_t native_frames = 0;     ///< number of native callers that are recorded; 0: the call site only
 
     bool operator==(const DerivedSettings&) const = default;

@@ -173,7 +173,7 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
-    // Stored once complete. If two threads do this at the same time, both find the same variables.
+    // Stored when complete. If two threads run this function at the same time, both find the same variables.
     start_variables.store(first, std::memory_order_release);
     are_start_variables_kept.store(true, std::memory_order_release);
 }
@@ -209,7 +209,7 @@ const policy::Environment& first_environment() {
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
         keep_start_variables();  // a product may run before this library's constructors
-        // Stored once complete: a child forked in between makes its own copy.
+        // Stored when complete: a child that is forked before that makes its own copy.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));

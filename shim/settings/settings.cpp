@@ -24,8 +24,8 @@ constinit std::atomic<std::uint16_t> pins_without_effect{0};
 
 namespace {
 
-// The thread that is reading the settings; 0: none. Both parts are in one word, so that a signal handler that
-// multiplies can tell at any time if it has interrupted the reader.
+// The thread that is reading the settings; 0: none. Its process and id are in one word, so that a signal handler that
+// multiplies can tell at any time if it has interrupted that thread.
 //
 //     63             32 31        0
 //     | this_process() | thread id |

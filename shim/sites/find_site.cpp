@@ -65,8 +65,8 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     // If a library that the shim has called jumps on to another entry point, that call returns into the shim, to the
     // same address for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
-    LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
-    Site* site = known_site(entry, return_address, on_behalf_of);
+    LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
+    Site* site = known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
         // forget_unloaded_objects() notices unloads that bypass the shim's dlclose, too: by the C library, or by a
         // library bound to another dlclose.
@@ -77,7 +77,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
         // Signals are held: if a handler left by siglongjmp, the new site would be lost, with its memory.
         const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
-        site = make_site(entry, return_address, on_behalf_of);
+        site = make_site(entry, return_address, caller_behind_shim);
         if (!is_existing_shared_site(*site)) {
             // Refreshed before other threads can see the site, and once more in case the settings changed before
             // that.
@@ -96,13 +96,13 @@ namespace {
 bool stays_bound(Site& site) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
+    if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
     const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
     // If no importer is left, the site keeps its provider as long as the provider is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
-    if (stays) site.bound_at.store(stamp, std::memory_order_relaxed);
+    if (stays) site.binding_stamp.store(stamp, std::memory_order_relaxed);
     return stays;
 }
 
@@ -117,7 +117,7 @@ Site* rebound_site(Site* site) {
     while (!is_bound(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may still be using it
         site->return_address.store(0, std::memory_order_release);
-        site = find_site(site->entry, site->called_from.load(std::memory_order_relaxed));
+        site = find_site(site->entry, site->kept_return_address.load(std::memory_order_relaxed));
     }
     return site;
 }
@@ -131,7 +131,7 @@ void forget_unloaded_objects() {
     }
     // Sites come first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
-        if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
+        if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.caller_behind_shim))
             site.return_address.store(0, std::memory_order_release);
     });
     forget_unloaded_dlsym_entries();

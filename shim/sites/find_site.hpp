@@ -22,6 +22,6 @@ void forget_unloaded_objects();
 /// there is no memory for a new site, returns the site that all calls of the caller's object share, which may exist
 /// already. If no library provides the function, ends the process with one line on stderr: without the shim, the
 /// loader would have refused the call.
-Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of);
+Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* caller_behind_shim);
 
 }  // namespace fp32shim

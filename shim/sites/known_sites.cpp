@@ -21,10 +21,10 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
 /// return addresses, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
-Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
-              const LoadedObject* on_behalf_of) {
+Site* find_in_bucket(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
+                     const LoadedObject* caller_behind_shim) {
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next) {
-        if (site->entry == entry && site->on_behalf_of == on_behalf_of &&
+        if (site->entry == entry && site->caller_behind_shim == caller_behind_shim &&
             site->return_address.load(std::memory_order_acquire) == return_address)
             return site;
     }
@@ -44,9 +44,10 @@ bool can_be_taken_over(const Site& site, EntryIndex entry) {
 
 }  // namespace
 
-Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
-    Site* site = site_in(bucket_of(entry, return_address), entry, return_address, on_behalf_of);
-    return site != nullptr ? site : site_in(bucket_of_outside(entry), entry, return_address, on_behalf_of);
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller_behind_shim) {
+    Site* site = find_in_bucket(bucket_of(entry, return_address), entry, return_address, caller_behind_shim);
+    return site != nullptr ? site
+                           : find_in_bucket(bucket_of_outside(entry), entry, return_address, caller_behind_shim);
 }
 
 void remember_site(Site* site, std::uintptr_t return_address) {
@@ -80,7 +81,7 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
         if (!is_return_address(old) ||
             !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
             continue;  // another thread was faster
-        site->called_from.store(return_address, std::memory_order_relaxed);
+        site->kept_return_address.store(return_address, std::memory_order_relaxed);
         return site;
     }
     return nullptr;
@@ -104,11 +105,12 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
     return site;
 }
 
-Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of) {
+Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* caller_behind_shim) {
     const std::atomic<Site*>& bucket =
         caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, return_address_of_shared_site);
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
-        if (site->entry == entry && site->caller == caller && site->on_behalf_of == on_behalf_of && is_shared(*site))
+        if (site->entry == entry && site->caller == caller && site->caller_behind_shim == caller_behind_shim &&
+            is_shared(*site))
             return site;
     auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
     site->return_address.store(return_address_of_shared_site, std::memory_order_relaxed);

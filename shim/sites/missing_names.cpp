@@ -173,7 +173,7 @@ void change_names() {
     const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object(map));
     if (symbols.empty()) return;
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
-    // Pages with code stay as they are: another thread may be running it.
+    // Pages that contain code are not changed, since another thread may be running the code.
     if (elf::protection_at(map, begin) != PROT_READ) return;
     const elf::WritablePages writable(begin, end, PROT_READ);
     if (!writable) return;

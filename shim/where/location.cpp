@@ -21,8 +21,8 @@ constexpr std::string_view generated_code = "(code made at run time)";
 
 UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
 
-/// Returns true for a file that torch.compile wrote into its cache: `hl/chlhgf….py`, whose folder has the second and
-/// third of the 52 characters of its name.
+/// Returns true for a file that torch.compile wrote into its cache, such as `hl/chlhgf….py`: the file's name has 52
+/// characters, and its folder is named after the second and third of these.
 bool is_compiled_by_torch(std::string_view file) {
     constexpr std::size_t size = 52 + 3, folder = 3;
     if (file.size() < folder + size || !file.ends_with(".py")) return false;
@@ -55,7 +55,7 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
     size = site.caller != nullptr ? 1 : 0;
     if (with_python && buffer_ != nullptr) python_ = python();
     if (python_ != nullptr) {
-        without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
+        reason_without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(buffer_->stack);
     }
     if (python_frames() == 0 && in_force.native_frames != 0 && buffer_ != nullptr)
@@ -67,37 +67,37 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
 }
 
 void CallLocation::write_where() {
-    chosen_.reset();
+    chosen_line_.reset();
     bool is_of_string = false;
     for (std::size_t i = 0; i < buffer_->stack.count; ++i) {
         const std::optional<PythonLocation> location = python_->location_of(buffer_->stack.frames[i]);
         if (!location) continue;
-        if (!chosen_) chosen_ = location;  // the choice if all frames belong to packages
+        if (!chosen_line_) chosen_line_ = location;  // the choice if all frames belong to packages
         const std::string_view file = python_->file_of(*location, buffer_->file);
         if (is_library_file(file)) continue;
         // Code in a string is the program of `python -c`, or else often code that a package made. So a line of a
         // file is preferred.
         const bool is_string = system::equal(file, "<string>");
-        if (!is_string || !is_of_string) chosen_ = location;
+        if (!is_string || !is_of_string) chosen_line_ = location;
         if (!is_string) break;
         is_of_string = true;
     }
     record::StackFrame frame;
-    if (chosen_)
-        frame = frame_of(*chosen_);
+    if (chosen_line_)
+        frame = frame_of(*chosen_line_);
     else
-        frame.function = without_frames_;
+        frame.function = reason_without_frames_;
     where_size_ = record::line_in_words(frame, buffer_->where).size();
 }
 
 const SourceFile* CallLocation::source() const {
-    return chosen_ ? source_file(python_->file_of(*chosen_, buffer_->file)) : nullptr;
+    return chosen_line_ ? source_file(python_->file_of(*chosen_line_, buffer_->file)) : nullptr;
 }
 
 std::optional<std::string_view> CallLocation::text_of_line(const LineText& line) {
     const auto& self = static_cast<const CallLocation&>(line);
     const SourceFile* const file = self.source();
-    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_));
+    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_line_));
 }
 
 bool CallLocation::source_has(const std::vector<std::string>& globs) const {
@@ -109,14 +109,14 @@ bool CallLocation::source_has(const std::vector<std::string>& globs) const {
 }
 
 std::string_view CallLocation::source_path(std::span<char> buffer) const {
-    return chosen_ ? python_->file_of(*chosen_, buffer) : std::string_view{};
+    return chosen_line_ ? python_->file_of(*chosen_line_, buffer) : std::string_view{};
 }
 
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.
 bool CallLocation::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line),
                             void* context) {
     const auto& self = static_cast<const CallLocation&>(lines);
-    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.without_frames_);
+    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.reason_without_frames_);
     char words[512];
     for (std::size_t index = 0; index < self.size; ++index) {
         record::StackFrame frame;
@@ -134,7 +134,8 @@ bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::Sta
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
     const bool is_known = !is_shared(*self.site_);  // a shared site knows only the object of its callers
-    frame = self.frame_in(caller, is_known ? self.site_->called_from.load(std::memory_order_relaxed) : caller.base);
+    frame = self.frame_in(caller,
+                          is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
@@ -176,7 +177,7 @@ record::StackFrame CallLocation::frame_in(const LoadedObject& object, std::uintp
 bool CallLocation::read_python_frame(std::size_t index, record::StackFrame& frame) const {
     if (buffer_->stack.count == 0 || (buffer_->stack.is_cut && index == 0)) {
         frame = {};
-        frame.function = buffer_->stack.count == 0 ? without_frames_ : outer_frames;
+        frame.function = buffer_->stack.count == 0 ? reason_without_frames_ : outer_frames;
         return true;
     }
     const std::size_t from_outermost = index - (buffer_->stack.is_cut ? 1 : 0);

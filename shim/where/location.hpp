@@ -61,7 +61,7 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     }
     /// Returns the text that rules compare with `where`: where(), or the reason why there is no line of Python. Rules
     /// do not see native stacks.
-    std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
+    std::string_view where_for_rules() const { return python_frames() == 0 ? reason_without_frames_ : where(); }
     /// Returns false if the source file of where() is known and the text of none of its lines matches one of the
     /// globs.
     bool source_has(const std::vector<std::string>& globs) const;
@@ -86,8 +86,8 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     const Site* site_;  // set by find(), like the next member; nothing is read before that
     const Settings* in_force_;
     const Python* python_ = nullptr;
-    std::optional<PythonLocation> chosen_;  ///< the line that where() returns; absent: there is none
-    std::string_view without_frames_;       ///< the reason why the stack is empty
+    std::optional<PythonLocation> chosen_line_;  ///< the line that where() returns; absent: there is none
+    std::string_view reason_without_frames_;     ///< the reason why the stack is empty
     std::size_t where_size_ = 0;
     LocationBuffer* buffer_;
 };

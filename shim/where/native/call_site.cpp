@@ -60,7 +60,7 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
 /// Makes the texts of a call site. Precondition: the caller is an object.
 const policy::CallSite* make_call_site(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
-    const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
+    const std::uintptr_t return_address = site.kept_return_address.load(std::memory_order_relaxed);
     // Without memory for a function's name, the site is known by its object and offset.
     const MappedMemory memory(symbol_limit + 1024);
     const bool has_memory = !memory.bytes().empty();

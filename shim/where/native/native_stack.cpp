@@ -40,7 +40,7 @@ std::uintptr_t without_signature(std::uintptr_t address) {
     return address;
 }
 
-/// Returns the readable part of an object that contains an address.
+/// Returns the readable segment of an object that contains an address; empty if there is none.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;

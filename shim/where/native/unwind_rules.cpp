@@ -41,7 +41,7 @@ class Bytes {
         if (from != nullptr && !copy(from, value, *pages_)) is_good_ = false;
         return value;
     }
-    std::uint64_t uleb() {
+    std::uint64_t read_uleb() {
         std::uint64_t value = 0;
         for (unsigned shift = 0; shift < 64; shift += 7) {
             const auto byte = read<std::uint8_t>();
@@ -51,7 +51,7 @@ class Bytes {
         is_good_ = false;
         return 0;
     }
-    std::int64_t sleb() {
+    std::int64_t read_sleb() {
         std::uint64_t value = 0;
         for (unsigned shift = 0; shift < 64; shift += 7) {
             const auto byte = read<std::uint8_t>();
@@ -68,7 +68,7 @@ class Bytes {
         const std::uint8_t* from = consume(size);
         return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
     }
-    std::uintptr_t pointer(std::uint8_t encoding) {
+    std::uintptr_t read_pointer(std::uint8_t encoding) {
         const std::uintptr_t here = address();
         std::uint64_t value = 0;
         switch (encoding & pointer_size_mask) {
@@ -140,8 +140,8 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
     const auto count_encoding = header.read<std::uint8_t>();
     const auto table_encoding = header.read<std::uint8_t>();
     if (version != 1 || table_encoding != sorted_table) return 0;
-    if (frames_encoding != pointer_omitted) header.pointer(frames_encoding);
-    const std::uintptr_t count = header.pointer(count_encoding);
+    if (frames_encoding != pointer_omitted) header.read_pointer(frames_encoding);
+    const std::uintptr_t count = header.read_pointer(count_encoding);
     const auto base = reinterpret_cast<std::uintptr_t>(tables.header.data());
     const std::size_t room = tables.header.size() - (header.address() - base);
     if (!header.is_good() || count == 0 || count > room / sizeof(Pair)) return 0;
@@ -177,7 +177,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
     common.has_sizes = true;
-    Bytes data = bytes.next_part(bytes.uleb());
+    Bytes data = bytes.next_part(bytes.read_uleb());
     for (; *letters != 0; ++letters) {
         switch (*letters) {
             case 'R':
@@ -188,7 +188,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
                 break;
             case 'P': {
                 constexpr std::uint8_t indirect = 0x80;
-                data.pointer(static_cast<std::uint8_t>(data.read<std::uint8_t>() & ~indirect));
+                data.read_pointer(static_cast<std::uint8_t>(data.read<std::uint8_t>() & ~indirect));
                 break;
             }
             case 'S':
@@ -216,9 +216,9 @@ bool read_common_entry(std::span<const std::uint8_t> segment, ReadablePages& pag
         if (count == most_letters) return false;
         letters[count++] = letter;
     }
-    common.code_step = bytes.uleb();
-    common.data_step = bytes.sleb();
-    const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.uleb();
+    common.code_step = bytes.read_uleb();
+    common.data_step = bytes.read_sleb();
+    const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.read_uleb();
     if (!read_augmentation(letters, bytes, common)) return false;
     common.program = bytes;
     return bytes.is_good() && return_address == followed_registers[return_address_index];
@@ -311,7 +311,7 @@ class Interpreter {
     std::uint64_t read_expression(Bytes bytes, std::int64_t& from_register, bool& is_loaded) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
-        from_register = bytes.sleb();
+        from_register = bytes.read_sleb();
         is_loaded = !bytes.is_at_end();
         if (code < first_register || code > last_register || (is_loaded && bytes.read<std::uint8_t>() != load) ||
             !bytes.is_at_end() || !bytes.is_good())
@@ -321,14 +321,15 @@ class Interpreter {
     void set_frame_by_expression(Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t number = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
+        const std::uint64_t number =
+            read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         set_frame(number, from_register);
         state.rule.frame_is_loaded = is_loaded;
     }
     void set_saved_by_expression(std::uint64_t number, Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t base = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
+        const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         const std::uint8_t index = index_of(number), base_index = index_of(base);
         if (!is_followed(index)) return;
         forget(index);
@@ -362,7 +363,7 @@ void Interpreter::step(Bytes& program) {
         case 1:
             return advance(low);
         case 2:
-            return set_saved(low, times_step(program.uleb()));
+            return set_saved(low, times_step(program.read_uleb()));
         case 3:
             return set_initial(low);
         default:
@@ -390,21 +391,21 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
             state = remembered_states_[--remembered_count_];
             return;
         case 0x0d:  // DW_CFA_def_cfa_register
-            state.rule.frame_register = index_of(program.uleb());
+            state.rule.frame_register = index_of(program.read_uleb());
             return;
         case 0x0e:  // DW_CFA_def_cfa_offset
-            state.rule.frame_offset = offset(static_cast<std::int64_t>(program.uleb()));
+            state.rule.frame_offset = offset(static_cast<std::int64_t>(program.read_uleb()));
             return;
         case 0x0f:  // DW_CFA_def_cfa_expression
             return set_frame_by_expression(program);
         case 0x13:  // DW_CFA_def_cfa_offset_sf
-            state.rule.frame_offset = offset(times_step(static_cast<std::uint64_t>(program.sleb())));
+            state.rule.frame_offset = offset(times_step(static_cast<std::uint64_t>(program.read_sleb())));
             return;
         case 0x2e:  // DW_CFA_GNU_args_size
-            program.uleb();
+            program.read_uleb();
             return;
         default:
-            return step_register(code, program.uleb(), program);
+            return step_register(code, program.read_uleb(), program);
     }
 }
 
@@ -412,7 +413,7 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
 void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& program) {
     switch (code) {
         case 0x05:  // DW_CFA_offset_extended
-            return set_saved(number, times_step(program.uleb()));
+            return set_saved(number, times_step(program.read_uleb()));
         case 0x06:  // DW_CFA_restore_extended
             return set_initial(number);
         case 0x07:  // DW_CFA_undefined
@@ -422,22 +423,22 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
         case 0x08:  // DW_CFA_same_value
             return set_same(number);
         case 0x0c:  // DW_CFA_def_cfa
-            return set_frame(number, static_cast<std::int64_t>(program.uleb()));
+            return set_frame(number, static_cast<std::int64_t>(program.read_uleb()));
         case 0x10:  // DW_CFA_expression
             return set_saved_by_expression(number, program);
         case 0x11:  // DW_CFA_offset_extended_sf
-            return set_saved(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+            return set_saved(number, times_step(static_cast<std::uint64_t>(program.read_sleb())));
         case 0x12:  // DW_CFA_def_cfa_sf
-            return set_frame(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+            return set_frame(number, times_step(static_cast<std::uint64_t>(program.read_sleb())));
         case 0x2f:  // DW_CFA_GNU_negative_offset_extended
-            return set_saved(number, times_step(0 - program.uleb()));
+            return set_saved(number, times_step(0 - program.read_uleb()));
         case 0x09:  // DW_CFA_register
         case 0x14:  // DW_CFA_val_offset
         case 0x15:  // DW_CFA_val_offset_sf
-            program.uleb();
+            program.read_uleb();
             return set_lost(number);
         case 0x16:  // DW_CFA_val_expression
-            program.next_part(program.uleb());
+            program.next_part(program.read_uleb());
             return set_lost(number);
         default:
             return program.fail();
@@ -462,9 +463,9 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
     CommonEntry common;
     if (to_common == 0 || !entry.is_good() || !read_common_entry(tables.segment, pages, here - to_common, common))
         return {};
-    const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
-    const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
-    if (common.has_sizes) entry.next_part(entry.uleb());
+    const std::uintptr_t begin = entry.read_pointer(common.pointer_encoding);
+    const std::uintptr_t size = entry.read_pointer(common.pointer_encoding & pointer_size_mask);
+    if (common.has_sizes) entry.next_part(entry.read_uleb());
     if (!entry.is_good() || instruction - begin >= size) return {};
     FrameRule rule;
     if (common.is_signal) {

@@ -51,7 +51,7 @@ class Python {
 
     /// Returns a key of the calling thread's stack. Stacks at the same instructions of the same functions have equal
     /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Exception: before 3.12, a function that
-    /// got the memory of a deleted one may count as the same. That needs file names with the same end, and line
+    /// got the memory of a deleted one may count as the same. That needs the same first line, and file names and line
     /// tables of the same size, beginning and end.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
