@@ -212,7 +212,7 @@ const TextEntry& register_text(std::string_view text) {
 std::string_view registered_text(const void* handle) {
     const auto offset =
         reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(registered_texts.data());
-    if (offset >= sizeof texts || offset % sizeof(TextEntry) != 0) return {};
+    if (offset >= sizeof registered_texts || offset % sizeof(TextEntry) != 0) return {};
     const std::string_view* known = registered_texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
     return known == nullptr ? std::string_view{} : *known;
 }
