@@ -34,7 +34,7 @@ struct Conditions {
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
-    /// Returns true if a condition depends on a call's sizes. Decisions then cannot be cached by call site alone.
+    /// Returns true if a condition depends on a call's sizes or number: no decision holds for a whole call site then.
     bool looks_at_sizes() const;
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
@@ -173,7 +173,7 @@ struct Policy {
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
     std::vector<FloorException> exceptions;  ///< of all files: the user's, then the site's
-    std::string floor_exception;             ///< names of those that hold, with commas between them; empty: none does
+    std::string floor_exception;  ///< names of the exceptions that hold, with commas between them; or empty
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
@@ -200,8 +200,8 @@ struct Policy {
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
-    /// Other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other format is
-    /// tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
+    /// The other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other
+    /// format is tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
     std::optional<AuditFormat> audit_against;
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against that.
     /// Absent: only products that a rule lowers are audited.

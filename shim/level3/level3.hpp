@@ -15,7 +15,7 @@ enum class Operation : std::uint8_t {
     hemm,   ///< symm with A Hermitian
     syrk,  ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C; forms only the `uplo` half of the n×n C
     herk,   ///< syrk with A^H instead of A^T, and real alpha and beta
-    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
+    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or with A^T B and B^T A
     her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; never lowered

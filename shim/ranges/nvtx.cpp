@@ -305,8 +305,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
 }
 
 /// Called by copies of NVTX that search for a preloaded library because no variable names one. They call only the
-/// first one that they find. So another preloaded tool after the shim, or one linked into the program, takes
-/// precedence.
+/// first one that they find. So the shim offers the copy to another tool first, if one is preloaded after the shim or
+/// linked into the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
     GetExportTable get_export_table) {
     using Initialize = int (*)(GetExportTable);
