@@ -80,7 +80,8 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
                                     "floor, which is {}",
                                     policy::in_quotes(exception.name), policy::to_string(exception.floor),
                                     policy::to_string(policy.floor))});
-        for (std::string& unknown : policy::unknown_names(exception)) warnings.push_back({where, std::move(unknown)});
+        for (std::string& unknown : policy::unknown_name_warnings(exception))
+            warnings.push_back({where, std::move(unknown)});
     }
     return warnings;
 }
@@ -117,7 +118,8 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
                               counted(rules, "rule"),
                               rules == 0 ? "" : ". fp32shim run and report name rules that decide no call.")));
     for (const policy::FloorException& exception : loaded.policy.exceptions) {
-        if (!policy::unknown_names(exception).empty()) continue;  // a warning says that it may hold for nobody
+        if (!policy::unknown_name_warnings(exception).empty())
+            continue;  // a warning says that it may hold for nobody
         const std::string_view how = policy::how_to_imitate(exception);
         print(wrapped(fmt::format(
             "{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),

@@ -324,7 +324,7 @@ std::string text_of(const Explanation& e) {
     for (const policy::FloorException& exception : e.policy.exceptions)
         text += fmt::format("  exception   {} ({}:{}), {} instead of {}: {}\n", policy::in_quotes(exception.name),
                             printable(exception.file), exception.line, policy::to_string(exception.floor),
-                            policy::to_string(exception.instead_of), exception.holds ? "applies" : "does not apply");
+                            policy::to_string(exception.file_floor), exception.holds ? "applies" : "does not apply");
     const policy::Applicant& who = e.applicant;
     if (!e.policy.exceptions.empty())
         text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,

@@ -80,7 +80,7 @@ std::string limits_text(const AlgorithmLimits& limits) {
     return text;
 }
 
-const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version) {
+const KnownWrong* find_known_wrong(const Algorithm& algorithm, std::int32_t version) {
     for (const KnownWrong& row : known_wrong_algorithms)
         if (row.concerns(version) && row.id == algorithm.id && row.least_split_k <= algorithm.split_k) return &row;
     return nullptr;

@@ -48,8 +48,8 @@ inline constexpr AlgorithmPart algorithm_parts[] = {
 /// Returns the word for a cublasLtReductionScheme_t.
 std::string reduction_text(std::uint32_t scheme);
 
-/// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part that has another than its initial value. Copied as
-/// words of 64 bits by those who keep it.
+/// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part whose value is not the initial one. Code that keeps
+/// it copies it as eight words of 64 bits.
 struct AlgorithmWord {
     std::array<char, 63> text;  ///< only the first `size` bytes are set
     std::uint8_t size = 0;
@@ -57,10 +57,10 @@ struct AlgorithmWord {
     std::string_view view() const { return {text.data(), size}; }
 };
 AlgorithmWord word_of(const Algorithm& algorithm);
-/// Reads a word; nullopt: it is none.
+/// Parses an AlgorithmWord's text; nullopt if the text is not one.
 std::optional<Algorithm> parse_algorithm(std::string_view word);
 
-/// Returns the parts that differ, `split-K 4 -> 1`; empty: none does, or one of the words cannot be read.
+/// Returns the parts in which two words differ, such as `split-K 4 -> 1`; empty if none does, or a word is invalid.
 std::string algorithm_difference(std::string_view a, std::string_view b);
 
 /// Limits of the algorithms that may run a product of cublasLt.
@@ -98,8 +98,8 @@ inline constexpr KnownWrong known_wrong_algorithms[] = {
 #define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
 #include "policy/known_wrong.def"
 };
-/// Returns the row that names this algorithm of this version of cublasLt; nullptr: none does. `version` 0: unknown,
-/// which no row concerns.
-const KnownWrong* known_wrong(const Algorithm& algorithm, std::int32_t version);
+/// Returns the row that names this algorithm of this version of cublasLt; nullptr if none does. A `version` of 0 is
+/// unknown, and no row names it.
+const KnownWrong* find_known_wrong(const Algorithm& algorithm, std::int32_t version);
 
 }  // namespace fp32shim::policy

@@ -16,7 +16,7 @@ bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const
 }
 
 /// Returns true if a condition's key, such as `caller`, has the same known value in every call of the call site.
-bool is_of_site(std::string_view key, const SiteFacts& site) {
+bool is_fixed_by_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
 }
@@ -29,16 +29,17 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
     call.caller = site.caller;
     call.device = site.device;
     call.dtype = site.dtype.value_or(Dtype::float32);
-    if (site.dtype && !names_dtype(rule, *site.dtype)) return false;
-    const bool may_hold = judge_conditions(
-        rule.when, call, process,
-        [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
+    if (site.dtype && !decides_for_dtype(rule, *site.dtype)) return false;
+    const bool may_hold =
+        judge_conditions(rule.when, call, process, [&](std::string_view key, const auto&, const auto&, bool holds) {
+            return holds || !is_fixed_by_site(key, site);
+        });
     if (!may_hold || rule.unless.empty()) return may_hold;
     // The rule's exception (`unless`) holds for every call of the site if each of its conditions holds and looks only
     // at what all calls of a site have in common.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
-            return asked.empty() || (holds && is_of_site(key, site));
+            return asked.empty() || (holds && is_fixed_by_site(key, site));
         });
     return !always_excepted;
 }
@@ -67,7 +68,7 @@ bool matches_line(const std::vector<std::string>& globs, const CallLines* lines)
     return lines->any(*lines, judge, const_cast<std::vector<std::string>*>(&globs));
 }
 
-std::string of_any_line(std::string_view where) {
+std::string glob_for_any_line(std::string_view where) {
     for (std::size_t colon = where.find(':'); colon != std::string_view::npos; colon = where.find(':', colon + 1)) {
         const std::size_t end = where.find_first_not_of("0123456789", colon + 1);
         if (end != std::string_view::npos && end > colon + 1 && where[end] == ' ')
@@ -141,7 +142,7 @@ bool Policy::wants(Where source) const {
     return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
-bool names_dtype(const Rule& rule, Dtype dtype) {
+bool decides_for_dtype(const Rule& rule, Dtype dtype) {
     if (is_half(dtype)) return rule.accumulate.has_value();
     return rule.has_precision && (!is_double(dtype) || !rule.when.dtype.empty());
 }
@@ -152,7 +153,7 @@ bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& p
 }
 
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
-    return names_dtype(rule, call.dtype) && conditions_match(rule, call, process);
+    return decides_for_dtype(rule, call.dtype) && conditions_match(rule, call, process);
 }
 
 }  // namespace fp32shim::policy

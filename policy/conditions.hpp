@@ -1,4 +1,5 @@
-// Judges the keys of `when` and `unless`. matches() uses the verdict, explain_rule() the reasons.
+// Judges the keys of `when` and `unless`: for conditions_match() and matches(), for may_match(), which looks only at
+// what is the same in all calls of a site, and for explain_rule(), which shows each key.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ inline bool matches_any_glob(const std::vector<std::string>& globs, std::string_
 }
 
 template <class T>
-bool any_of(const std::vector<T>& values, T value) {
+bool matches_any_value(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
@@ -35,14 +36,14 @@ inline bool lies_in_any_range(const std::vector<Range>& ranges, double size) {
 bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
 /// Returns true if `globs` is empty, or one of them matches one form of the call site: `libphysics.so!solve+0x1c4`,
-/// `libphysics.so!solve` or `libphysics.so+0x31c4`. An unknown call site is an empty text.
+/// `libphysics.so!solve` or `libphysics.so+0x31c4`. An unknown call site counts as an empty text.
 bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site);
 
-/// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines are an empty text.
+/// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines count as one empty text.
 bool matches_line(const std::vector<std::string>& globs, const CallLines* lines);
 
 /// Returns a glob that matches a line of Python at any line number: `train.py:* forward` for `train.py:41 forward`.
-std::string of_any_line(std::string_view where);
+std::string glob_for_any_line(std::string_view where);
 
 /// Returns true if the rule has no `text`, or if the source line's text matches one of its globs. If the text cannot
 /// be read, the line number in `where` decides, if there is one.
@@ -74,8 +75,8 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
     const auto dim = [&](std::string_view key, const std::vector<Range>& ranges, std::int64_t found) {
         return size(key, ranges, [found] { return static_cast<double>(found); });
     };
-    return judge("device", c.device, call.device, any_of(c.device, call.device)) &&
-           judge("dtype", c.dtype, call.dtype, any_of(c.dtype, call.dtype)) &&
+    return judge("device", c.device, call.device, matches_any_value(c.device, call.device)) &&
+           judge("dtype", c.dtype, call.dtype, matches_any_value(c.dtype, call.dtype)) &&
            size("compute_capability", c.compute_capability, [&] { return capability_of(call); }) &&
            dim("m", c.m, call.m) && dim("n", c.n, call.n) && dim("k", c.k, call.k) &&
            dim("batch", c.batch, call.batch) && size("min_dim", c.min_dim, [&] { return smallest_dim(call); }) &&

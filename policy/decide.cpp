@@ -73,7 +73,7 @@ Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision raised_to_floor(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (floor_met_by_precision(wanted, allow_bf16x9) >= floor) return wanted;
-    if (wanted == Precision::fp64_emulated) return Precision::fp64;  // how exact emulation is, is not known
+    if (wanted == Precision::fp64_emulated) return Precision::fp64;  // it is not known how exact emulation is
     if (floor <= Floor::fp16) return Precision::fp16;
     if (floor == Floor::bf16) return Precision::medium;
     if (floor == Floor::tf32) return Precision::high;
@@ -107,8 +107,8 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     return {precision_for(nearest), reason};
 }
 
-/// Returns the precision that the CPU can run. For the operands' own format and every unavailable precision that is
-/// `native`.
+/// Returns the precision that the CPU can run: `native` for the operands' own format, and for every precision that
+/// is not available.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const Applied as_called = format_as_called(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
@@ -139,7 +139,7 @@ Decision with_algorithm_limits(Decision decision, const MatmulCall& call, const 
     return decision;
 }
 
-/// Decides what a half product on a GPU adds in. No precision, floor or pin concerns it.
+/// Decides in which type a half product on a GPU adds. No precision, floor or pin has an effect on it.
 template <class RuleAt>
 Decision decide_accumulation(const MatmulCall& call, const Process& process, const Policy& policy,
                              std::size_t rule_count, const RuleAt& rule_at) {

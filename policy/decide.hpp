@@ -39,16 +39,16 @@ struct Decision {
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
 /// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
-/// and complex128. Products of narrower types are left alone, but for what half products on a GPU add in: the first
-/// rule with `accumulate` that matches decides it, then [cuda]. Thread-safe; allocates nothing.
+/// and complex128. Products of narrower types are left alone, except for the type in which half products on a GPU
+/// add: the first matching rule with `accumulate` decides it, otherwise [cuda]. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
 /// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
-/// Returns the decision for a call that no audit has judged: not lowered if its rule has a tolerance, else `decision`
-/// itself. `dtype` is the type of the call's operands.
+/// Returns the decision for a call of which there are no audits yet: not lowered if its rule has a tolerance,
+/// otherwise `decision` itself. `dtype` is the type of the call's operands.
 Decision without_audits(Decision decision, const Policy& policy, Dtype dtype);
 
 /// Facts that are the same in all calls of a call site.
@@ -59,8 +59,8 @@ struct SiteFacts {
     std::optional<Dtype> dtype;  ///< element type; absent: varies from call to call
 };
 
-/// Returns true if `earlier` decides all that `later` decides: the precision, limits of algorithms, and what half
-/// products add in.
+/// Returns true if `earlier` decides all that `later` decides: the precision, limits of algorithms, and the type in
+/// which half products add.
 inline bool decides_as_much(const Rule& earlier, const Rule& later) {
     return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any() &&
            earlier.accumulate.has_value() >= later.accumulate.has_value();
@@ -69,10 +69,10 @@ inline bool decides_as_much(const Rule& earlier, const Rule& later) {
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns false if the rule decides nothing about the precision of products of this type, or, for half products,
-/// about what they add in: it lacks `precision` or `accumulate`; or its `when` names no element type, which products
-/// of float64 need.
-bool names_dtype(const Rule& rule, Dtype dtype);
+/// Returns false if the rule decides nothing about the precision of products of this type or, for half products,
+/// about the type in which they add: it lacks `precision` or `accumulate`, or its `when` names no element type,
+/// which products of float64 need.
+bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
 bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process);

@@ -12,7 +12,8 @@ namespace fp32shim::policy {
 namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
-/// Prefix of the project's other variables, none of which has the name of a setting. So these are mistyped settings.
+/// Prefix of the project's other variables. None of them is named like a setting, so FP32SHIM_CPU, for example, is a
+/// mistyped setting.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
 /// Error in a variable's value; empty: no error.
@@ -25,7 +26,7 @@ std::string_view without_blanks(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// Gives each word of a list to `take`, which returns a problem or an empty text. Returns the first problem.
+/// Calls `handle` with each word of a list. `handle` returns a problem or an empty text. Returns the first problem.
 template <class Handle>
 Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {

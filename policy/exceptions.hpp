@@ -34,11 +34,11 @@ const JobVariables* first_job_variables(const auto& value_of) {
 /// Returns the job that the text of /proc/PID/cgroup names, as Slurm and PBS name the groups of jobs; empty: none.
 std::string_view job_in_cgroups(std::string_view cgroups);
 
-/// Folder in which a site's prolog vouches for jobs: a file named like the job has the account in its first line. If
-/// root has such a folder, variables count for nothing.
-inline constexpr const char* vouched_jobs = "/run/fp32shim/jobs";
+/// Folder in which a site's prolog confirms the accounts of jobs: a file named like the job has the account in its
+/// first line. If there is such a folder and only root can write it, variables do not count.
+inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 
-/// A process that may be excepted.
+/// A process for which an exception may hold.
 struct Applicant {
     bool has_real_ids = true;           ///< false: whoever made the process's user namespace chose its ids
     std::uint32_t user = 0;             ///< real user id
@@ -48,7 +48,7 @@ struct Applicant {
 };
 /// Gathers the facts about this process. Asks the kernel itself for ids: other preloaded libraries (fakeroot) answer
 /// for the C library.
-Applicant this_applicant(const Environment& environment, const std::string& vouched = vouched_jobs);
+Applicant this_applicant(const Environment& environment, const std::string& jobs_folder = confirmed_jobs);
 
 /// Judges the exceptions of policy files while these are read.
 struct ExceptionJudge {
@@ -61,10 +61,11 @@ struct ExceptionJudge {
     FloorException* first_that_holds(std::vector<FloorException>& exceptions);
 };
 
-/// Returns a text for each user and group of an exception without a number on this machine, all of which it names.
-std::vector<std::string> unknown_names(const FloorException& exception);
+/// Returns a warning for each user and group that the exception names and that has no number on this machine.
+std::vector<std::string> unknown_name_warnings(const FloorException& exception);
 
-/// Returns how any user could imitate what an exception asks for, on this machine; empty: only with another's rights.
+/// Returns how any user of this machine could make a process meet the exception's conditions; empty if that takes
+/// the rights of another user.
 std::string_view how_to_imitate(const FloorException& exception);
 
 }  // namespace fp32shim::policy

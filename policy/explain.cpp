@@ -95,7 +95,7 @@ RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process
     if (!rule.has_precision && !rule.accumulate)
         verdict.when.insert(verdict.when.begin(),
                             {"precision", "set", "not: the rule only limits algorithms", false});
-    else if (!names_dtype(rule, call.dtype))
+    else if (!decides_for_dtype(rule, call.dtype))
         verdict.when.insert(verdict.when.begin(), {"dtype",
                                                    is_half(call.dtype)   ? "others, as the rule has no accumulate"
                                                    : !rule.has_precision ? "float16 or bfloat16, as the rule has no "

@@ -27,7 +27,7 @@ struct RuleVerdict {
     std::vector<ConditionVerdict> when, unless;
 };
 
-/// Judges every condition, even after one has failed. Thread-safe; allocates.
+/// Judges a rule for a call. Judges every condition, even after one has failed. Thread-safe; allocates.
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
 
 }  // namespace fp32shim::policy

@@ -59,7 +59,7 @@ std::uint64_t matches_in_8_bytes(const char* text, std::uint64_t eight_times_c) 
 static_assert(std::endian::native == std::endian::little);
 
 /// Returns a mask of 64 bits. Bit i is set if it is set in `asked` and `element` matches text[i].
-std::uint64_t matches_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
+std::uint64_t match_mask(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t matches = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
     if (element.kind == GlobElement::Kind::literal && text.size() >= 64) {
@@ -84,14 +84,14 @@ std::size_t find_piece(std::string_view text, const Piece& piece) {
     }
     const std::size_t candidates = text.size() - piece.length + 1;
     for (std::size_t begin = 0; begin < candidates; begin += 64) {
-        std::uint64_t alive = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, candidates - begin));
+        std::uint64_t candidate_mask = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, candidates - begin));
         std::size_t at = 0;
-        for (std::size_t i = begin; at < piece.pattern.size() && alive != 0; ++i) {
+        for (std::size_t i = begin; at < piece.pattern.size() && candidate_mask != 0; ++i) {
             const GlobElement element = glob_element(piece.pattern, at);
-            alive &= matches_of(element, text.substr(i), alive);
+            candidate_mask &= match_mask(element, text.substr(i), candidate_mask);
             at += element.text.size();
         }
-        if (alive != 0) return begin + static_cast<std::size_t>(std::countr_zero(alive));
+        if (candidate_mask != 0) return begin + static_cast<std::size_t>(std::countr_zero(candidate_mask));
     }
     return none;
 }

@@ -9,8 +9,9 @@ namespace fp32shim::policy {
 /// Returns true if `pattern` matches the whole `text`. Compares bytes, so case matters. `/` is an ordinary character,
 /// and `[` without `]` stands for itself. No recursion, no allocation.
 ///
-/// If only plain characters stand between two `*`, compares at most |pattern| + 256·|text| bytes, and usually a few
-/// for each byte of the text. Pieces with `?` or a set are tried at 64 offsets of the text at once.
+/// Time: a part of the pattern between two `*` that has only plain characters is found by memmem, which compares at
+/// most 256 bytes for each byte of the text, and usually a few. A part with `?` or a set is tried at 64 offsets of
+/// the text at once.
 bool glob_matches(std::string_view pattern, std::string_view text);
 
 /// Returns true if every `[` that opens a set is closed. A pattern with an open `[` would match unexpected texts.

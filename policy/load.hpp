@@ -19,8 +19,8 @@ struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
-    bool says_on_error = false;  ///< FP32_MATMUL_ON_ERROR decided what an error does, not a floor
-    bool is_readable = true;     ///< false: read_policy_file() found no readable file
+    bool has_on_error_variable = false;  ///< FP32_MATMUL_ON_ERROR decides what an error does; false: the floor does
+    bool is_readable = true;             ///< false: read_policy_file() found no readable file
 };
 
 /// Reads one policy text. `file` is used in messages only.
@@ -30,19 +30,19 @@ Loaded read_policy(std::string_view text, const std::string& file);
 /// 1 MiB. `owner`: the user who must own the file and be the only one who may write it; absent: any user.
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
-/// List of `NAME=value`, as in `environ`. Of entries that begin neither with FP32_MATMUL_ nor, by mistake, with
-/// FP32SHIM_, only exceptions to a floor ask for some (job_variables).
+/// List of `NAME=value`, as in `environ`. Read are entries that begin with FP32_MATMUL_ or, by mistake, with
+/// FP32SHIM_, and job_variables, for exceptions to a floor.
 using Environment = std::vector<std::string_view>;
 
 struct Applicant;
 
-/// Path and required owner of the site's policy, which applies to all users of a machine.
+/// What load() has to know besides the environment. The site's policy applies to all users of a machine.
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
                                                             ///< means no policy
     bool elevated = false;                 ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;                  ///< user who must own the site's policy and alone may write it: root
-    const Applicant* applicant = nullptr;  ///< whom exceptions to a floor are for; null: this process
+    const Applicant* applicant = nullptr;  ///< the process for which exceptions may hold; null: this process
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The

@@ -49,9 +49,9 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-/// Returns plain_text() of `text`. If that has more than `longest` bytes, cuts it between two characters and adds a
-/// `…`.
-std::string printable_to(std::string_view text, std::size_t longest) {
+/// Returns plain_text() of `text`. If `text` has more than `longest` bytes, cuts it between two characters first,
+/// and adds a `…`.
+std::string printable_cut_to(std::string_view text, std::size_t longest) {
     const bool cut = text.size() > longest;
     if (cut) {
         std::size_t length = longest;
@@ -64,11 +64,11 @@ std::string printable_to(std::string_view text, std::size_t longest) {
 
 }  // namespace
 
-std::string printable(std::string_view text) { return printable_to(text, longest_quote); }
+std::string printable(std::string_view text) { return printable_cut_to(text, longest_quote); }
 
 std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
 
-std::string quoted_path(std::string_view path) { return '"' + printable_to(path, longest_path) + '"'; }
+std::string quoted_path(std::string_view path) { return '"' + printable_cut_to(path, longest_path) + '"'; }
 
 std::string joined(const std::vector<std::string_view>& names) {
     std::string result;

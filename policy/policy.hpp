@@ -34,7 +34,7 @@ struct Conditions {
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
-    /// Returns true if a condition depends on a call's sizes. Decisions then cannot be cached by call site alone.
+    /// Returns true if a condition depends on a call's sizes or number: no decision holds for a whole call site then.
     bool looks_at_sizes() const;
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
@@ -51,7 +51,7 @@ enum class Metric : std::uint8_t {
 
 /// Fraction of calls to audit if `sample` is not set, but audits are needed: for a rule with a tolerance, or because
 /// `[audit] action` is pin.
-inline constexpr double default_sample_of_judges = 1e-3;
+inline constexpr double default_audit_sample = 1e-3;
 
 /// Largest number for Policy::log_gpu_times.
 inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;
@@ -94,12 +94,12 @@ struct FloorException {
     std::string name;  ///< name in the file; `exception 2` if it has none
     std::string file;  ///< path of the file that contains it, for messages
     int line = 0;
-    Floor floor = Floor::none;              ///< holds instead of the file's floor, if it is lower
-    std::optional<bool> allow_bf16x9;       ///< the same for the file's `allow_bf16x9`; absent: that stays
+    Floor floor = Floor::none;              ///< replaces the file's floor if it is lower
+    std::optional<bool> allow_bf16x9;       ///< if true, replaces the file's `allow_bf16x9`
     std::vector<std::string> user, group;   ///< names or numbers, of which one must be the process's own
     std::vector<std::string> command;       ///< globs for the command line, of which one must match
-    std::vector<std::string> job, account;  ///< of which one must be that of the process
-    Floor instead_of = Floor::none;         ///< the file's floor
+    std::vector<std::string> job, account;  ///< ids or names, of which one must be that of the process
+    Floor file_floor = Floor::none;         ///< the floor of the file, which `floor` may replace
     bool holds = false;                     ///< for the process whose policy this is
 };
 
@@ -173,7 +173,7 @@ struct Policy {
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
     std::vector<FloorException> exceptions;  ///< of all files: the user's, then the site's
-    std::string floor_exception;             ///< names of those that hold, with commas between them; empty: none does
+    std::string floor_exception;  ///< names of the exceptions that hold, with commas between them; or empty
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
@@ -184,7 +184,7 @@ struct Policy {
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
     AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
-    Accumulate accumulate = Accumulate::as_called;  ///< of half products for which no rule decides it
+    Accumulate accumulate = Accumulate::as_called;  ///< for half products for which no rule decides it
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
@@ -196,12 +196,12 @@ struct Policy {
     bool log_onednn = false;           ///< record what copies of oneDNN in the process multiply
     bool log_kernels = false;          ///< record the kernels that are launched on GPUs
     bool log_vectors = false;          ///< record products with a vector, also those that run as called
-    std::uint32_t log_gpu_times = 64;  ///< one product in so many is timed on its GPU; 0: none
+    std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0: none
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
-    /// Other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other format is
-    /// tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
+    /// The other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other
+    /// format is tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
     std::optional<AuditFormat> audit_against;
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against that.
     /// Absent: only products that a rule lowers are audited.

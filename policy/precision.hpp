@@ -74,7 +74,7 @@ inline constexpr std::size_t reason_count =
 
 /// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
 std::optional<Applied> format_of(Precision precision);
-/// Returns the number of products of which emulation on the CPU makes the preview of a format; 0: it has none.
+/// Returns the number of products that emulation on the CPU adds up to preview a format; 0: there is no preview.
 constexpr int products_of_preview(Applied format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
@@ -93,7 +93,7 @@ constexpr bool has_preview_of_float64(Applied format) {
            (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
 }
 
-/// Returns true if a rule can ask for a format of float64's products: CPUs preview it, or cuBLAS computes in it.
+/// Returns true if a rule for float64 products can ask for a format: CPUs preview it, or cuBLAS computes in it.
 constexpr bool float64_has(Applied format) {
     return format == Applied::fp64 || format == Applied::fp64_emulated || has_preview_of_float64(format);
 }

@@ -16,9 +16,9 @@ namespace fp32shim::policy {
 struct PolicyDraft : Policy {
     ExceptionJudge* judge = nullptr;                  ///< null: no exception to a floor holds
     std::optional<Tf32Rounding> asked_tf32_rounding;  ///< absent: `accumulation` decides
-    std::optional<bool> says_bf16x9;                  ///< [limits] allow_bf16x9 of the file that was read last
-    /// False if a file forbids BF16x9: by that key, or by a floor of bf16x9 or fp32 without it. The files after it
-    /// cannot loosen that: the user's file can only forbid what the site's file allows.
+    std::optional<bool> file_allows_bf16x9;           ///< [limits] allow_bf16x9 of the file that was read last
+    /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.
+    /// Files that are read later cannot allow it again: the user's file can only forbid what the site's file allows.
     bool may_allow_bf16x9 = true;
     std::string policy_path;  ///< value of FP32_MATMUL_POLICY; empty when unset
     std::optional<OnError> asked_on_error;

@@ -10,7 +10,7 @@ namespace fp32shim::policy {
 /// Formats of the factors of a tensor core.
 enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 
-/// The sum so far in a step: one more term of it, or added to the step's result in FP32.
+/// What a step does with the sum so far: takes it as one more term, or adds its result to it in FP32.
 enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
@@ -48,7 +48,7 @@ constexpr Tf32Rounding tf32_rounding_of(Accumulation gpu) {
     }
 }
 
-/// Returns the factors of a rounding in policy/formats.def.
+/// The factors of each rounding in policy/formats.def.
 struct FactorsOfRounding {
 #define ROUNDING(name, cut_bits, ties, factors) static constexpr Factors name = Factors::factors;
 #include "policy/formats.def"

@@ -112,7 +112,7 @@ inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
     {"mi300", Tf32Rounding::truncate},
 };
 
-/// Words of what half-precision products add in, from the loosest to the most exact.
+/// Words of the types in which half-precision products add, from the loosest to the most exact.
 inline constexpr Word<Accumulator> accumulator_words[] = {
     {"fp16", Accumulator::fp16}, {"fp32_reduced", Accumulator::fp32_reduced}, {"fp32", Accumulator::fp32}};
 

@@ -78,7 +78,7 @@ Setting setting_in_force() {
 }
 
 int push(const char* label, const char* precision, const char* floor) {
-    WantedScope wanted;
+    ScopeRequest wanted;
     if (precision != nullptr && !(wanted.precision = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
     if (floor != nullptr) {
         const std::optional<Floor> parsed = policy::parse_floor(floor);
@@ -88,7 +88,7 @@ int push(const char* label, const char* precision, const char* floor) {
     if (label != nullptr) wanted.label = label;
     ThreadContext* context = thread_context();
     if (context == nullptr || !context->scopes.push(wanted)) return FP32SHIM_SCOPE_DEPTH;
-    on_scope_opened(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
+    note_opened_scope(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
     return FP32SHIM_OK;
 }
 
@@ -174,7 +174,7 @@ int fp32shim_scope_depth(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return 0;  // pop does nothing then, and a loop that pops down to a depth must end
     const ThreadContext* const context = existing_thread_context();
-    return context == nullptr ? 0 : context->scopes.pushed();
+    return context == nullptr ? 0 : context->scopes.c_api_depth();
 }
 
 int fp32shim_reload_policy(void) {

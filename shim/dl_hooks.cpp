@@ -122,15 +122,15 @@ bool is_import_by_python(const char* name) {
 
 /// Returns true if a lookup from `return_address` has to find a function as it would without the shim: one of the
 /// CUDA driver, unless kernels are asked for.
-bool is_left_alone(FunctionIndex function, std::uintptr_t return_address) {
+bool must_find_real_function(FunctionIndex function, std::uintptr_t return_address) {
     return functions[function].convention == Convention::driver && !kernels::sees_lookups_of(return_address - 1);
 }
 
-/// Gives the object that looks a function of the CUDA driver up its own variable of that name.
-void give_variables_back(std::uintptr_t return_address, const char* name) {
+/// Binds the object that looks a function of the CUDA driver up to its own variable of that name, if it has one.
+void rebind_own_variables(std::uintptr_t return_address, const char* name) {
     const elf::Reading reading;
     if (const link_map* const caller = elf::object_at(return_address - 1))
-        elf::give_variables_back(caller, system::view(name));
+        elf::rebind_own_variables(caller, system::view(name));
 }
 
 bool is_set_verbose(const char* name) { return system::equal(system::view(name), "dnnl_set_verbose"); }
@@ -157,7 +157,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     if (found != nullptr && is_set_verbose(name))
         return reinterpret_cast<void*>(onednn::recording_setter(reinterpret_cast<onednn::SetVerbose*>(found)));
     if (found != nullptr)
-        return is_left_alone(find_function(name), return_address) ? found : entry_point_for(name, found);
+        return must_find_real_function(find_function(name), return_address) ? found : entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets
     // dlerror (which names this library as the place searched). RTLD_NEXT depends on the return address, so this call
     // must not become a jump.
@@ -172,13 +172,14 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
 int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address) {
     using namespace fp32shim;
     find_real_lookups();
-    if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
+    if (name != nullptr && is_import_by_python(name)) where::check_stack_reader_against_python();
     if (name != nullptr && is_set_verbose(name)) return 1;
     const FunctionIndex function = name == nullptr ? -1 : find_function(name);
     if (function < 0) return 0;
-    if (functions[function].convention == Convention::driver) give_variables_back(return_address, name);
+    if (functions[function].convention == Convention::driver) rebind_own_variables(return_address, name);
     if (handle == RTLD_NEXT) return next_is_entry_point(name, return_address) ? 1 : 0;
-    return handle == RTLD_DEFAULT || !is_left_alone(function, return_address) || includes_shim(handle) ? 1 : 0;
+    return handle == RTLD_DEFAULT || !must_find_real_function(function, return_address) || includes_shim(handle) ? 1
+                                                                                                                 : 0;
 }
 
 void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {
@@ -191,7 +192,7 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
     using namespace fp32shim;
-    static constinit Next<int(void*)> real{"dlclose"};
+    static constinit NextFunction<int(void*)> real{"dlclose"};
     auto* const real_dlclose = real.get();
     if (real_dlclose == nullptr) return -1;  // impossible: there is no C library
     record_files_before_closing(recorded_objects(), handle);
@@ -200,6 +201,6 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         const elf::Closing closing;
         result = real_dlclose(handle);
     }
-    forget_unloaded();  // something else may be loaded at the same address
+    forget_unloaded_objects();  // something else may be loaded at the same address
     return result;
 }

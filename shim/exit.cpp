@@ -30,25 +30,25 @@ __attribute__((destructor)) void record_exit() {
     if (watches_children()) record_loaded_files_at_exit();
 }
 
-/// Notes the loaded objects before `_exit`, once per process: after a fault in it, the program's handler may lead
+/// Notes the loaded objects before `_exit`, once per process: if this code faults, the program's handler may lead
 /// here again.
 void record_files_before_end() {
-    static constinit std::atomic<std::int32_t> looked{0};
+    static constinit std::atomic<std::int32_t> noted_process{0};
     if (!watches_children() || shares_parents_memory()) return;
     if (may_have_crashed()) return count_missed_mark();
     const std::int32_t self = system::raw::getpid();
-    if (looked.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
+    if (noted_process.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
 }
 
 using End = void(int);
-constinit Next<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
+constinit NextFunction<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
 /// Finds the real functions early, since a program may call them after its memory was damaged.
 __attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }
 
-[[noreturn]] void end_process(Next<End>& real, int status) {
+[[noreturn]] void end_process(NextFunction<End>& real, int status) {
     record_files_before_end();
     if (End* const function = real.get()) function(status);
     for (;;) system::raw::syscall6(SYS_exit_group, status);

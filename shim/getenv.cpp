@@ -1,6 +1,6 @@
 // getenv. A oneDNN that asks for its verbose mode is answered by onednn/copies.cpp. With FP32SHIM_XLA_FLAG, which
-// `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag more than the environment has. By it,
-// products go to cuBLAS, where a floor holds, and not into kernels of Triton.
+// `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag more than the environment has. With that
+// flag, products go to cuBLAS, where a floor holds, and not into kernels of Triton.
 //
 // The environment itself stays as it is. XLA ends the program on a flag that it does not know, so another XLA, in
 // this process or in a child, must not find the flag there. Other threads may be reading the environment. And
@@ -30,7 +30,7 @@ namespace fp32shim {
 namespace {
 
 using Getenv = char*(const char*);
-constinit Next<Getenv> real_getenv{"getenv"};
+constinit NextFunction<Getenv> real_getenv{"getenv"};
 
 // The loader stores this pointer when it relocates this library. Resolvers of indirect functions in other libraries
 // run earlier, when nothing here works, and may ask for a variable.
@@ -52,11 +52,11 @@ struct GivenText {
     const GivenText* next;
     std::string_view text;
 };
-constinit std::atomic<const GivenText*> all_given{nullptr};
+constinit std::atomic<const GivenText*> given_texts{nullptr};
 
 /// Returns the program's flags and the pinned one; nullptr if there is no memory.
-const char* joined(std::string_view own, std::string_view pinned) {
-    const GivenText* newest = all_given.load(std::memory_order_acquire);
+const char* join_flags(std::string_view own, std::string_view pinned) {
+    const GivenText* newest = given_texts.load(std::memory_order_acquire);
     for (const GivenText* given = newest; given != nullptr; given = given->next)
         if (given->text.size() == own.size() + 1 + pinned.size() && given->text.starts_with(own) &&
             given->text.ends_with(pinned))
@@ -68,7 +68,7 @@ const char* joined(std::string_view own, std::string_view pinned) {
     std::memcpy(text + own.size() + 1, pinned.data(), pinned.size());
     auto* const given = arena_try_new<GivenText>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
     if (given == nullptr) return nullptr;
-    while (!all_given.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
+    while (!given_texts.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
     return text;
 }
 
@@ -106,8 +106,8 @@ bool contains_string(std::string_view bytes, std::string_view text) {
     return false;
 }
 
-/// Notes that XLA reads its flags without the pinned one. Recordings of this process no longer say that it is in
-/// force.
+/// Notes that XLA reads its flags without the pinned one. Recordings of this process no longer say that the pinned
+/// flag is in force.
 void note_not_pinned() {
     pins_without_effect.fetch_or(record::pin_xla, std::memory_order_relaxed);
     if (record::Recording* const recording = own_recording()) recording->drop_pins(record::pin_xla);
@@ -143,7 +143,7 @@ const char* answer_for_xla_flags(const char* own, const char* pinned_flag, ElfW(
     } else if (!flags.empty() && (first == std::string_view::npos || flags[first] != '-')) {
         warn_not_pinned("names a file", pinned);
     } else if (elf::find_in_constants(asking, [&](auto bytes) { return contains_string(bytes, name.substr(2)); })) {
-        if (const char* const text = joined(flags, pinned)) return text;
+        if (const char* const text = join_flags(flags, pinned)) return text;
     }
     note_not_pinned();
     return own;

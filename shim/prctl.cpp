@@ -21,7 +21,7 @@ namespace fp32shim {
 namespace {
 
 using Prctl = int(int, unsigned long, unsigned long, unsigned long, unsigned long);
-constinit Next<Prctl> real_prctl{"prctl"};
+constinit NextFunction<Prctl> real_prctl{"prctl"};
 
 void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
@@ -39,8 +39,9 @@ void prepare_scratch(std::size_t bytes) {
     scratch.release();
 }
 
-/// Prepares for a filter of system calls: new threads may be forbidden. The program may set it by a call that does
-/// not come here, but not without this one before (`no_new_privs`), unless it is privileged.
+/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call
+/// that does not come here. But unless the program is privileged, it has to set `no_new_privs` first, by a call that
+/// does.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
     record::ask_no_more_of_amx();
@@ -53,7 +54,7 @@ void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();
     record::ask_no_more_of_amx();
-    if (before.forward_everything) return system::SignalHold::hold_no_more();
+    if (before.forward_everything) return system::SignalHold::stop_holding();
     // Products on a GPU need system calls, so only products on a CPU can follow.
     if (computes_products(before.policy)) {
         prepare_scratch(blas::scratch_limit_of_a_product);
@@ -68,8 +69,8 @@ void prepare_for_strict_seccomp() {
             "the program is entering strict seccomp, which allows almost no system calls; from now on its products "
             "run as if fp32shim were not loaded, and are not recorded");
     }
-    record_no_more();
-    system::SignalHold::hold_no_more();
+    stop_recording();
+    system::SignalHold::stop_holding();
 }
 
 }  // namespace

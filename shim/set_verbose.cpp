@@ -1,6 +1,6 @@
 // The functions by which a program changes the verbose mode of oneDNN: oneDNN's own, and those that
 // torch.backends.mkldnn.verbose and intel_extension_for_pytorch.verbose call. A mode that the program sets decides
-// what it sees; executions are told to the shim in each.
+// what the program sees. In every mode, oneDNN tells the shim what it executes.
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/onednn/copies.hpp"

@@ -18,8 +18,8 @@ const char* value_of_instructions() {
 }
 
 /// Reads the variable when this code is loaded, since a program may change its environment later. A process with
-/// elevated rights ignores it, like all variables. A wrong word has no effect here: policy/environment.cpp reports
-/// it.
+/// elevated rights ignores the variable, like all others. A wrong word has no effect here; policy/environment.cpp
+/// reports it.
 __attribute__((constructor)) void read_instructions() {
     const char* const value = value_of_instructions();
     if (value == nullptr || getauxval(AT_SECURE) != 0) return;

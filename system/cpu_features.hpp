@@ -58,16 +58,16 @@ inline std::uint32_t find_cpu_features() {
     const Registers extended = leaf(7, 0);
     const Registers more = extended.eax >= 1 ? leaf(7, 1) : Registers{};
     const auto bit = [](unsigned word, int number) { return (word >> number & 1) != 0; };
-    std::uint32_t kept = 0;  // components of the state that the kernel saves
+    std::uint32_t saved_state = 0;  // components of the state that the kernel saves
     if (bit(basic.ecx, 27)) {
         std::uint32_t high = 0;
-        __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+        __asm__ volatile("xgetbv" : "=a"(saved_state), "=d"(high) : "c"(0));
     }
     constexpr std::uint32_t ymm = 0x6;
     constexpr std::uint32_t zmm = 0xe6;
     constexpr std::uint32_t tiles = 0x60000;
-    const bool has_ymm = (kept & ymm) == ymm;
-    const bool has_zmm = (kept & zmm) == zmm;
+    const bool has_ymm = (saved_state & ymm) == ymm;
+    const bool has_zmm = (saved_state & zmm) == zmm;
     std::uint32_t found = 0;
     const auto add = [&found](CpuFeature feature, bool is_there) {
         if (is_there) found |= bits_of(feature);
@@ -78,7 +78,7 @@ inline std::uint32_t find_cpu_features() {
     add(CpuFeature::avx512f, has_zmm && bit(extended.ebx, 16));
     add(CpuFeature::avx512bw, has_zmm && bit(extended.ebx, 30));
     add(CpuFeature::avx512_bf16, has_zmm && bit(more.eax, 5));
-    const bool has_tiles = (kept & tiles) == tiles && bit(extended.edx, 24);
+    const bool has_tiles = (saved_state & tiles) == tiles && bit(extended.edx, 24);
     add(CpuFeature::amx_bf16, has_tiles && bit(extended.edx, 22));
     add(CpuFeature::amx_fp16, has_tiles && bit(more.eax, 21));
     add(CpuFeature::amx_tf32, has_tiles && leaf(0x1e, 0).eax >= 1 && bit(leaf(0x1e, 1).eax, 6));

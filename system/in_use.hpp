@@ -72,17 +72,17 @@ class InUse {
 /// Holds one use for the object's lifetime. Converts to false if the object was in use already.
 class Use {
   public:
-    [[gnu::always_inline]] explicit Use(InUse& thing) : thing_(thing), is_mine_(thing.begin()) {}
+    [[gnu::always_inline]] explicit Use(InUse& object) : object_(object), is_held_(object.begin()) {}
     [[gnu::always_inline]] ~Use() {
-        if (is_mine_) thing_.end();
+        if (is_held_) object_.end();
     }
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    explicit operator bool() const { return is_mine_; }
+    explicit operator bool() const { return is_held_; }
 
   private:
-    InUse& thing_;
-    const bool is_mine_;
+    InUse& object_;
+    const bool is_held_;
 };
 
 }  // namespace fp32shim::system

@@ -14,30 +14,30 @@ namespace fp32shim::system {
 /// object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
 class KeptState {
   public:
-    KeptState() : errno_(errno), floats_(floats()) {}
+    KeptState() : errno_(errno), float_state_(float_state()) {}
     ~KeptState() {
         errno = errno_;
-        restore(floats_);
+        restore(float_state_);
     }
     KeptState(const KeptState&) = delete;
     KeptState& operator=(const KeptState&) = delete;
 
   private:
 #if defined(__x86_64__)
-    struct Floats {
+    struct FloatState {
         std::uint32_t mxcsr;  ///< settings and flags of SSE and AVX
         std::uint16_t x87_control, x87_status;
     };
-    static Floats floats() {
-        Floats found{_mm_getcsr(), 0, 0};
+    static FloatState float_state() {
+        FloatState found{_mm_getcsr(), 0, 0};
         asm volatile("fnstcw %0" : "=m"(found.x87_control));
         asm volatile("fnstsw %0" : "=m"(found.x87_status));
         return found;
     }
-    static void restore(const Floats& before) {
+    static void restore(const FloatState& before) {
         constexpr std::uint16_t exceptions =
             0x80ff;  // bits of x87_status; its other bits tell the state of its stack
-        const Floats now = floats();
+        const FloatState now = float_state();
         if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
         if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;
         struct {
@@ -51,24 +51,24 @@ class KeptState {
         asm volatile("fldenv %0" : : "m"(environment));
     }
 #elif defined(__aarch64__)
-    struct Floats {
+    struct FloatState {
         std::uint64_t control, status;
     };
-    static Floats floats() {
-        Floats found{};
+    static FloatState float_state() {
+        FloatState found{};
         asm volatile("mrs %0, fpcr" : "=r"(found.control));
         asm volatile("mrs %0, fpsr" : "=r"(found.status));
         return found;
     }
-    static void restore(const Floats& before) {
-        const Floats now = floats();
+    static void restore(const FloatState& before) {
+        const FloatState now = float_state();
         if (now.control != before.control) asm volatile("msr fpcr, %0" : : "r"(before.control) : "memory");
         if (now.status != before.status) asm volatile("msr fpsr, %0" : : "r"(before.status) : "memory");
     }
 #endif
 
     int errno_;
-    Floats floats_;
+    FloatState float_state_;
 };
 
 }  // namespace fp32shim::system

@@ -29,7 +29,7 @@ class MappedMemory {
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;
 
-    /// Leaves the memory mapped for good, for the case that something may still write to it.
+    /// Leaves the memory mapped for good, because it is still read, or something may still write to it.
     void abandon() { size_ = 0; }
 
     /// Returns the memory, zeroed at first. Empty if the kernel had none.

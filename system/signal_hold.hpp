@@ -39,7 +39,7 @@ class SignalHold {
 
     /// Turns off blocking in the whole process. In strict seccomp the system calls that block signals would kill the
     /// thread.
-    static void hold_no_more() { holds_signals.store(false, std::memory_order_relaxed); }
+    static void stop_holding() { holds_signals.store(false, std::memory_order_relaxed); }
 
   private:
     static constinit inline std::atomic<bool> holds_signals{true};

@@ -44,13 +44,13 @@ inline std::string read_command_line() {
 }
 
 /// Returns the real user id of this process, plus 1, as it is outside of its user namespace (a rootless container),
-/// whose maker chose the ids inside; 0 if that is not known. Of nested namespaces, only the innermost is left.
-/// Allocates nothing.
-inline std::uint32_t user_outside_plus_1() {
+/// whose maker chose the ids inside; 0 if that id is not known. If namespaces are nested, it is the id just outside
+/// of the innermost one. Allocates nothing.
+inline std::uint32_t user_outside_namespace_plus_1() {
     const auto inside = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid));
     char text[512];
     std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
-    lines = lines.substr(0, lines.rfind('\n') + 1);  // of a long map, whole lines
+    lines = lines.substr(0, lines.rfind('\n') + 1);  // of a map that did not fit, only the whole lines
     while (!lines.empty()) {
         std::string_view line = take_line(lines);
         std::uint32_t numbers[3] = {};  // the first id inside, the first id outside, and the number of ids

@@ -54,7 +54,7 @@ class Pieces {
     char escapes_[max_escapes * longest_escape];
 };
 
-/// Waits until standard error accepts a line, even if a full pipe makes that long. Signals are delivered meanwhile.
+/// Waits until standard error accepts a line, even if that takes long, as on a full pipe. Lets signals through.
 void wait_for_room() {
     pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
     raw::retry_if_interrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });

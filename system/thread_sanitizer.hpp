@@ -19,7 +19,7 @@ inline void note_release(const void* address) {
     if (__tsan_release != nullptr) __tsan_release(const_cast<void*>(address));
 }
 
-/// Stands for all memory that the shim maps: the kernel hands an address out again only after it was unmapped.
+/// Its address stands for all memory that the shim maps. The kernel reuses an address only after it was unmapped.
 inline char mapped_memory_of_all_threads = 0;
 
 /// Call these after memory was mapped, and before it is unmapped, by a system call of the shim's own.

@@ -25,7 +25,7 @@ const policy::KnownWrong* known_wrong_of(const MergedRow& row, const MergedCalls
     if (!algorithm) return nullptr;
     for (const MergedProcess& process : calls.processes())
         if (const auto* known =
-                policy::known_wrong(*algorithm, version_in(process.environment.identity_of(row.provider))))
+                policy::find_known_wrong(*algorithm, version_in(process.environment.identity_of(row.provider))))
             return known;
     return nullptr;
 }

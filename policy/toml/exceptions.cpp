@@ -69,11 +69,11 @@ bool names_one_of(const std::vector<std::string>& list, Numbers& numbers, const 
 bool holds(const FloorException& exception, const Applicant& applicant, Names& names) {
     return names_one_of(exception.user, names.users, applicant, {applicant.user}) &&
            names_one_of(exception.group, names.groups, applicant, applicant.groups) &&
-           matches_any_glob(exception.command, applicant.command) && any_of(exception.job, applicant.job) &&
-           any_of(exception.account, applicant.account);
+           matches_any_glob(exception.command, applicant.command) &&
+           matches_any_value(exception.job, applicant.job) && matches_any_value(exception.account, applicant.account);
 }
 
-std::vector<std::string> unknown_names_of(const FloorException& exception, Names& names) {
+std::vector<std::string> unknown_name_warnings_of(const FloorException& exception, Names& names) {
     std::vector<std::string> unknown;
     for (const auto& [key, numbers, list] :
          {std::tuple("user", &names.users, &exception.user), std::tuple("group", &names.groups, &exception.group)})
@@ -111,7 +111,7 @@ std::string_view job_in_cgroups(std::string_view cgroups) {
     return {};
 }
 
-Applicant this_applicant(const Environment& environment, const std::string& vouched) {
+Applicant this_applicant(const Environment& environment, const std::string& jobs_folder) {
     Applicant applicant;
     applicant.has_real_ids = has_real_ids();
     applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
@@ -119,9 +119,9 @@ Applicant this_applicant(const Environment& environment, const std::string& vouc
     applicant.command = system::read_command_line();
     // Whoever made a user namespace may also have chosen what /proc shows there.
     if (applicant.has_real_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
-    if (belongs_to_root_alone(vouched)) {
+    if (belongs_to_root_alone(jobs_folder)) {
         if (applicant.job.empty()) return applicant;
-        const std::string file = read_policy_bytes(vouched + '/' + applicant.job, 0).bytes;
+        const std::string file = read_policy_bytes(jobs_folder + '/' + applicant.job, 0).bytes;
         applicant.account = file.substr(0, file.find('\n'));
         return applicant;
     }
@@ -142,22 +142,22 @@ FloorException* ExceptionJudge::first_that_holds(std::vector<FloorException>& ex
         if (applicant == nullptr) applicant = &gathered.emplace(this_applicant(environment));
         if (holds(exception, *applicant, names)) return &exception;
         if (has_warned) continue;
-        const auto unknown = unknown_names_of(exception, names);
+        const auto unknown = unknown_name_warnings_of(exception, names);
         has_warned = !unknown.empty();
         if (has_warned) warnings.push_back({exception.file + ':' + std::to_string(exception.line), unknown.front()});
     }
     return nullptr;
 }
 
-std::vector<std::string> unknown_names(const FloorException& exception) {
+std::vector<std::string> unknown_name_warnings(const FloorException& exception) {
     Names names;
-    return unknown_names_of(exception, names);
+    return unknown_name_warnings_of(exception, names);
 }
 
 std::string_view how_to_imitate(const FloorException& exception) {
     if (!exception.user.empty() || !exception.group.empty()) return {};
     if (exception.job.empty() && exception.account.empty()) return "any program can be given such a name";
-    return belongs_to_root_alone(vouched_jobs) ? "" : "variables tell the job and its account";
+    return belongs_to_root_alone(confirmed_jobs) ? "" : "variables tell the job and its account";
 }
 
 }  // namespace fp32shim::policy

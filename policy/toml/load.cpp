@@ -49,9 +49,9 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
     Loaded loaded, ignored;
     if (options.elevated) return loaded;
     // The environment names the user's file, but its own settings come last.
-    PolicyDraft alone;
-    read_environment(environment, alone, ignored.errors, ignored.warnings);
-    if (alone.disabled) {
+    PolicyDraft environment_settings;
+    read_environment(environment, environment_settings, ignored.errors, ignored.warnings);
+    if (environment_settings.disabled) {
         loaded.policy.disabled = true;
         return loaded;
     }
@@ -60,18 +60,18 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
     PolicyDraft policy;
     policy.judge = &judge;
     std::vector<Diagnostic> errors_of_site, errors_of_user;
-    if (!options.site_policy.empty() && options.site_policy != alone.policy_path) {
+    if (!options.site_policy.empty() && options.site_policy != environment_settings.policy_path) {
         const PolicyFile file = read_policy_bytes(options.site_policy, options.site_owner);
         if (!file.is_absent) add_settings(file, options.site_policy, policy, errors_of_site);
     }
-    if (const std::string& path = alone.policy_path; !path.empty())
+    if (const std::string& path = environment_settings.policy_path; !path.empty())
         add_settings(read_policy_bytes(path, std::nullopt), path, policy, errors_of_user);
     read_environment(environment, policy, loaded.errors, loaded.warnings);
     for (auto* errors : {&errors_of_user, &errors_of_site})
         std::ranges::move(*errors, std::back_inserter(loaded.errors));
 
     const bool floor_is_set = policy.floor != Floor::none || policy.floor_is_broken;
-    loaded.says_on_error = policy.asked_on_error.has_value();
+    loaded.has_on_error_variable = policy.asked_on_error.has_value();
     policy.on_error = policy.asked_on_error.value_or(floor_is_set ? OnError::abort : OnError::continue_untouched);
     loaded.policy = finished_policy(std::move(policy));
     return loaded;

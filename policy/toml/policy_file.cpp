@@ -55,9 +55,9 @@ bool read_uid_map(std::string& text) {
            read_bytes(map.number(), 1 << 14, text) == 0;
 }
 
-/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. For an id that
-/// is not mapped, the kernel may show it as the owner of any file whose real owner is not mapped.
-bool has_number_here(uid_t user) {
+/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. The kernel may
+/// show an id that is not mapped as the owner of any file whose real owner is not mapped.
+bool is_mapped_user(uid_t user) {
     std::string text;
     if (!read_uid_map(text)) return true;
     unsigned long first = 0, outside = 0, count = 0;
@@ -72,7 +72,7 @@ bool has_number_here(uid_t user) {
 /// 65534. That user is accepted: whoever made the sandbox also chose its /etc.
 bool is_owned_by(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
-    return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
+    return status.st_uid == owner || (status.st_uid == overflow_user && !is_mapped_user(overflow_user));
 }
 
 /// Returns the reason to refuse the file; empty if only `owner` can write it.
@@ -86,7 +86,7 @@ std::string why_others_may_write(const struct stat& status, uid_t owner) {
     return {};
 }
 
-bool is_kernels(const std::string& path) {
+bool is_kernel_file(const std::string& path) {
     struct statfs system {};
     return statfs(path.c_str(), &system) == 0 &&
            std::find(std::begin(kernel_file_systems), std::end(kernel_file_systems),
@@ -116,7 +116,7 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
         return file;
     }
     if (!S_ISREG(found.st_mode)) return file_with_problem("is not a regular file");
-    if (is_kernels(path)) return file_with_problem("is a kernel file, not a file on a disk");
+    if (is_kernel_file(path)) return file_with_problem("is a kernel file, not a file on a disk");
 
     // O_NONBLOCK: the file may have been replaced by one that would block.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -124,7 +124,7 @@ void read_precision(const Entry& entry, Rule& rule, Report& report) {
         report.error(position_of(*entry.value), "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
-/// Reads how many bits cuBLAS is to keep. The most is what a recording can tell, since cuBLAS names no limit.
+/// Reads how many bits cuBLAS is to keep. cuBLAS names no limit; 127 is the largest number that a recording can hold.
 void read_mantissa_bits(const Entry& entry, Rule& rule, Report& report) {
     constexpr Range range = {1, 127};
     const auto* bits = as<std::int64_t>(*entry.value);
@@ -141,7 +141,8 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
         report.error(entry.at, entry.key +
                                    ": found text without where; add the place: "
                                    "where = \"train.py:41 forward\"");
-    for (const std::string& where : conditions.where) conditions.where_of_any_line.push_back(of_any_line(where));
+    for (const std::string& where : conditions.where)
+        conditions.where_of_any_line.push_back(glob_for_any_line(where));
 }
 
 constexpr Key<Rule> rule_keys[] = {
@@ -196,12 +197,12 @@ bool shadows(const Rule& earlier, const Rule& later) {
 
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
 
-/// A rule that is being read. `whole`: the rule has no errors so far. Other rules are compared only with whole ones.
+/// A rule that is being read. `is_valid`: it has no errors so far. Other rules are compared only with valid ones.
 struct Draft {
     Rule rule;
     Position at;
     Position name_at;
-    bool whole = true;
+    bool is_valid = true;
 };
 
 void add_to(system::Hash& hash, const toml::node& value) {
@@ -307,7 +308,7 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
                                    " has no precision, accumulate, split_k or reduction; precisions: " +
                                    joined(texts_of(precision_words)));
     }
-    draft.whole = report.count() == errors_before;
+    draft.is_valid = report.count() == errors_before;
     return draft;
 }
 
@@ -321,7 +322,7 @@ void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, 
             report.error(later.name_at, "name: found " + in_quotes(later.rule.name) + ", which the rule on line " +
                                             line + " already has");
         }
-        if (shadowed || !earlier.whole || !later.whole || earlier.rule.when.empty()) continue;
+        if (shadowed || !earlier.is_valid || !later.is_valid || earlier.rule.when.empty()) continue;
         if (!shadows(earlier.rule, later.rule)) continue;
         report.error(later.at, label(later.rule) + " is never reached, because " + label(earlier.rule) + " on line " +
                                    line + " applies to the same calls");
@@ -350,10 +351,10 @@ void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
         const Draft& draft = drafts[i];
         check_against_earlier(drafts, i, report);
-        if (draft.whole && draft.rule.when.empty() && i + 1 < drafts.size()) {
+        if (draft.is_valid && draft.rule.when.empty() && i + 1 < drafts.size()) {
             report.error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
         }
-        if (const std::string why = draft.whole ? why_rule_never_applies(draft.rule) : ""; !why.empty()) {
+        if (const std::string why = draft.is_valid ? why_rule_never_applies(draft.rule) : ""; !why.empty()) {
             report.error(draft.at, label(draft.rule) + " can never apply: " + why);
         }
     }

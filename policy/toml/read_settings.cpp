@@ -140,7 +140,7 @@ void read_exceptions(const Entry& entry, PolicyDraft& policy, Report& report) {
 
 constexpr Key<PolicyDraft> limits_keys[] = {
     {"floor", read_word_into<&Policy::floor, floor_words>},
-    {"allow_bf16x9", read_boolean_into<&PolicyDraft::says_bf16x9>},
+    {"allow_bf16x9", read_boolean_into<&PolicyDraft::file_allows_bf16x9>},
     {"except", read_exceptions},
 };
 constexpr Key<PolicyDraft> cpu_keys[] = {
@@ -225,14 +225,14 @@ bool is_for_this_version(const toml::table& root, Report& report) {
 
 /// Replaces the floor of the file just read by that of its first exception that holds.
 void apply_exceptions(PolicyDraft& file) {
-    for (FloorException& exception : file.exceptions) exception.instead_of = file.floor;
+    for (FloorException& exception : file.exceptions) exception.file_floor = file.floor;
     FloorException* const holds = file.judge == nullptr ? nullptr : file.judge->first_that_holds(file.exceptions);
     if (holds == nullptr) return;
     holds->holds = true;
-    const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.says_bf16x9.value_or(false);
+    const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
     if (holds->floor >= file.floor && !allows_more) return;  // `check` says that it has no effect
     file.floor = std::min(file.floor, holds->floor);
-    if (allows_more) file.says_bf16x9 = true;
+    if (allows_more) file.file_allows_bf16x9 = true;
     (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;
 }
 
@@ -253,13 +253,13 @@ void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
     changed.file = report.file();
     changed.sha256 = sha256(text);
     changed.floor = Floor::none;
-    changed.says_bf16x9.reset();
+    changed.file_allows_bf16x9.reset();
     changed.rules.clear();
     changed.exceptions.clear();
     read_entries(*root, "", root_keys, changed, report);
     if (!is_whole()) return;
     apply_exceptions(changed);
-    const std::optional<bool> says = changed.says_bf16x9;
+    const std::optional<bool> says = changed.file_allows_bf16x9;
     if (says) changed.allow_bf16x9 = policy.may_allow_bf16x9 && *says;
     if (says || changed.floor >= Floor::bf16x9) changed.may_allow_bf16x9 = says.value_or(false);
     changed.floor = std::max(changed.floor, policy.floor);

@@ -74,7 +74,7 @@ void fill_children_header(Header& header, const ChildrenFile& file) {
     header.pid_namespace = maker.pid_namespace;
     std::ranges::copy(maker.boot_id, header.boot_id);
     header.run = file.run;
-    header.user_and_one = system::user_outside_plus_1();
+    header.user_and_one = system::user_outside_namespace_plus_1();
     header.max_size = format::segment_size;
     header.next_segment = 1;
     header.flags = format::flag_children_only;

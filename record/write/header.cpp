@@ -83,7 +83,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
     header.floor = static_cast<std::uint8_t>(start.floor);
     header.allows_bf16x9 = start.allow_bf16x9 ? 1 : 0;
-    header.user_and_one = system::user_outside_plus_1();
+    header.user_and_one = system::user_outside_namespace_plus_1();
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.accumulation = static_cast<std::uint8_t>(start.accumulation);

@@ -197,7 +197,7 @@ int enter_children_file(const NewRecording& recording, const ChildrenFile& file)
 
 }  // namespace
 
-int enter_list(const NewRecording& recording, Header* parent, const Family& family) {
+int enter_list(const NewRecording& recording, Header* parent, const ProcessFamily& family) {
     const system::SignalHold hold;
     recording.header.program = family.program;
     if (parent != nullptr && parent->magic == format::magic) {
@@ -222,7 +222,7 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     return (has_own_name || search.is_elsewhere()) && has_file ? enter_children_file(recording, family.children) : 0;
 }
 
-int count_recording(const Family& family) {
+int count_recording(const ProcessFamily& family) {
     if (family.children.path == nullptr) return 0;
     const system::SignalHold hold;
     const int descriptor = open_existing_children_file(family.children);
@@ -240,7 +240,7 @@ int count_recording(const Family& family) {
     return error;
 }
 
-void count_process_without_recording(const Family& family) {
+void count_process_without_recording(const ProcessFamily& family) {
     if (family.children.path == nullptr) return;
     with_children_file(family.children, [](Header& header) {
         std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed);

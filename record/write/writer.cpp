@@ -133,8 +133,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
 
 /// Enters a new file into the list of its family. Until the file is installed, the header in use is the parent's.
 void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
-    if (settings_.family == nullptr) return;
-    const Family family = settings_.family();
+    if (settings_.process_family == nullptr) return;
+    const ProcessFamily family = settings_.process_family();
     int error = enter_list({fresh, file_.path(), expanded, name_, facts_}, file_.header(), family);
     if (error == 0 && facts_.run_is_awaited) error = count_recording(family);
     if (error != 0) warn_not_listed(file_.path(), error);

@@ -76,7 +76,7 @@ struct RecordingSettings {
     /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
     /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: enters none.
-    Family (*family)() = nullptr;
+    ProcessFamily (*process_family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 

@@ -51,7 +51,7 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 /// Variables as they were when the process started, since `env -i` removes its own before it starts the program: the
 /// log file (FP32_MATMUL_LOG), and the number and file of the `fp32shim run` to which the process belongs
 /// (record::run_variable); without a run, job and rank. Each text is followed by a NUL, and never freed.
-struct Start {
+struct ProcessStart {
     std::string_view log;
     std::string_view run_text;
     record::RunNote run;
@@ -62,14 +62,15 @@ struct Start {
     std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
     bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
 };
-constinit Start start;
+constinit ProcessStart start;
 constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};
 
-/// Returns the value of a variable; empty if it is not set, or cannot be read: the shim reads the environment before
-/// the kernel does, and must not crash where execve would return an error. If the variable is set several times, the
-/// first entry counts, as for the shim; of the loader's own variables the last one, as for the loader.
+/// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read.
+/// The shim reads the environment before the kernel does, and must not crash where execve would return an error. If
+/// the variable is set several times, the first entry counts, as for the shim; for the loader's own variables it is
+/// the last one, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ReadablePages entries(elf::is_readable), texts(elf::is_readable);
     const auto has_text = [&](const char* text) { return texts.has(reinterpret_cast<std::uintptr_t>(text)); };
@@ -103,8 +104,8 @@ std::string_view own_value_of(std::string_view name) {
     return {};
 }
 
-/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library. Stores the library's path in
-/// `entry`.
+/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) has an entry with this library's file name, and stores
+/// it in `entry`.
 bool names_this_library(std::string_view list, std::string_view& entry) {
     const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
@@ -116,16 +117,16 @@ bool names_this_library(std::string_view list, std::string_view& entry) {
     return false;
 }
 
-record::ChildrenFile runs_file() {
+record::ChildrenFile children_file_of_run() {
     const std::string_view path = start.run.children_path;
     const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_ours();
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
-record::Family family() {
+record::ProcessFamily process_family() {
     return {.program = start.program,
             .is_first = start.first_process == system::raw::getpid(),
-            .children = start.run.number == 0 ? record::ChildrenFile{} : runs_file()};
+            .children = start.run.number == 0 ? record::ChildrenFile{} : children_file_of_run()};
 }
 
 __attribute__((constructor)) void begin_to_watch() {
@@ -159,7 +160,7 @@ __attribute__((constructor)) void begin_to_watch() {
     std::string_view entry;
     start.was_found_by_name =
         names_this_library(value_of(environ, preload_variable), entry) && entry.find('/') == std::string_view::npos;
-    set_family_source(family);
+    set_process_family_function(process_family);
     keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
 }
@@ -170,7 +171,7 @@ record::Recording* recording_in_force() {
 }
 
 /// Returns true if the file can be accessed, or if its path is too long for the check. `path` need not end in a NUL.
-[[gnu::noinline]] bool is_in_reach(std::string_view path, int mode) {
+[[gnu::noinline]] bool is_accessible(std::string_view path, int mode) {
     if (path.size() >= record::path_capacity) return true;
     auto* const copy = static_cast<char*>(__builtin_alloca(path.size() + 1));
     *std::ranges::copy(path, copy).out = '\0';
@@ -207,17 +208,17 @@ bool is_preloaded_everywhere() {
     return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
-/// Returns true if the environment tells the loader of other libraries than this one. LD_LIBRARY_PATH does not count:
-/// on clusters it is set for every program, and most helpers need the C library only.
-bool has_own_libraries(char* const* environment) {
+/// Returns true if the environment makes the loader load other libraries than this one. LD_LIBRARY_PATH does not
+/// count: on clusters it is set for every program, and most small tools need only the C library.
+bool loads_other_libraries(char* const* environment) {
     const std::string_view list = value_of(environment, preload_variable);
     std::string_view entry;
     const bool has_other_preload = !list.empty() && (!names_this_library(list, entry) || entry.size() != list.size());
     return has_other_preload || !value_of(environment, "LD_AUDIT").empty();
 }
 
-/// Returns true if this process has changed the meaning of paths, so that what it starts does not find the run's file
-/// for children. Another root may have a folder of the same name.
+/// Returns true if this process has changed the meaning of paths, so that programs which it starts do not find the
+/// run's file for children. Under another root, the same path may lead to another file.
 bool hides_log() {
     if (!has_another_root.load(std::memory_order_relaxed) || start.run.children_path.empty()) return false;
     const int descriptor = system::raw::open(start.run.children_path.data(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
@@ -227,10 +228,10 @@ bool hides_log() {
     return !is_found;
 }
 
-WhyUnseen judge_environment(char* const* environment) {
+WhyUnseen why_unseen_with(char* const* environment) {
     std::string_view entry;
     if (names_this_library(value_of(environment, preload_variable), entry)) {
-        if (entry.starts_with('/') && !is_in_reach(entry, R_OK)) return WhyUnseen::library_out_of_reach;
+        if (entry.starts_with('/') && !is_accessible(entry, R_OK)) return WhyUnseen::library_out_of_reach;
         if (!is_this_library(entry)) return WhyUnseen::other_library;
     } else if (!is_preloaded_everywhere()) {
         return WhyUnseen::no_preload;
@@ -275,9 +276,9 @@ int with_file_beside_log(Use use) {
 
 /// Returns true if there is a file for the children of this process's run, or beside its own recording.
 bool has_children_file() {
-    if (start.run.number != 0) return is_in_reach(start.run.children_path, F_OK);
+    if (start.run.number != 0) return is_accessible(start.run.children_path, F_OK);
     return start.log.ends_with(".fp32rec") && with_file_beside_log([](const record::ChildrenFile& file) {
-                                                  return is_in_reach(file.path, F_OK) ? 0 : ENOENT;
+                                                  return is_accessible(file.path, F_OK) ? 0 : ENOENT;
                                               }) == 0;
 }
 
@@ -349,7 +350,8 @@ bool is_tool(std::string_view program) {
     system::stderr_line(out.view());
 }
 
-/// Returns true if this process belongs to a run, and its parent's recording does not have its loaded files.
+/// Returns true if this process belongs to a run, and no recording may tell all about its loaded files: there is
+/// none, the program changed the log, files were loaded since the last walk, or a reference leads past the shim.
 bool may_leave_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return false;
     const record::Recording* parents = recording_in_force();
@@ -357,7 +359,9 @@ bool may_leave_mark() {
 }
 
 /// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.
-bool multiplies_nothing(const record::Mark& mark) { return is_tool(mark.program()) && !has_own_libraries(environ); }
+bool multiplies_nothing(const record::Mark& mark) {
+    return is_tool(mark.program()) && !loads_other_libraries(environ);
+}
 
 void record_unseen_child(const record::UnseenChild& child, record::ChildEvent event) {
     const record::Recording* recording = recording_in_force();
@@ -365,7 +369,7 @@ void record_unseen_child(const record::UnseenChild& child, record::ChildEvent ev
     if (start.run.number == 0 && start.log.empty()) return;
     const int error =
         start.run.number != 0
-            ? record::record_child(runs_file(), child, event)
+            ? record::record_child(children_file_of_run(), child, event)
             : with_file_beside_log([&](const auto& file) { return record::record_child(file, child, event); });
     if (error != 0 && event == record::ChildEvent::starts) warn_child_not_recorded(child, error);
 }
@@ -376,28 +380,28 @@ bool watches_children() {
     return is_to_be_recorded.load(std::memory_order_acquire) || recording_in_force() != nullptr;
 }
 
-StartedProgram::StartedProgram(const char* path, char* const* environment) : path_(path) {
+ProgramStart::ProgramStart(const char* path, char* const* environment) : path_(path) {
     if (!watches_children() || path == nullptr) return;
-    look_ = record::inspect_program(path, interpreter_);
-    if (!look_.can_start) return;
-    if (look_.why == WhyUnseen::seen) {
-        look_.why = judge_environment(environment);
-        if (look_.why == WhyUnseen::seen) return;
-        has_own_libraries_ = has_own_libraries(environment);
+    inspection_ = record::inspect_program(path, interpreter_);
+    if (!inspection_.can_start) return;
+    if (inspection_.why == WhyUnseen::seen) {
+        inspection_.why = why_unseen_with(environment);
+        if (inspection_.why == WhyUnseen::seen) return;
+        has_own_libraries_ = loads_other_libraries(environment);
     }
     note(record::ChildEvent::starts);
 }
 
-void StartedProgram::note(record::ChildEvent event) const {
-    record_unseen_child({path_, look_.interpreter, look_.why, has_own_libraries_}, event);
+void ProgramStart::note(record::ChildEvent event) const {
+    record_unseen_child({path_, inspection_.interpreter, inspection_.why, has_own_libraries_}, event);
 }
 
-void StartedProgram::failed() const {
+void ProgramStart::cancel_note() const {
     if (is_unseen()) note(record::ChildEvent::failed);
 }
 
-void StartedProgram::started_with_actions() const {
-    if (!look_.can_start && path_ != nullptr && *path_ != '/')
+void ProgramStart::note_start_in_other_folder() const {
+    if (!inspection_.can_start && path_ != nullptr && *path_ != '/')
         record_unseen_child({path_, {}, WhyUnseen::not_readable}, record::ChildEvent::starts);
 }
 
@@ -405,10 +409,10 @@ bool has_to_leave_a_recording() {
     if (start.first_process == 0 || start.first_process != system::raw::getpid()) return false;
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
-    if (!has_own_name && is_in_reach(start.log, F_OK)) return false;
+    if (!has_own_name && is_accessible(start.log, F_OK)) return false;
     // A program that gave up rights, or changed its root folder, could not write the recording.
     const std::size_t slash = start.log.rfind('/');
-    return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
+    return slash != std::string_view::npos && is_accessible(start.log.substr(0, slash + 1), W_OK | X_OK);
 }
 
 void write_mark() {
@@ -416,18 +420,18 @@ void write_mark() {
     record::Mark mark;
     if (multiplies_nothing(mark)) return;
     if (start_variable("FP32_MATMUL_ONEDNN") == "1") {
-        note_who_asks_past();
+        note_bypassing_getenv();
         mark.mark_asks_onednn();
     }
-    // If the settings were read, nothing is recorded: a log could not be opened, for example.
+    // If the settings were read and nothing is recorded, a log could not be opened, for example.
     if (known_settings() == nullptr && start_variable("FP32_MATMUL_KERNELS") == "1") {
-        note_calls_of_driver();
+        note_bypassing_driver_calls();
         mark.mark_asks_kernels();
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
     const std::uint16_t pins = record::pins_set([](std::string_view name) { return value_of(environ, name); });
-    const int error = mark.write(runs_file(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
+    const int error = mark.write(children_file_of_run(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
     if (error != 0) warn_mark_not_written(error);
 }
 
@@ -435,7 +439,7 @@ void count_missed_mark() {
     static constinit system::OncePerProcess counted;  // a process may try several programs before one is executed
     if (own_recording() != nullptr || !may_leave_mark()) return;
     const record::Mark mark;
-    if (!multiplies_nothing(mark) && counted.first()) record::count_missed_mark(runs_file());
+    if (!multiplies_nothing(mark) && counted.first()) record::count_missed_mark(children_file_of_run());
 }
 
 void record_children_file(record::Recording& recording) {
@@ -475,7 +479,7 @@ void keep_children_file_open() {
     const system::SignalHold hold;
     // Keeps the file open, not its folder: by the descriptor of an outside folder, the program could escape from a
     // jail.
-    const int file = record::open_children_file(runs_file());
+    const int file = record::open_children_file(children_file_of_run());
     if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);
 }

@@ -10,23 +10,23 @@ namespace fp32shim {
 
 /// A program that is about to be started, in this process or in a child. Async-signal-safe, also after vfork. Leaves
 /// errno alone.
-class StartedProgram {
+class ProgramStart {
   public:
     /// Notes the program if the shim will not see its products. `path` and `environment` are those of execve;
     /// `environment` may be nullptr.
-    StartedProgram(const char* path, char* const* environment);
-    StartedProgram(const StartedProgram&) = delete;
-    StartedProgram& operator=(const StartedProgram&) = delete;
+    ProgramStart(const char* path, char* const* environment);
+    ProgramStart(const ProgramStart&) = delete;
+    ProgramStart& operator=(const ProgramStart&) = delete;
 
     /// Returns true if the path leads to a file that the kernel may run.
-    bool can_start() const { return look_.can_start; }
-    bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
+    bool can_start() const { return inspection_.can_start; }
+    bool is_unseen() const { return inspection_.why != record::WhyUnseen::seen; }
 
     /// Cancels the constructor's note, because the program could not be started.
-    void failed() const;
+    void cancel_note() const;
     /// Notes an unknown program if `path` is relative and leads to no program from this process's folder. Called
-    /// after posix_spawn succeeded with file actions: these may have changed the child's folder.
-    void started_with_actions() const;
+    /// after posix_spawn succeeded with file actions, which may have changed the child's folder.
+    void note_start_in_other_folder() const;
 
   private:
     void note(record::ChildEvent event) const;
@@ -34,7 +34,7 @@ class StartedProgram {
     const char* path_;
     bool has_own_libraries_ = false;
     char interpreter_[record::program_head_size];
-    record::InspectedProgram look_;
+    record::InspectedProgram inspection_;
 };
 bool watches_children();
 
@@ -46,30 +46,32 @@ bool has_to_leave_a_recording();
 /// elsewhere than its environment said at its start. Does nothing in a process that belongs to no run, or in a
 /// well-known tool without products, such as a shell, unless another library is preloaded into it. Async-signal-safe.
 void write_mark();
-/// Counts this process in the run's file, if it would leave a mark and may_have_crashed() forbids to look at what it
-/// had loaded. Does nothing if the process has a recording. Async-signal-safe.
+/// Counts this process, once, in the run's file if it would have to leave a mark. For callers that must not examine
+/// the loaded files, since may_have_crashed() is true. Does nothing if the process has a recording.
+/// Async-signal-safe.
 void count_missed_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
 /// Called as the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
-/// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked
-/// child leaves one only if its parent has a recording, which tells if the child has loaded files since. A child of
-/// vfork leaves none.
+/// Leaves a mark before this process becomes another program, so that its loaded files are known; after a crash only
+/// counts it. A forked child leaves one only if its parent has a recording, which tells if the child has loaded
+/// files since. A child of vfork leaves none, nor does a process with a recording of its own.
 void write_mark_before_exec();
 
-/// Returns true in the handler of a crash, as far as that can be known, and where a program has blocked such signals.
-/// After a crash nothing in memory can be trusted, and the handler's stack may be small. Async-signal-safe.
+/// Returns true in the handler of a crash's signal, as far as that can be known, and also if the program has blocked
+/// such signals itself. After a crash nothing in memory can be trusted, and the handler's stack may be small.
+/// Async-signal-safe.
 bool may_have_crashed();
 
 /// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.
 bool shares_parents_memory();
 
-/// Opens the file that notes unseen children, so that it stays accessible. Called before the process changes the
-/// meaning of paths (chroot, mount).
+/// Opens the run's file for children, in which unseen ones are noted, so that it stays accessible. Called before the
+/// process changes the meaning of paths (chroot, mount).
 void keep_children_file_open();
 
-/// Notes that processes which are started at `place`, a folder or file system, do not find the log any more, if that
-/// is so. Called after a mount.
+/// Called after a mount at the folder `place`. If programs that are started from now on do not find the run's file
+/// for children any more, notes `place` as the cause.
 void record_hidden_log(const char* place);
 
 }  // namespace fp32shim

@@ -38,9 +38,9 @@ int no_such_function() {
 }
 
 /// The files that execvp tries: the executable file of that name in each folder of PATH in turn, or only the name
-/// itself if it is a path. Their paths are composed in `path`, which has path_size() bytes, just enough for the
-/// longest. It is on the stack, and kept small for the sake of signal handlers: memory that a child of vfork maps
-/// would stay in its parent.
+/// itself if it is a path. next() composes their paths in a buffer of path_size() bytes, just enough for the
+/// longest. The buffer is on the stack, since memory that a child of vfork maps would stay in its parent. It is
+/// small, since signal handlers may have small stacks.
 class PathSearch {
   public:
     explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
@@ -109,36 +109,36 @@ const char* perhaps_null(const char* pointer) {
 }
 
 /// Returns true if execveat's `path` does not depend on `folder`.
-bool is_whole(int folder, const char* path) {
+bool ignores_folder(int folder, const char* path) {
     return path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
 }
 
-using Words = char* const*;
-using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Words, Words);
-constinit Next<int(const char*, Words, Words)> real_execve{"execve"};
-constinit Next<int(const char*, Words)> real_execv{"execv"};
-constinit Next<int(const char*, Words)> real_execvp{"execvp"};
-constinit Next<int(const char*, Words, Words)> real_execvpe{"execvpe"};
-constinit Next<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
-constinit Next<int(int, Words, Words)> real_fexecve{"fexecve"};
-constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
-constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
-constinit Next<int(const char*)> real_system{"system"};
-constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
-constinit Next<int(const char*, wordexp_t*, int)> real_wordexp{"wordexp"};
-constinit Next<int(const char*)> real_chroot{"chroot"};
-constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
-constinit Next<int(int, int)> real_setns{"setns"};
-constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
+using Texts = char* const*;
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Texts, Texts);
+constinit NextFunction<int(const char*, Texts, Texts)> real_execve{"execve"};
+constinit NextFunction<int(const char*, Texts)> real_execv{"execv"};
+constinit NextFunction<int(const char*, Texts)> real_execvp{"execvp"};
+constinit NextFunction<int(const char*, Texts, Texts)> real_execvpe{"execvpe"};
+constinit NextFunction<int(int, const char*, Texts, Texts, int)> real_execveat{"execveat"};
+constinit NextFunction<int(int, Texts, Texts)> real_fexecve{"fexecve"};
+constinit NextFunction<Spawn> real_posix_spawn{"posix_spawn"};
+constinit NextFunction<Spawn> real_posix_spawnp{"posix_spawnp"};
+constinit NextFunction<int(const char*)> real_system{"system"};
+constinit NextFunction<FILE*(const char*, const char*)> real_popen{"popen"};
+constinit NextFunction<int(const char*, wordexp_t*, int)> real_wordexp{"wordexp"};
+constinit NextFunction<int(const char*)> real_chroot{"chroot"};
+constinit NextFunction<int(const char*, const char*)> real_pivot_root{"pivot_root"};
+constinit NextFunction<int(int, int)> real_setns{"setns"};
+constinit NextFunction<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
 /// Calls `start`, which replaces this process by the program at `path`. Notes a program that the shim will not see.
 /// Returns only on failure.
 template <class Start>
-int replace(const char* path, Words environment, Start start) {
+int replace(const char* path, Texts environment, Start start) {
     write_mark_before_exec();
-    const StartedProgram program(path, environment);
+    const ProgramStart program(path, environment);
     const int result = start();
-    program.failed();
+    program.cancel_note();
     return result;
 }
 
@@ -150,39 +150,39 @@ bool tries_next_folder(int error) {
 /// Starts the program that execvp would start, and notes it, but only if the shim will not see it. Like execvp, tries
 /// the file in each folder of PATH, since only the kernel can tell which file it accepts. Returns if the shim will
 /// see the program, or if none could be started; the caller then calls execvp itself.
-[[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
+[[gnu::noinline]] void start_unseen(const char* file, Texts arguments, Texts environment) {
     write_mark_before_exec();
     PathSearch search(file);
     const std::size_t size = search.path_size();
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
     while (const char* path = search.next(buffer)) {
-        const StartedProgram program(path, environment);
+        const ProgramStart program(path, environment);
         if (!program.can_start()) continue;
         if (!program.is_unseen()) return;
-        real_execve.get()(path, words, environment);
+        real_execve.get()(path, arguments, environment);
         const int error = errno;
-        program.failed();
-        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp passes the file to that shell
+        program.cancel_note();
+        if (error == ENOEXEC) ProgramStart("/bin/sh", environment);  // execvp passes the file to that shell
         if (!tries_next_folder(error)) return;
     }
 }
 
 template <class Start>
-int spawn(const StartedProgram& program, const posix_spawn_file_actions_t* actions, Start start) {
+int spawn(const ProgramStart& program, const posix_spawn_file_actions_t* actions, Start start) {
     const int error = start();
-    if (error != 0) program.failed();
-    if (error == 0 && actions != nullptr) program.started_with_actions();
+    if (error != 0) program.cancel_note();
+    if (error == 0 && actions != nullptr) program.note_start_in_other_folder();
     return error;
 }
 
 template <class Start>
-[[gnu::noinline]] int spawn_found(const char* file, const posix_spawn_file_actions_t* actions, Words environment,
-                                  Start start) {
+[[gnu::noinline]] int spawn_by_search(const char* file, const posix_spawn_file_actions_t* actions, Texts environment,
+                                      Start start) {
     PathSearch search(file);
     const std::size_t size = search.path_size();
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
     while (const char* path = search.next(buffer)) {
-        const StartedProgram program(path, environment);
+        const ProgramStart program(path, environment);
         if (program.can_start() || path == file) return spawn(program, actions, start);
     }
     return start();
@@ -190,28 +190,28 @@ template <class Start>
 
 /// Counts the arguments of an execl function after the first, including the nullptr at the end. Returns INT_MAX if
 /// there are more than the kernel accepts.
-int count_words(const char* first, va_list words) {
+int count_arguments(const char* first, va_list arguments) {
     if (first == nullptr) return 0;
     int count = 1;
-    while (va_arg(words, char*) != nullptr)
+    while (va_arg(arguments, char*) != nullptr)
         if (++count == INT_MAX) return count;
     return count;
 }
 
-void copy_arguments(char** to, const char* first, int count, va_list words) {
+void copy_arguments(char** to, const char* first, int count, va_list arguments) {
     to[0] = const_cast<char*>(first);
-    for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
+    for (int i = 1; i <= count; ++i) to[i] = va_arg(arguments, char*);
 }
 
-/// Calls `start(words, count)` with the arguments of an execl function as an array, `extra` further ones at its end
-/// included. The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be
+/// Calls `start(arguments, count)` with the arguments of an execl function as an array, `extra` further ones at its
+/// end included. The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be
 /// allocated.
 template <class Start>
-[[gnu::noinline]] int call_with_word_array(const char* first, va_list words, int extra, Start start) {
+[[gnu::noinline]] int call_with_argument_array(const char* first, va_list arguments, int extra, Start start) {
     first = perhaps_null(first);
     va_list counted;
-    va_copy(counted, words);
-    const int count = count_words(first, counted);
+    va_copy(counted, arguments);
+    const int count = count_arguments(first, counted);
     va_end(counted);
     if (count == INT_MAX) {
         errno = E2BIG;
@@ -219,7 +219,7 @@ template <class Start>
     }
     const auto pointer_count = static_cast<std::size_t>(count) + 1 + static_cast<std::size_t>(extra);
     auto** const all = static_cast<char**>(__builtin_alloca(pointer_count * sizeof(char*)));
-    copy_arguments(all, first, count + extra, words);
+    copy_arguments(all, first, count + extra, arguments);
     return start(all, count);
 }
 
@@ -230,107 +230,110 @@ template <class Start>
 
 using namespace fp32shim;
 
-FP32SHIM_HOOK int execve(const char* path, char* const* words, char* const* environment) noexcept {
+FP32SHIM_HOOK int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
     auto* const real = real_execve.get();
-    if (!watches_children()) return real(path, words, environment);
-    return replace(path, environment, [&] { return real(path, words, environment); });
+    if (!watches_children()) return real(path, arguments, environment);
+    return replace(path, environment, [&] { return real(path, arguments, environment); });
 }
 
-FP32SHIM_HOOK int execv(const char* path, char* const* words) noexcept {
+FP32SHIM_HOOK int execv(const char* path, char* const* arguments) noexcept {
     auto* const real = real_execv.get();
-    if (!watches_children()) return real(path, words);
-    return replace(path, environ, [&] { return real(path, words); });
+    if (!watches_children()) return real(path, arguments);
+    return replace(path, environ, [&] { return real(path, arguments); });
 }
 
-FP32SHIM_HOOK int execvp(const char* file, char* const* words) noexcept {
+FP32SHIM_HOOK int execvp(const char* file, char* const* arguments) noexcept {
     auto* const real = real_execvp.get();
-    if (watches_children()) start_unseen(file, words, environ);
-    return real(file, words);
+    if (watches_children()) start_unseen(file, arguments, environ);
+    return real(file, arguments);
 }
 
-FP32SHIM_HOOK int execvpe(const char* file, char* const* words, char* const* environment) noexcept {
+FP32SHIM_HOOK int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
     auto* const real = real_execvpe.get();
-    if (watches_children()) start_unseen(file, words, environment);
-    return real(file, words, environment);
+    if (watches_children()) start_unseen(file, arguments, environment);
+    return real(file, arguments, environment);
 }
 
-FP32SHIM_HOOK int fexecve(int descriptor, char* const* words, char* const* environment) noexcept {
+FP32SHIM_HOOK int fexecve(int descriptor, char* const* arguments, char* const* environment) noexcept {
     auto* const real = real_fexecve.get();
-    if (!watches_children()) return real(descriptor, words, environment);
+    if (!watches_children()) return real(descriptor, arguments, environment);
     char buffer[descriptor_path_size];
     return replace(path_of_descriptor(descriptor, "", buffer), environment,
-                   [&] { return real(descriptor, words, environment); });
+                   [&] { return real(descriptor, arguments, environment); });
 }
 
-FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, char* const* environment,
+FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* arguments, char* const* environment,
                            int flags) noexcept {
     auto* const real = real_execveat.get();
     const auto start = [&] {
-        return real == nullptr ? no_such_function() : real(folder, path, words, environment, flags);
+        return real == nullptr ? no_such_function() : real(folder, path, arguments, environment, flags);
     };
     if (!watches_children()) return start();
     path = perhaps_null(path);
-    if (is_whole(folder, path)) return replace(path, environment, start);
+    if (ignores_folder(folder, path)) return replace(path, environment, start);
     const std::string_view name(path);
     const std::size_t size = std::min(descriptor_path_size + name.size(), record::path_capacity);
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
     return replace(path_of_descriptor(folder, name, buffer), environment, start);
 }
 
-FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {
-    va_list words;
-    va_start(words, word);
-    const int result = call_with_word_array(word, words, 0, [&](char** all, int) { return execv(path, all); });
-    va_end(words);
+FP32SHIM_HOOK int execl(const char* path, const char* argument, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, argument);
+    const int result =
+        call_with_argument_array(argument, arguments, 0, [&](char** all, int) { return execv(path, all); });
+    va_end(arguments);
     return result;
 }
 
-FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
-    va_list words;
-    va_start(words, word);
-    const int result = call_with_word_array(word, words, 0, [&](char** all, int) { return execvp(file, all); });
-    va_end(words);
+FP32SHIM_HOOK int execlp(const char* file, const char* argument, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, argument);
+    const int result =
+        call_with_argument_array(argument, arguments, 0, [&](char** all, int) { return execvp(file, all); });
+    va_end(arguments);
     return result;
 }
 
-FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
-    va_list words;
-    va_start(words, word);
+FP32SHIM_HOOK int execle(const char* path, const char* argument, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, argument);
     // The environment follows the nullptr that ends the arguments.
-    const int result = call_with_word_array(word, words, 1, [&](char** all, int count) {
+    const int result = call_with_argument_array(argument, arguments, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
-    va_end(words);
+    va_end(arguments);
     return result;
 }
 
 FP32SHIM_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
-                              const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
+                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
     auto* const real = real_posix_spawn.get();
-    if (!watches_children()) return real(child, path, actions, attributes, words, environment);
-    const StartedProgram program(path, environment);
-    return spawn(program, actions, [&] { return real(child, path, actions, attributes, words, environment); });
+    if (!watches_children()) return real(child, path, actions, attributes, arguments, environment);
+    const ProgramStart program(path, environment);
+    return spawn(program, actions, [&] { return real(child, path, actions, attributes, arguments, environment); });
 }
 
 FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
-                               const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
+                               const posix_spawnattr_t* attributes, char* const* arguments,
+                               char* const* environment) {
     auto* const real = real_posix_spawnp.get();
-    if (!watches_children()) return real(child, file, actions, attributes, words, environment);
-    return spawn_found(file, actions, environment,
-                       [&] { return real(child, file, actions, attributes, words, environment); });
+    if (!watches_children()) return real(child, file, actions, attributes, arguments, environment);
+    return spawn_by_search(file, actions, environment,
+                           [&] { return real(child, file, actions, attributes, arguments, environment); });
 }
 
-// These functions start a shell, which the shim may not see; wordexp only for a command in the words.
+// These functions start a shell, which the shim may not see; wordexp does so only if there is a command in its text.
 
 FP32SHIM_HOOK int system(const char* command) {
     auto* const real = real_system.get();
-    if (command != nullptr && watches_children()) StartedProgram("/bin/sh", environ);
+    if (command != nullptr && watches_children()) ProgramStart("/bin/sh", environ);
     return real(command);
 }
 
 FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     auto* const real = real_popen.get();
-    if (watches_children()) StartedProgram("/bin/sh", environ);
+    if (watches_children()) ProgramStart("/bin/sh", environ);
     return real(command, mode);
 }
 
@@ -339,7 +342,7 @@ FP32SHIM_HOOK int wordexp(const char* words, wordexp_t* result, int flags) {
     if ((flags & WRDE_NOCMD) == 0 && words != nullptr && watches_children()) {
         const std::string_view all(words);
         if (all.find('`') != std::string_view::npos || all.find("$(") != std::string_view::npos)
-            StartedProgram("/bin/sh", environ);
+            ProgramStart("/bin/sh", environ);
     }
     return real(words, result, flags);
 }

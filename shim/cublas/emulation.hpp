@@ -23,13 +23,13 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
     std::size_t changed = 0;
     for (; changed < std::size(wanted); ++changed) {
         const auto& [get, set] = library.emulation[changed];
-        if (get == nullptr || set == nullptr || get.keeping_errno(handle, &own[changed]) != status_success ||
-            set.keeping_errno(handle, wanted[changed]) != status_success)
+        if (get == nullptr || set == nullptr || get.call_keeping_errno(handle, &own[changed]) != status_success ||
+            set.call_keeping_errno(handle, wanted[changed]) != status_success)
             break;
     }
     is_set = changed == std::size(wanted);
     const auto restore = [&] {
-        while (changed-- > 0) library.emulation[changed].set.keeping_errno(handle, own[changed]);
+        while (changed-- > 0) library.emulation[changed].set.call_keeping_errno(handle, own[changed]);
     };
     if (!is_set) restore();
     const std::int32_t status = call();
@@ -54,10 +54,10 @@ class EmulationDesc {
         const void* own = nullptr;
         if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
             library.emulation_get == nullptr || !read(library.desc_get, desc.address(), desc_emulation, own) ||
-            library.emulation_init.keeping_errno(words_.data(), sizeof words_) != status_success)
+            library.emulation_init.call_keeping_errno(words_.data(), sizeof words_) != status_success)
             return false;
         const auto set = [&](std::int32_t attribute, const auto& value) {
-            return library.emulation_set.keeping_errno(words_.data(), attribute, &value, sizeof value) ==
+            return library.emulation_set.call_keeping_errno(words_.data(), attribute, &value, sizeof value) ==
                    status_success;
         };
         const auto copy = [&](std::int32_t attribute, auto value) {

@@ -96,14 +96,14 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     std::int32_t outer_mode = program_mode;
     if (program_mode == math_unknown || library.set_math_mode == nullptr ||
         (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||
-        library.set_math_mode.keeping_errno(handle, (program_mode & kept) | choice) != status_success)
+        library.set_math_mode.call_keeping_errno(handle, (program_mode & kept) | choice) != status_success)
         return status_not_supported;
     record.program_mode = program_mode;
     record.runs_under_other_mode = true;
     const std::int32_t status = call();
     record.runs_under_other_mode = is_nested;
     // A logging callback of the program may have set another mode.
-    library.set_math_mode.keeping_errno(handle, is_nested ? outer_mode : record.program_mode);
+    library.set_math_mode.call_keeping_errno(handle, is_nested ? outer_mode : record.program_mode);
     return status;
 }
 

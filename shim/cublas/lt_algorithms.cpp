@@ -66,8 +66,8 @@ KnownAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
     for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
         std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
         std::size_t written = 0;
-        const bool is_told = library.algo_configuration.keeping_errno(algorithm.data(), part.attribute, &value,
-                                                                      part.bytes, &written) == status_success;
+        const bool is_told = library.algo_configuration.call_keeping_errno(algorithm.data(), part.attribute, &value,
+                                                                           part.bytes, &written) == status_success;
         if (is_told) known.configuration.*part.value = value;
         if (!is_told && part.letter == 0) return known;  // it has no id, so it is no algorithm
     }
@@ -99,7 +99,7 @@ bool is_within(const policy::AlgorithmLimits& limits, const Library& library, co
     return word.size > 0 &&  // otherwise it cannot be read
            (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
-           !(limits.avoids_known_wrong && policy::known_wrong(configuration, library.version) != nullptr);
+           !(limits.avoids_known_wrong && policy::find_known_wrong(configuration, library.version) != nullptr);
 }
 
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found) {

@@ -43,7 +43,7 @@ template <class Value>
 [[gnu::always_inline]] inline bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute,
                                         Value& value) {
     std::size_t written = 0;
-    return get.keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
+    return get.call_keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
 /// A copy of the program's descriptor with another compute type. If that is one of float32, so is the scale type,
@@ -69,7 +69,7 @@ class ChangedDesc {
     /// Sets another attribute. Returns false if the library refuses.
     template <class Value>
     bool set(const Library& library, std::int32_t attribute, const Value& value) {
-        return library.desc_set.keeping_errno(words_.data(), attribute, &value, sizeof value) == status_success;
+        return library.desc_set.call_keeping_errno(words_.data(), attribute, &value, sizeof value) == status_success;
     }
     const void* address() const { return words_.data(); }
     const auto& words() const { return words_; }
@@ -97,17 +97,17 @@ class LimitedPreference {
             std::uint64_t value[4];
             std::size_t size = 0;
             const auto& get = library.preference_get;
-            if (get.keeping_errno(preference, i, nullptr, 0, &size) != status_success || size > sizeof value)
+            if (get.call_keeping_errno(preference, i, nullptr, 0, &size) != status_success || size > sizeof value)
                 continue;
-            if (get.keeping_errno(preference, i, value, size, &size) != status_success ||
-                library.preference_set.keeping_errno(words_.data(), i, value, size) != status_success)
+            if (get.call_keeping_errno(preference, i, value, size, &size) != status_success ||
+                library.preference_set.call_keeping_errno(words_.data(), i, value, size) != status_success)
                 return false;
         }
         std::uint32_t mask = ~std::uint32_t{0};
         read(library.preference_get, words_.data(), preference_reduction_scheme_mask, mask);
         mask &= reduction_schemes;
-        return library.preference_set.keeping_errno(words_.data(), preference_reduction_scheme_mask, &mask,
-                                                    sizeof mask) == status_success;
+        return library.preference_set.call_keeping_errno(words_.data(), preference_reduction_scheme_mask, &mask,
+                                                         sizeof mask) == status_success;
     }
     const void* address() const { return words_.data(); }
 

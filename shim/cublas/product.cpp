@@ -34,7 +34,7 @@ void describe_half(const Site& site, const Frame& frame, Product& product) {
     std::int32_t pointer_mode = pointers_to_host;
     const auto& get_pointer_mode = site.cublas.library->get_pointer_mode;
     if (get_pointer_mode == nullptr ||
-        get_pointer_mode.keeping_errno(arguments.handle(), &pointer_mode) != status_success ||
+        get_pointer_mode.call_keeping_errno(arguments.handle(), &pointer_mode) != status_success ||
         pointer_mode != pointers_to_host)
         half.scalars = ScalarPlace::on_device;
     else if (product.asked.is_grouped || arguments.array(Role::alpha) == nullptr ||

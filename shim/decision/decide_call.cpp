@@ -30,8 +30,8 @@ policy::Overrides overrides() {
     return result;
 }
 
-/// Counts a call among the calls with the same function, sizes, scope and line of Python; if `line` is empty, the
-/// same call site. Returns the call's number, from 1, or -1 if there is no room for more counters.
+/// Counts a call among the calls with the same function, sizes, scope and line of Python or, if `line` is empty, of
+/// the same call site. Returns the call's number, from 1, or -1 if there is no room for more counters.
 std::int64_t count_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                         std::string_view line) {
     system::Hash hash;
@@ -58,12 +58,12 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
 /// Prints a line, once for each rule on a line's text, if no line of the file has that text any more.
 void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t> rules,
                         const policy::MatmulCall& call, const where::CallLocation& location) {
-    static constinit std::atomic<std::uint64_t> looked_at[32]{};
+    static constinit std::atomic<std::uint64_t> examined_rules[32]{};
     for (const std::uint16_t index : rules) {
         const policy::Rule& rule = in_force.policy.rules[index];
         if (rule.when.text.empty() || !policy::matches_any_glob(rule.when.where_of_any_line, call.where)) continue;
         const std::uint64_t bit = std::uint64_t{1} << index % 64;
-        std::atomic<std::uint64_t>& word = looked_at[index / 64 % std::size(looked_at)];
+        std::atomic<std::uint64_t>& word = examined_rules[index / 64 % std::size(examined_rules)];
         if ((word.load(std::memory_order_relaxed) & bit) != 0 || (word.fetch_or(bit) & bit) != 0) continue;
         if (location.source_has(rule.when.text)) continue;
         warn_changed_text(rule, location);
@@ -73,7 +73,7 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
 /// Decides by the lines of Python that led to the call, or by its number. Not inlined, so that other calls need no
 /// stack for lines.
 [[gnu::noinline]] policy::Decision decide_at_location(const Site& site, const Settings& in_force,
-                                                      const policy::MatmulCall& call, bool counts,
+                                                      const policy::MatmulCall& call, bool needs_call_number,
                                                       std::span<const std::uint16_t> rules) {
     policy::MatmulCall located = call;
     where::CallLocation location(in_force.looks_at_where ? __builtin_alloca(sizeof(where::LocationBuffer)) : nullptr);
@@ -86,21 +86,22 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
             warn_changed_texts(in_force, rules, located, location);
         }
     }
-    if (counts) located.call_number = count_call(site, in_force, call, location.where());
+    if (needs_call_number) located.call_number = count_call(site, in_force, call, location.where());
     return policy::decide(located, in_force.process, in_force.policy, overrides(), rules);
 }
 
 policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::MatmulCall& call,
                                  std::uint32_t change_count) {
     const auto rules = rules_of(site, in_force, call).rules;
-    const bool counts = in_force.looks_at_call_numbers && !rules.empty() && call.device == policy::Device::cpu;
+    const bool needs_call_number =
+        in_force.looks_at_call_numbers && !rules.empty() && call.device == policy::Device::cpu;
     const auto decide = [&] {
         if (in_force.looks_at_call_sites && !rules.empty()) call.call_site = where::call_site_of(site, in_force);
-        if (in_force.looks_at_where || counts) [[unlikely]]
-            return decide_at_location(site, in_force, call, counts, rules);
+        if (in_force.looks_at_where || needs_call_number) [[unlikely]]
+            return decide_at_location(site, in_force, call, needs_call_number, rules);
         return policy::decide(call, in_force.process, in_force.policy, overrides(), rules);
     };
-    if (rules.empty() || counts) return decide();
+    if (rules.empty() || needs_call_number) return decide();
     const ThreadContext* const context = existing_thread_context();
     if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
     auto* const decisions = thread_part<KeptDecisions>(ThreadPart::kept_decisions);
@@ -128,7 +129,7 @@ void warn_no_module_paths() {
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // Read before the overrides: a kept decision may be newer than its number, but never older.
+    // Read before the overrides, so that a kept decision may be newer than its change_count says, but never older.
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();

@@ -1,5 +1,5 @@
-// Decisions that depend on sizes, kept by one thread. The key holds every input of a decision, so deciding again
-// would give the same result.
+// Decisions that depend on sizes or locations, kept by one thread. The key holds every input of a decision that can
+// change, so deciding again would give the same result.
 #pragma once
 
 #include <array>

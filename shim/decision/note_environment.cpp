@@ -52,7 +52,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// Returns the text between two others; empty if the first is not there.
-std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+std::string_view text_between(std::string_view text, std::string_view before, std::string_view after) {
     const std::size_t begin = text.find(before);
     if (begin == std::string_view::npos) return {};
     text.remove_prefix(begin + before.size());
@@ -105,22 +105,22 @@ std::string_view instructions() {
     note_number(list, EnvironmentFact::cpus, {}, count);
 }
 
-/// Returns true if the shim itself computes all products of a CPU.
-bool computes(const policy::Policy& policy) { return policy.cpu_mode == policy::CpuMode::reproducible; }
+/// Returns true if the shim itself computes_cpu_products all products on the CPU.
+bool computes_cpu_products(const policy::Policy& policy) { return policy.cpu_mode == policy::CpuMode::reproducible; }
 
 constexpr std::string_view own_name = "fp32shim";
 
 /// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
 /// in the file's name, as in Debian's package.
 [[gnu::noinline]] void note_torch(RecordingEnvironment& list, std::string_view path) {
-    const std::string_view in_name = between(path, "libtorch_cpu.so.", "/");
+    const std::string_view in_name = text_between(path, "libtorch_cpu.so.", "/");
     if (!in_name.empty()) return list.note(EnvironmentFact::torch, {}, in_name);
     char file[400];
     system::LineWriter name(file);
     name.text(path.substr(0, path.rfind('/'))).text("/../version.py").text(std::string_view("\0", 1));
     if (name.view().size() >= sizeof file - 1) return;
     Buffer buffer;
-    list.note(EnvironmentFact::torch, {}, between(beginning_of(file, buffer), "__version__ = '", "'"));
+    list.note(EnvironmentFact::torch, {}, text_between(beginning_of(file, buffer), "__version__ = '", "'"));
 }
 
 /// Notes Python and torch, if they are loaded.
@@ -152,7 +152,7 @@ struct MklVersion {
 };
 
 /// The functions by which a library tells what it is; nullptr: it has no such function.
-struct Identity {
+struct IdentityFunctions {
     ForeignFunction<const char*()> openblas_config;
     ForeignFunction<const char*()> openblas_kernel;
     ForeignFunction<const char*()> blis_version;
@@ -183,9 +183,9 @@ void find_openblas(const LoadedObject& object, std::string_view name, ForeignFun
     }
 }
 
-/// Precondition: an elf::Reading is held, as for all that search objects.
-Identity identity_of(const LoadedObject& object) {
-    Identity found;
+/// Precondition: an elf::Reading is held, as for all functions that search objects.
+IdentityFunctions find_identity_functions(const LoadedObject& object) {
+    IdentityFunctions found;
     find_openblas(object, "openblas_get_config", found.openblas_config);
     if (found.openblas_config != nullptr) {
         find_openblas(object, "openblas_get_corename", found.openblas_kernel);
@@ -205,11 +205,11 @@ Identity identity_of(const LoadedObject& object) {
 }
 
 /// Returns the identity of a library, or of one that it needs: Debian's libblas.so.3 calls libopenblas.so.0.
-Identity identity_with_needed(const LoadedObject& library) {
-    Identity found = identity_of(library);
+IdentityFunctions find_identity_functions_with_needed(const LoadedObject& library) {
+    IdentityFunctions found = find_identity_functions(library);
     if (found.is_known()) return found;
     visit_needed(library, [&](const LoadedObject& needed) {
-        const Identity other = identity_of(needed);
+        const IdentityFunctions other = find_identity_functions(needed);
         if (other.is_known()) found = other;
         return other.is_known();
     });
@@ -236,15 +236,16 @@ std::string_view first_word(std::string_view text) { return text.substr(0, text.
 
 std::string_view text_or_empty(const char* text) { return text == nullptr ? std::string_view{} : system::view(text); }
 
-/// Notes version and kernel.
-[[gnu::noinline]] void note_version(RecordingEnvironment& list, std::string_view library, const Identity& identity) {
+/// Notes the library's version, and the kernel that it has chosen for this processor.
+[[gnu::noinline]] void note_version(RecordingEnvironment& list, std::string_view library,
+                                    const IdentityFunctions& identity) {
     char buffer[256];
     system::LineWriter version(buffer);
     std::string_view kernel;
     if (identity.openblas_config != nullptr) {
         constexpr std::string_view name = "OpenBLAS ";
         const std::string_view config = text_or_empty(identity.openblas_config());
-        version.text(name).text(first_word(between(config, name, "\n")));
+        version.text(name).text(first_word(text_between(config, name, "\n")));
         if (identity.openblas_kernel != nullptr) kernel = text_or_empty(identity.openblas_kernel());
     } else if (identity.blis_version != nullptr) {
         version.text("BLIS ").text(text_or_empty(identity.blis_version()));
@@ -253,7 +254,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     } else if (identity.mkl_version != nullptr) {
         char text[200] = "";
         identity.mkl_version(text, sizeof text - 1);
-        version.text("MKL ").text(first_word(between(system::view(text), "Version ", "\n")));
+        version.text("MKL ").text(first_word(text_between(system::view(text), "Version ", "\n")));
         MklVersion facts{};
         if (identity.mkl_kernel != nullptr) identity.mkl_kernel(&facts);
         // `Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors`
@@ -281,7 +282,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
 struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;
-    Identity identity;
+    IdentityFunctions identity;
     std::atomic<std::uint32_t> list{0};     // number of the list that has its facts
     std::atomic<std::int64_t> threads{-1};  // number of threads when the library was last asked
     std::uint32_t thread_changes = 0;
@@ -316,7 +317,7 @@ bool has_device(const policy::MatmulCall& call) {
 }
 
 /// Returns true if a call shows nothing that is not noted yet.
-bool is_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
+bool is_all_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;
     if (has_device(call) && (noted_devices.load(relaxed) & bit_of(call.device_index)) == 0) return false;
@@ -338,14 +339,14 @@ NotedLibrary* find_or_add_noted(const LoadedObject& library) {
     added.loads = library.loads.load(std::memory_order_relaxed);
     {
         const elf::Reading reading;
-        added.identity = identity_with_needed(library);
+        added.identity = find_identity_functions_with_needed(library);
     }
     noted_count.store(count + 1, std::memory_order_release);
     return &added;
 }
 
-/// Notes facts about a library that are new. `own_threads_are_its`: the shim takes as many threads as the library.
-void note_library(RecordingEnvironment& list, const LoadedObject& library, bool own_threads_are_its) {
+/// Notes new facts about a library. `shim_takes_its_threads`: the shim itself takes as many threads as the library.
+void note_library(RecordingEnvironment& list, const LoadedObject& library, bool shim_takes_its_threads) {
     NotedLibrary* const known = find_or_add_noted(library);
     if (known == nullptr) return;
     const bool is_new = known->list.load(std::memory_order_relaxed) != list_number.load(std::memory_order_relaxed);
@@ -358,7 +359,7 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library, bool 
     if (threads >= 0 && (is_new || threads != known->threads.load(std::memory_order_relaxed)) &&
         known->thread_changes++ < max_thread_changes) {
         note_number(list, EnvironmentFact::threads, library.name, threads);
-        if (own_threads_are_its) note_number(list, EnvironmentFact::threads, own_name, threads);
+        if (shim_takes_its_threads) note_number(list, EnvironmentFact::threads, own_name, threads);
     }
     known->threads.store(threads, std::memory_order_relaxed);
     known->list.store(list_number.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -378,7 +379,8 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library, bool 
     if (get_name != nullptr && get_name(name, sizeof name - 1, index) == 0)
         list.note(EnvironmentFact::gpu, device.view(), system::view(name));
     Buffer buffer;
-    const std::string_view version = between(beginning_of("/proc/driver/nvidia/version", buffer), "Module ", "\n");
+    const std::string_view version =
+        text_between(beginning_of("/proc/driver/nvidia/version", buffer), "Module ", "\n");
     list.note(EnvironmentFact::driver, {}, first_word(trimmed(version)));
     noted_devices.fetch_or(bit_of(index), std::memory_order_relaxed);
 }
@@ -389,7 +391,7 @@ void note_environment(const Settings& in_force, const Site& site, const policy::
     RecordingEnvironment* const list = in_force.recording->environment();
     if (list == nullptr) return;
     const bool is_new = list->begin();
-    if ((!is_new && is_noted(site.provider, call)) || may_have_crashed()) return;
+    if ((!is_new && is_all_noted(site.provider, call)) || may_have_crashed()) return;
     const system::HeldLock held(environment_lock);
     if (!held) return;
     if (is_new) {
@@ -397,8 +399,8 @@ void note_environment(const Settings& in_force, const Site& site, const policy::
         frameworks_searched_at.store(0, std::memory_order_relaxed);
         noted_devices.store(0, std::memory_order_relaxed);
         note_machine(*list);
-        if (computes(in_force.policy)) list->note(EnvironmentFact::version, own_name, FP32SHIM_VERSION);
-        if (computes(in_force.policy) && in_force.policy.threads > 0)
+        if (computes_cpu_products(in_force.policy)) list->note(EnvironmentFact::version, own_name, FP32SHIM_VERSION);
+        if (computes_cpu_products(in_force.policy) && in_force.policy.threads > 0)
             note_number(*list, EnvironmentFact::threads, own_name, in_force.policy.threads);
     }
     if (const std::uint64_t stamp = current_stamp();
@@ -407,7 +409,7 @@ void note_environment(const Settings& in_force, const Site& site, const policy::
         frameworks_searched_at.store(stamp, std::memory_order_relaxed);
     }
     if (site.provider != nullptr)
-        note_library(*list, *site.provider, computes(in_force.policy) && in_force.policy.threads == 0);
+        note_library(*list, *site.provider, computes_cpu_products(in_force.policy) && in_force.policy.threads == 0);
     if (has_device(call)) note_device(*list, call.device_index);
 }
 

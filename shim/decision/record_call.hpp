@@ -43,7 +43,7 @@ std::uint64_t time_now(const Settings& in_force);
 
 /// The key of the row for later calls, which are counted without another decision (blas/govern/express.hpp).
 struct ExpressKey {
-    std::uint64_t value = 0;         ///< 0: none; the key is then a hash of all recorded facts
+    std::uint64_t value = 0;         ///< 0: none; the row's key is then a hash of all recorded facts
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
 };
 
@@ -58,8 +58,8 @@ struct FoundInResult {
 /// Returns this thread's writer in a recording of this process; nullptr if there is no memory.
 record::ThreadWriter* writer_in(record::Recording& recording);
 
-/// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if it was not
-/// measured. `found` is nullptr if the result was not examined. Precondition: in_force.logs().
+/// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
+/// measured, and `found` if the result was not examined. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, CallTime* time, ExpressKey key = {},
                  const FoundInResult* found = nullptr);

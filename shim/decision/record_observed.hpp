@@ -17,9 +17,9 @@
 
 namespace fp32shim {
 
-/// Counts a call that has just ended on this thread, in the recording in force; precondition: there is one. Calls
-/// with the same site and `kind` share a row. `with_location`: also only if the same lines of the program led to
-/// them. `describe(event)` fills in the row, but for scope and location; it is called for a new row only.
+/// Counts a call that has just ended on this thread, in the recording in force. Calls with the same site and `kind`
+/// share a row; with `with_location`, only if the same lines of the program led to them. `describe(event)` fills in
+/// the row, except for scope and location. It is called for a new row only. Precondition: in_force.recording is set.
 template <class Describe>
 void record_observed(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
                      bool with_location, const Describe& describe) {

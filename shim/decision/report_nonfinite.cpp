@@ -48,7 +48,7 @@ void report_nonfinite(const Site& site, const Settings& in_force, const policy::
                       const policy::Decision& decision, const Done& done, const record::Audit& found) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return system::stderr_line("a product produced NaN or infinity from finite operands");
-    // Signals are held, since the program's own log lines use the same buffer, also from signal handlers.
+    // Signals are held, since lines about products in signal handlers are written into the same buffer.
     const system::SignalHold hold;
     const std::span<char> buffer(context->log_buffer);
     system::LineWriter line(buffer);

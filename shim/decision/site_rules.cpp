@@ -13,13 +13,13 @@ bool are_valid_for(const SiteRules& rules, const Settings& in_force, const polic
            rules.caller == call.caller;
 }
 
-const SiteRules* find(const Settings& in_force, const policy::MatmulCall& call) {
+const SiteRules* find_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
     for (const SiteRules* rules = known_rules.load(std::memory_order_acquire); rules != nullptr; rules = rules->next)
         if (are_valid_for(*rules, in_force, call)) return rules;
     return nullptr;
 }
 
-const SiteRules& make(const Settings& in_force, const policy::MatmulCall& call) {
+const SiteRules& make_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
     policy::SiteFacts facts{call.function, call.caller, call.device, std::nullopt};
     if (call.device == policy::Device::cpu) facts.dtype = call.dtype;  // in cuBLAS, the type differs between calls
     const auto& all = in_force.policy.rules;
@@ -41,8 +41,8 @@ const SiteRules& make(const Settings& in_force, const policy::MatmulCall& call) 
 const SiteRules& rules_of(Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     const SiteRules* kept = site.rules.load(std::memory_order_acquire);
     if (kept != nullptr && are_valid_for(*kept, in_force, call)) return *kept;
-    const SiteRules* known = find(in_force, call);
-    if (known == nullptr) known = &make(in_force, call);
+    const SiteRules* known = find_site_rules(in_force, call);
+    if (known == nullptr) known = &make_site_rules(in_force, call);
     site.rules.store(known, std::memory_order_release);
     return *known;
 }

@@ -1,4 +1,4 @@
-// The rules of a policy that can match calls of one site. All others are ruled out at the site's first call, so even
+// The rules of a policy that can match calls of one site. All others are excluded at the site's first call, so even
 // with hundreds of rules, a call costs only as much as the relevant ones.
 #pragma once
 

@@ -145,7 +145,7 @@ fp32shim_find_site_gate:
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
 // Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, the function's
-// result is in x0 or, a number, in the frame's q0 and q1. In: x16, the site.
+// result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1. In: x16, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate

@@ -16,13 +16,14 @@ struct KeyedArguments {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
     std::uint8_t option_count = 0;
-    bool by_reference = false;                     ///< true: pointers (options: to letters); false: values
+    bool by_reference = false;                     ///< the arguments are pointers (options: to letters), not values
     bool is_plain_gemm = false;                    ///< the arguments are at key::gemm_positions
     std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
 };
 
-/// Returns the offsets for a function. None if its sizes are in arrays, if any library may use its name, or if an
-/// argument that is not in the table may come first (Function::returns_complex).
+/// Returns the offsets for a function: none if the function's sizes are in arrays, if it takes scalars by value
+/// without a handle (cuBLAS before version 2), if any library may use its name, or if an argument that is not in the
+/// table may come first (Function::returns_complex).
 KeyedArguments keyed_arguments(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. Different calls have the same hash with a chance of
@@ -50,7 +51,7 @@ inline constexpr const Positions& gemm_positions = by_reference ? families::sgem
 /// Adds argument `number`, read at `argument`, times its factor to `sum`. Returns false if it should be a pointer but
 /// is not.
 template <class Value, bool by_reference>
-[[gnu::always_inline]] inline bool add_word(const char* argument, std::size_t number, std::uint64_t& sum) {
+[[gnu::always_inline]] inline bool add_argument(const char* argument, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {
         argument = *reinterpret_cast<const char* const*>(argument);
         if (reinterpret_cast<std::uint64_t>(argument) < 4096) return false;
@@ -61,10 +62,10 @@ template <class Value, bool by_reference>
 
 /// Adds arguments `begin` up to `end`, each times its factor. Returns false if one should be a pointer but is not.
 template <class Value, bool by_reference>
-[[gnu::always_inline]] inline bool add(const KeyedArguments& arguments, const char* frame, std::size_t begin,
-                                       std::size_t end, std::uint64_t& sum) {
+[[gnu::always_inline]] inline bool add_arguments(const KeyedArguments& arguments, const char* frame,
+                                                 std::size_t begin, std::size_t end, std::uint64_t& sum) {
     for (std::size_t i = begin; i < end; ++i) {
-        if (!add_word<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
+        if (!add_argument<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
     }
     return true;
 }
@@ -76,43 +77,44 @@ consteval std::size_t gemm_offset(Role role) {
 
 /// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of KeyedArguments::offsets.
 template <class Integer, bool by_reference>
-[[gnu::always_inline]] inline bool add_gemm(const char* frame, std::uint64_t& sum) {
+[[gnu::always_inline]] inline bool add_gemm_arguments(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;
     constexpr std::size_t first = by_reference ? 0 : 1;
-    if constexpr (!by_reference) add_word<Option, false>(frame + gemm_offset<false>(Role::layout), 0, sum);
-    return add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_a), first, sum) &&
-           add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_b), first + 1, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::m), first + 2, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::n), first + 3, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::k), first + 4, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::lda), first + 5, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldb), first + 6, sum) &&
-           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldc), first + 7, sum);
+    if constexpr (!by_reference) add_argument<Option, false>(frame + gemm_offset<false>(Role::layout), 0, sum);
+    return add_argument<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_a), first, sum) &&
+           add_argument<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_b), first + 1, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::m), first + 2, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::n), first + 3, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::k), first + 4, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::lda), first + 5, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldb), first + 6, sum) &&
+           add_argument<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldc), first + 7, sum);
 }
 
 }  // namespace key
 
 [[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt) {
-    const auto* words = reinterpret_cast<const char*>(&frame);
+    const auto* bytes = reinterpret_cast<const char*>(&frame);
     const std::size_t options = arguments.option_count;
     const std::size_t count = arguments.count;
     std::uint64_t sum = salt;
     if (arguments.is_plain_gemm && !is_wide) {
-        if (!arguments.by_reference) return key::add_gemm<std::uint32_t, false>(words, sum) ? sum : 0;
-        return key::add_gemm<std::uint32_t, true>(words, sum) ? sum : 0;
+        if (!arguments.by_reference) return key::add_gemm_arguments<std::uint32_t, false>(bytes, sum) ? sum : 0;
+        return key::add_gemm_arguments<std::uint32_t, true>(bytes, sum) ? sum : 0;
     }
     if (arguments.by_reference) {
-        if (!key::add<unsigned char, true>(arguments, words, 0, options, sum)) return 0;
-        const bool are_pointers = is_wide ? key::add<std::uint64_t, true>(arguments, words, options, count, sum)
-                                          : key::add<std::uint32_t, true>(arguments, words, options, count, sum);
+        if (!key::add_arguments<unsigned char, true>(arguments, bytes, 0, options, sum)) return 0;
+        const bool are_pointers =
+            is_wide ? key::add_arguments<std::uint64_t, true>(arguments, bytes, options, count, sum)
+                    : key::add_arguments<std::uint32_t, true>(arguments, bytes, options, count, sum);
         return are_pointers ? sum : 0;
     }
-    key::add<std::uint32_t, false>(arguments, words, 0, options, sum);
+    key::add_arguments<std::uint32_t, false>(arguments, bytes, 0, options, sum);
     if (is_wide) {
-        key::add<std::uint64_t, false>(arguments, words, options, count, sum);
+        key::add_arguments<std::uint64_t, false>(arguments, bytes, options, count, sum);
     } else {
-        key::add<std::uint32_t, false>(arguments, words, options, count, sum);
+        key::add_arguments<std::uint32_t, false>(arguments, bytes, options, count, sum);
     }
     return sum;
 }

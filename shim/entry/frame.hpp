@@ -27,8 +27,8 @@ struct Frame {
     std::uint64_t real_bits(int i) const {
         return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) + offset_of_real(i));
     }
-    /// Sets the bits of a floating-point argument. The gate of governed calls returns with both in their registers:
-    /// functions return numbers there.
+    /// Sets the bits of a floating-point argument. The gate of governed calls loads both arguments into their
+    /// registers before it returns, since functions return floating-point numbers there.
     void set_real_bits(int i, std::uint64_t bits) {
         *reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(this) + offset_of_real(i)) = bits;
     }

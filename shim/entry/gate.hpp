@@ -12,7 +12,7 @@ struct SiteTable;
 
 /// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
-    std::int64_t value;  ///< the function's result if it has one; a number is in the frame instead
+    std::int64_t value;  ///< the function's result, if any; one of a floating-point type is in the frame instead
     void* forward_to;    ///< if not nullptr: jump there with the arguments unchanged
 };
 

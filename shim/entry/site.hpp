@@ -35,7 +35,7 @@ struct CpuSite {
     std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
     void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none
-    // Of a function of float64; nullptr for others, and where the provider has none.
+    // The next two are set for a function of float64; nullptr: another function, or the provider has no such routine.
     void* routine_of_float32;  ///< the provider's routine for float32
     void* gemm_of_float32;     ///< the provider's gemm for float32
 };
@@ -58,26 +58,26 @@ struct Site {
     const Function* function;                    ///< the function that the program called
     const Function* routine;                     ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
-    LoadedObject* caller;        ///< nullptr: code outside every object
-    LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which then called `entry`
+    LoadedObject* caller;              ///< nullptr: code outside every object
+    LoadedObject* caller_behind_shim;  ///< if the caller is the shim: the library, called by it, that called `entry`
 
     // The express lane reads the members above and those from here on: two cache lines.
-    std::uint64_t number;                 ///< a multiple of site_number_step; unique, also where memory is reused
-    std::atomic<std::uint64_t> bound_at;  ///< objects_stamp() when the site was bound
-    KeyedArguments keyed;                 ///< tells which arguments distinguish the calls of the site
-    EntryIndex entry;                     ///< the entry point that was called
-    bool is_blas;       ///< false: calls are left alone (not a BLAS; cuBLAS, or the CUDA driver, calling itself)
+    std::uint64_t number;  ///< a multiple of site_number_step; unique, also where memory is reused
+    std::atomic<std::uint64_t> binding_stamp;  ///< objects_stamp() when the site was bound
+    KeyedArguments keyed;                      ///< tells which arguments distinguish the calls of the site
+    EntryIndex entry;                          ///< the entry point that was called
+    bool is_blas;       ///< false: calls are left alone, since this is no BLAS, or cuBLAS or the driver calls itself
     bool ambiguous;     ///< importers of the function bind to several libraries, see Binding
     bool by_importers;  ///< the caller does not import the function: the site is bound again when objects are added
     std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
-    bool was_rebound;                        ///< another site has replaced it: dead for good
+    bool was_rebound;                        ///< another site has replaced this one, which stays dead
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
     std::atomic<const SiteRules*> rules;  ///< rules that may match (site_rules.hpp); nullptr: not selected yet
-    std::atomic<const policy::CallSite*> call_site;  ///< call site as text; nullptr: not needed yet
-    std::atomic<std::uintptr_t> called_from;         ///< `return_address`, kept when the site is dead
-    Site* next;                                      ///< next site of the same chain, see sites/known_sites.hpp
+    std::atomic<const policy::CallSite*> call_site;   ///< call site as text; nullptr: not needed yet
+    std::atomic<std::uintptr_t> kept_return_address;  ///< `return_address`, kept when the site is dead
+    Site* next;                                       ///< next site of the same chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
@@ -95,25 +95,25 @@ static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8
 constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 
 /// The return_address of a site that is being made. No code returns to this address.
-constexpr std::uintptr_t taken = 1;
+constexpr std::uintptr_t return_address_of_unfinished_site = 1;
 
 /// The return_address of a site that several calls from one object share, because there was no memory for a site for
 /// each. No code returns to this address. Entry points search the chains for such a site at each call.
-constexpr std::uintptr_t any_of_caller = 2;
+constexpr std::uintptr_t return_address_of_shared_site = 2;
 
 inline bool is_shared(const Site& site) {
-    return site.return_address.load(std::memory_order_relaxed) == any_of_caller;
+    return site.return_address.load(std::memory_order_relaxed) == return_address_of_shared_site;
 }
 
 /// Returns true for a shared site that an earlier call made.
-inline bool is_known_share(const Site& site) { return is_shared(site) && site.is_in_chain; }
+inline bool is_existing_shared_site(const Site& site) { return is_shared(site) && site.is_in_chain; }
 
 /// Returns true if a site with this return address is alive.
-inline bool is_return_address(std::uintptr_t address) { return address > taken; }
+inline bool is_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
 
 /// Returns true if no object loaded since the site was bound could change the binding.
 [[gnu::always_inline]] inline bool is_bound(const Site& site) {
-    return !site.by_importers || site.bound_at.load(std::memory_order_relaxed) == quick_objects_stamp();
+    return !site.by_importers || site.binding_stamp.load(std::memory_order_relaxed) == quick_objects_stamp();
 }
 
 }  // namespace fp32shim

@@ -170,7 +170,7 @@ fp32shim_dlsym_entries_end:
     vorps   64 * \number + \offset(%rsp), %\kind\()0, %\kind\()0
 .endm
 // Clears the zero flag if a saved register has a bit set at this offset.
-.macro look_at_saved offset, kind
+.macro test_saved offset, kind
     vxorps  %xmm0, %xmm0, %xmm0
     for_each_vector add_saved \offset, \kind
     vptest  %\kind\()0, %\kind\()0
@@ -201,11 +201,11 @@ fp32shim_find_site_gate:
     cmpl    $32, %eax
     jb      5f
     je      3f
-    look_at_saved 32, ymm
+    test_saved 32, ymm
     je      3f
     for_each_vector restore_vector zmm
     jmp     5f
-3:  look_at_saved 16, xmm
+3:  test_saved 16, xmm
     je      4f
     for_each_vector restore_vector ymm
     jmp     5f
@@ -218,7 +218,8 @@ fp32shim_find_site_gate:
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
 // Runs a governed call by fp32shim_govern. It returns in rdx the address to jump to with the arguments unchanged, or 0.
-// If it returns 0, the function's result is in rax or, a number, in the frame's xmm0 and xmm1. In: r11, the site.
+// If it returns 0, the function's result is in rax or, if it is of a floating-point type, in the frame's xmm0 and xmm1.
+// In: r11, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate

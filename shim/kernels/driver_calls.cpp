@@ -121,7 +121,7 @@ bool sees_lookups_of(std::uintptr_t caller) {
     const system::KeptState kept;
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_KERNELS");
     if (in_force == nullptr || !in_force->asks_kernels) {
-        note_lookup_of_driver_past();
+        note_bypassing_driver_lookup();
         return false;
     }
     const elf::Reading reading;

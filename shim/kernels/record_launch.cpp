@@ -70,7 +70,7 @@ void record_launch(const Site& site, const Frame& frame, Handle handle, const Se
         first_recording.compare_exchange_strong(none, in_force.recording, std::memory_order_relaxed);
     Kernel* const kernel = find_kernel(handle);
     const record::KernelJudgement& judgement = kernel == nullptr ? unknown : judgement_of(*kernel);
-    if (is_inside_product(site, frame) && !is_lower(judgement.applied, permitted_in(*running.frame))) return;
+    if (is_inside_product(site, frame) && !is_lower(judgement.applied, permitted_format(*running.frame))) return;
     count(site, in_force, kernel == nullptr ? "unknown" : kernel->name, kernel == nullptr ? 0 : kernel->number,
           judgement);
     if (has_lost_handles() || misses_kernels.load(std::memory_order_relaxed)) miss_kernels(in_force);

@@ -8,7 +8,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Checks a block at a time, so that the search ends soon after a bad number. A compiler makes vectors of the loop.
+/// Checks one block after the other, so that the search ends soon after a bad number. Compilers vectorize the loop.
 template <class Bits>
 [[gnu::always_inline]] inline bool all_finite_by(const float* numbers, std::size_t count) {
     constexpr Bits exponent_bits =

@@ -15,7 +15,7 @@ enum class Operation : std::uint8_t {
     hemm,   ///< symm with A Hermitian
     syrk,  ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C; forms only the `uplo` half of the n×n C
     herk,   ///< syrk with A^H instead of A^T, and real alpha and beta
-    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
+    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or with A^T B and B^T A
     her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; never lowered
@@ -115,10 +115,10 @@ struct Level3 {
         0;  ///< 'N', 'T', 'C'; gemm and gemv also 'R' (conjugated, not transposed) if the library supports it
     char trans_b = 0;
     char diag = 0;       ///< 'U' or 'N', of a triangle
-    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, and of products
-                         ///< of vectors only
+    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, or if there is no
+                         ///< matrix
     std::int64_t n = 0;
-    std::int64_t k = 0;           ///< the dimension that is summed over; absent where it is that of a square A
+    std::int64_t k = 0;           ///< the dimension that is summed over; absent if it is the size of a square A
     const void* alpha = nullptr;  ///< one element of the dtype (real for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;

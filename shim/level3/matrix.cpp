@@ -12,7 +12,8 @@
 namespace fp32shim::blas {
 namespace {
 
-Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
+Matrix stored_matrix(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows,
+                     std::int64_t columns) {
     return {static_cast<const float*>(data),
             rows,
             columns,
@@ -24,16 +25,16 @@ Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int
 }
 
 /// Returns a vector as a matrix of one row. One with a negative increment begins at its last element in memory.
-Matrix vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
-    Matrix row = stored(product, data, increment, 1, count);
+Matrix row_of_vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
+    Matrix row = stored_matrix(product, data, increment, 1, count);
     row.row_major = false;
     if (increment < 0 && count > 0) row.data -= (count - 1) * increment * row.width;
     return row;
 }
 
 /// Returns the one number that a dot product or a norm computes.
-Matrix number(const Level3& product) {
-    Matrix result = stored(product, product.c, 1, 1, 1);
+Matrix number_result(const Level3& product) {
+    Matrix result = stored_matrix(product, product.c, 1, 1, 1);
     result.is_double = product.is_double || product.operation == Operation::dsdot;
     result.is_complex = product.is_complex && !is_norm(product.operation);
     result.width = (result.is_complex ? 2 : 1) * (result.is_double ? 2 : 1);
@@ -44,37 +45,38 @@ Matrix number(const Level3& product) {
 Matrix vector_operand_a(const Level3& product) {
     const Operation operation = product.operation;
     const std::int64_t lda = product.lda;
-    if (operation == Operation::gemv) return stored(product, product.a, lda, product.m, product.n);
-    if (has_square_and_vector(operation)) return stored(product, product.a, lda, product.n, product.n);
-    if (is_ger(operation)) return vector(product, product.a, lda, product.m);
-    if (is_symmetric_update(operation)) return vector(product, product.a, lda, product.n);
-    return vector(product, product.a, lda, is_norm(operation) && lda <= 0 ? 0 : product.k);
+    if (operation == Operation::gemv) return stored_matrix(product, product.a, lda, product.m, product.n);
+    if (has_square_and_vector(operation)) return stored_matrix(product, product.a, lda, product.n, product.n);
+    if (is_ger(operation)) return row_of_vector(product, product.a, lda, product.m);
+    if (is_symmetric_update(operation)) return row_of_vector(product, product.a, lda, product.n);
+    return row_of_vector(product, product.a, lda, is_norm(operation) && lda <= 0 ? 0 : product.k);
 }
 Matrix vector_operand_b(const Level3& product) {
-    if (!has_matrix(product.operation)) return vector(product, product.b, product.ldb, product.k);
+    if (!has_matrix(product.operation)) return row_of_vector(product, product.b, product.ldb, product.k);
     const bool has_m = product.operation == Operation::gemv && transposes(product.trans_a);
-    return vector(product, product.b, product.ldb, has_m ? product.m : product.n);
+    return row_of_vector(product, product.b, product.ldb, has_m ? product.m : product.n);
 }
 Matrix vector_operand_c(const Level3& product) {
-    if (computes_number(product.operation)) return number(product);
-    if (product.operation == Operation::axpy) return vector(product, product.c, product.ldc, product.k);
-    if (is_ger(product.operation)) return stored(product, product.c, product.ldc, product.m, product.n);
-    if (is_symmetric_update(product.operation)) return stored(product, product.c, product.ldc, product.n, product.n);
+    if (computes_number(product.operation)) return number_result(product);
+    if (product.operation == Operation::axpy) return row_of_vector(product, product.c, product.ldc, product.k);
+    if (is_ger(product.operation)) return stored_matrix(product, product.c, product.ldc, product.m, product.n);
+    if (is_symmetric_update(product.operation))
+        return stored_matrix(product, product.c, product.ldc, product.n, product.n);
     const bool has_m = product.operation == Operation::gemv && !transposes(product.trans_a);
-    return vector(product, product.c, product.ldc, has_m ? product.m : product.n);
+    return row_of_vector(product, product.c, product.ldc, has_m ? product.m : product.n);
 }
 
 Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upper : Part::lower; }
 
 /// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
 /// with inner >= outer.
-bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
+bool runs_end_at_diagonal(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 }  // namespace
 
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
     if (part == Part::whole) return {0, matrix.inner()};
-    if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
+    if (runs_end_at_diagonal(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
     return {std::min(outer, matrix.inner()), matrix.inner()};
 }
 
@@ -82,30 +84,30 @@ Matrix operand_a(const Level3& product) {
     if (has_vector(product.operation)) return vector_operand_a(product);
     if (has_side(product.operation)) {
         const std::int64_t size = product.side == 'L' ? product.m : product.n;
-        return stored(product, product.a, product.lda, size, size);
+        return stored_matrix(product, product.a, product.lda, size, size);
     }
     std::int64_t rows = product.operation == Operation::gemm ? product.m : product.n;
     std::int64_t columns = product.k;
     if (transposes(product.trans_a)) std::swap(rows, columns);
-    return stored(product, product.a, product.lda, rows, columns);
+    return stored_matrix(product, product.a, product.lda, rows, columns);
 }
 
 Matrix operand_b(const Level3& product) {
     if (!has_b(product.operation)) return {};
     if (has_vector(product.operation)) return vector_operand_b(product);
-    if (has_side(product.operation)) return stored(product, product.b, product.ldb, product.m, product.n);
+    if (has_side(product.operation)) return stored_matrix(product, product.b, product.ldb, product.m, product.n);
     const bool is_update = is_rank_update(product.operation);
     std::int64_t rows = is_update ? product.n : product.k;
     std::int64_t columns = is_update ? product.k : product.n;
     if (transposes(is_update ? product.trans_a : product.trans_b)) std::swap(rows, columns);
-    return stored(product, product.b, product.ldb, rows, columns);
+    return stored_matrix(product, product.b, product.ldb, rows, columns);
 }
 
 Matrix operand_c(const Level3& product) {
     if (is_in_place(product)) return {};
     if (has_vector(product.operation)) return vector_operand_c(product);
     const bool is_square = product.operation == Operation::gemmt || is_rank_update(product.operation);
-    return stored(product, product.c, product.ldc, is_square ? product.n : product.m, product.n);
+    return stored_matrix(product, product.c, product.ldc, is_square ? product.n : product.m, product.n);
 }
 
 Part part_of_a(const Level3& product) {
@@ -132,7 +134,7 @@ constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
 
 /// Returns the float32 that is nearest to a float64, with ties to even, both as bits. Integer arithmetic: the
 /// program's rounding mode, flush-to-zero setting and traps have no effect. The number is not NaN.
-std::uint32_t nearest_float(std::uint64_t bits) {
+std::uint32_t nearest_float32(std::uint64_t bits) {
     const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
     const std::uint64_t size = bits & ~sign_of_double;
     constexpr std::uint64_t lowest_normal = std::uint64_t{1023 - 126} << 52;
@@ -156,7 +158,7 @@ std::uint32_t nearest_float(std::uint64_t bits) {
 }
 
 /// Returns a float32 as a float64, both as bits.
-std::uint64_t widened(std::uint32_t bits) {
+std::uint64_t as_float64(std::uint32_t bits) {
     const std::uint64_t sign = std::uint64_t{bits & 0x80000000U} << 32;
     const std::uint32_t size = bits & 0x7fffffffU;
     if (size == 0x7f800000U) return sign | infinity_of_double;
@@ -170,17 +172,17 @@ std::uint64_t widened(std::uint32_t bits) {
 }  // namespace
 
 void RoundingKernel::round_doubles(const float* from, float* to, std::size_t count) const {
-    constexpr std::size_t at_once = 128;
-    for (std::size_t first = 0; first < count; first += 2 * at_once) {
-        const std::size_t size = std::min(at_once, (count - first) / 2);
-        std::uint64_t doubles[at_once];
-        float floats[at_once];
+    constexpr std::size_t block_size = 128;
+    for (std::size_t first = 0; first < count; first += 2 * block_size) {
+        const std::size_t size = std::min(block_size, (count - first) / 2);
+        std::uint64_t doubles[block_size];
+        float floats[block_size];
         std::memcpy(doubles, from + first, size * sizeof(double));
-        for (std::size_t i = 0; i < size; ++i) floats[i] = std::bit_cast<float>(nearest_float(doubles[i]));
+        for (std::size_t i = 0; i < size; ++i) floats[i] = std::bit_cast<float>(nearest_float32(doubles[i]));
         round_floats(floats, floats, size);
         for (std::size_t i = 0; i < size; ++i)
             if ((doubles[i] & ~sign_of_double) <= infinity_of_double)
-                doubles[i] = widened(std::bit_cast<std::uint32_t>(floats[i]));
+                doubles[i] = as_float64(std::bit_cast<std::uint32_t>(floats[i]));
         std::memcpy(to + first, doubles, size * sizeof(double));
     }
 }

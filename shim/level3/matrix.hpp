@@ -90,7 +90,7 @@ struct RandomStream {
     std::uint64_t start = 0;  ///< tells streams apart
     std::uint64_t drawn = 0;
 };
-/// Does the same with random decisions.
+/// Like RoundingLoop, but chooses at random among the nearest numbers.
 using RandomLoop = void (*)(const float* from, float* to, std::size_t count, RandomStream& random);
 
 /// A loop over floats, with its random numbers if it needs some.
@@ -101,7 +101,7 @@ class RoundingKernel {
     /// `random` has to outlive the kernel and its copies, which all draw from it.
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
-    /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point
+    /// Returns a kernel that only copies numbers. The operands are rounded afterwards, line by line, to fixed-point
     /// numbers of this many bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
@@ -110,7 +110,7 @@ class RoundingKernel {
         kernel.fixed_point_bits_ = bits;
         return kernel;
     }
-    /// Returns the bits of fixed_point(); 0: another kernel.
+    /// Returns the number of bits that fixed_point() was given; 0 for any other kernel.
     int fixed_point_bits() const { return fixed_point_bits_; }
 
     /// Returns the same kernel for float64 numbers, of which each takes two of `count` floats. A number is rounded to

@@ -1,5 +1,5 @@
-// Reads the numbers of a product, float32 or float64, by their bits: no comparison or conversion might raise a
-// floating-point exception. Memory is counted in floats, as in level3/matrix.hpp.
+// Reads the numbers of a product, float32 or float64, by their bits, since comparisons and conversions may raise
+// floating-point exceptions. Memory is counted in floats, as in level3/matrix.hpp.
 #pragma once
 
 #include <bit>
@@ -35,7 +35,7 @@ class StoredNumber {
         std::memcpy(&value, at_, sizeof value);
         return value;
     }
-    /// Returns the magnitude; as a float, which may be infinite if the number is a float64. NaN stays NaN.
+    /// Returns the magnitude as a float, which may be infinite if the number is a float64. NaN stays NaN.
     float magnitude() const { return is_double_ ? static_cast<float>(std::abs(value())) : std::abs(*at_); }
 
   private:

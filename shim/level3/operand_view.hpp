@@ -63,10 +63,10 @@ class ViewOf {
         return conjugates(trans_) ? conj(value) : value;
     }
 
-    /// Returns the stored matrix if all its elements are read where they stand; otherwise nullptr.
+    /// Returns the stored matrix if each element is read where it stands, or nullptr if A has one triangle only.
     const Matrix* whole_matrix() const { return product_ == nullptr ? &matrix_ : nullptr; }
     const Matrix& stored_matrix() const { return matrix_; }
-    /// Where an element beside the diagonal stands: in the stored matrix, on the other side of its diagonal, or
+    /// The place of an element off the diagonal: in the stored matrix, on the other side of its diagonal, or
     /// nowhere.
     enum class Place : std::uint8_t { stored, mirrored, missing };
     Place place_of(std::int64_t row, std::int64_t column) const {
@@ -114,7 +114,7 @@ struct FactorsOf {
 };
 using ProductOfFactors = FactorsOf<Element>;
 
-/// Calls `use` with each product of factors, in their order. They point to `product`.
+/// Calls `use` with each product of factors, in their order. The factors refer to `product`.
 template <class Number, class Use>
 void for_each_product_of_factors(const Level3& product, const Use& use) {
     using Factors = FactorsOf<Number>;

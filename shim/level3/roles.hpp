@@ -38,7 +38,7 @@ inline bool has_finite_scalars(const Level3& single) {
 }
 
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
-inline bool uses_start(const Level3& single) {
+inline bool reads_old_result(const Level3& single) {
     if (is_in_place(single) || adds_to_c(single.operation)) return true;
     return single.beta != nullptr &&
            (!StoredNumber(single.beta, single.is_double).is_zero() ||

@@ -11,8 +11,9 @@ namespace fp32shim {
 template <class Signature>
 class ForeignFunction;
 
-/// The address of a function; nullptr: there is none. A call of it leaves errno and the floating-point state as the
-/// program had them: a library may initialise itself in its first call, reading files and dividing numbers.
+/// The address of a function; nullptr: there is none. A call of the function leaves errno and the floating-point
+/// state as the program had them: a library may initialise itself in its first call, reading files and dividing
+/// numbers.
 template <class Result, class... Arguments>
 class ForeignFunction<Result(Arguments...)> {
   public:
@@ -24,9 +25,10 @@ class ForeignFunction<Result(Arguments...)> {
         const system::KeptState kept;
         return function_(arguments...);
     }
-    /// Calls a function that only copies some bytes, on the way of every product: keeps errno alone, since the
-    /// floating-point state costs more than the function.
-    Result keeping_errno(Arguments... arguments) const {
+    /// Calls a short function that does not change the floating-point state, such as one that copies some bytes or
+    /// records an event. Keeps only errno: on the way of every product, keeping that state too would cost more than
+    /// the call.
+    Result call_keeping_errno(Arguments... arguments) const {
         const int before = errno;
         const Result result = function_(arguments...);
         errno = before;

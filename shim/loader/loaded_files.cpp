@@ -20,18 +20,18 @@
 namespace fp32shim {
 namespace {
 
-constinit std::atomic<bool> has_lookup_past{false};
-constinit std::atomic<bool> keeps_closed_files{false};
-constinit std::atomic<bool> notes_who_asks_past{false};
-constinit std::atomic<bool> notes_calls_of_driver{false};
-constinit std::atomic<bool> has_lookup_of_driver_past{false};
+constinit std::atomic<bool> has_bypassing_lookup{false};
+constinit std::atomic<bool> are_closed_files_kept{false};
+constinit std::atomic<bool> notes_bypassing_getenv{false};
+constinit std::atomic<bool> notes_bypassing_driver_calls{false};
+constinit std::atomic<bool> has_bypassing_driver_lookup{false};
 constinit ClosedFiles closed_files;
 
-/// True if the loader may call a function without storing its address in the slot of a lazily bound reference, so
-/// that an unused slot says nothing: with LD_BIND_NOT, and with libraries that audit the loader.
+/// True if the loader may call a function without storing its address in the slot of a lazily bound reference: with
+/// LD_BIND_NOT, and with libraries that audit the loader. A slot that looks unused then says nothing.
 constinit bool slots_may_stay_unused = false;
 
-__attribute__((constructor)) void look_how_slots_are_used() {
+__attribute__((constructor)) void find_if_slots_may_stay_unused() {
     const auto is_set = [](const char* name) {
         const char* value = std::getenv(name);
         return value != nullptr && *value != '\0';
@@ -48,7 +48,7 @@ bool is_in_global_scope(const link_map* map) {
     return false;
 }
 
-bool is_of_the_kernel(std::string_view path) {
+bool is_kernel_object(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
@@ -72,7 +72,7 @@ constexpr std::string_view multiplying_libraries[] = {
 
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
 /// functions up by name, or calls products that it does not define, and it is no known BLAS.
-bool may_go_on_to_us(const elf::Object& object) {
+bool may_call_shim(const elf::Object& object) {
     const std::string_view file = elf::name_of(object.map);
     if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))
         return false;
@@ -94,17 +94,18 @@ bool is_earlier_preload(const link_map* wanted) {
     return false;
 }
 
-/// Returns true if code of `holder`, which a reference is bound to, is no part of the shim and does not lead there.
+/// Returns true if a reference that is bound to code of `holder` does not lead to the shim. Precondition: `holder`
+/// is not the shim itself.
 bool is_past_shim(const link_map* holder) {
-    return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
+    return !is_earlier_preload(holder) || !may_call_shim(elf::read_object(holder));
 }
 
 bool leads_past_shim(const elf::Object& object, const Import& import) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound) || is_own_variable(object, import)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
-    // A lazily bound reference that was not used yet points into the object's own stubs. If its slot may stay so, an
-    // object that dlopen opened may have been bound past the shim, by RTLD_DEEPBIND.
+    // A lazily bound reference that was not used yet points into the object's own stubs. If slots may stay unused,
+    // the reference of an object that dlopen opened may be bound past the shim all the same, by RTLD_DEEPBIND.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::contains(object.map, bound) && !is_own_definition)
         return slots_may_stay_unused && !is_in_global_scope(object.map);
@@ -120,9 +121,9 @@ bool is_driver_loaded() {
     return false;
 }
 
-/// Returns true if dlsym gives this object the CUDA driver's own functions, since its call of dlsym bypasses the
-/// shim. The driver's own libraries launch nothing for themselves.
-bool asks_driver_past(const link_map* map) {
+/// Returns true if this object can get the CUDA driver's own functions, since its calls of dlsym bypass the shim.
+/// Returns false for the driver's own libraries, which launch nothing for themselves.
+bool may_find_driver_past_shim(const link_map* map) {
     const ImportTable* const table = imports_of(*loaded_object(map));
     const std::string_view file = elf::name_of(map);
     if (table == nullptr || table->dlsym_slot == 0 || file.starts_with("libcuda.so") ||
@@ -135,24 +136,26 @@ bool asks_driver_past(const link_map* map) {
     return holder != nullptr && is_past_shim(holder) && is_driver_loaded();
 }
 
-/// Returns true if a reference of the object to a product is bound to a function other than the shim's, or may be.
-/// Reasons: the object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim. If
-/// kernels are recorded, the same of the driver's functions, and of dlsym, by which programs find them.
+/// Returns true if a reference of the object to a product is bound, or may be bound, to a function other than the
+/// shim's: because the object was opened with RTLD_DEEPBIND, because the loader searches the object itself first
+/// (DF_SYMBOLIC), or because a BLAS comes before the shim. If kernels are recorded, the same holds for references to
+/// the driver's functions and to dlsym, by which programs find them.
 bool is_bound_past(const link_map* map) {
     const elf::Object object = elf::read_object(map);
     bool is_past = false;
     for_each_import(*loaded_object(map), [&](const Import& import) {
         const Convention convention = functions[import.function].convention;
         if (is_past || convention == Convention::bare) return;
-        if (convention == Convention::driver && !notes_calls_of_driver.load(std::memory_order_relaxed)) return;
+        if (convention == Convention::driver && !notes_bypassing_driver_calls.load(std::memory_order_relaxed)) return;
         is_past = leads_past_shim(object, import);
     });
-    return is_past || (notes_calls_of_driver.load(std::memory_order_relaxed) && asks_driver_past(map));
+    return is_past ||
+           (notes_bypassing_driver_calls.load(std::memory_order_relaxed) && may_find_driver_past_shim(map));
 }
 
-/// Returns true if a call of getenv by this object may not reach the shim. A reference that was not used yet does no
-/// harm: the object has asked for nothing.
-bool asks_past(const link_map* map) {
+/// Returns true if a call of getenv by this object may not reach the shim. Returns false for a reference that was
+/// not used yet, because the object has then not asked for a variable.
+bool may_call_getenv_past_shim(const link_map* map) {
     const ImportTable* const table = imports_of(*loaded_object(map));
     if (table == nullptr || table->getenv_slot == 0) return true;
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->getenv_slot);
@@ -160,23 +163,23 @@ bool asks_past(const link_map* map) {
     return !elf::contains(map, bound) || (slots_may_stay_unused && !is_in_global_scope(map));
 }
 
-std::uint32_t findings_about(const link_map* map) {
+std::uint32_t object_flags(const link_map* map) {
     std::uint32_t flags = loaded_object(map)->onednn.load(std::memory_order_relaxed);
     if (is_bound_past(map)) flags |= record::format::object_is_bound_past;
-    if (!notes_who_asks_past.load(std::memory_order_relaxed)) return flags;
-    if (asks_past(map)) flags |= record::format::object_asks_past;
-    // The program may set the mode of a oneDNN inside it by a call that nobody sees.
+    if (!notes_bypassing_getenv.load(std::memory_order_relaxed)) return flags;
+    if (may_call_getenv_past_shim(map)) flags |= record::format::object_asks_past;
+    // A oneDNN that is linked into the program may get its mode by a call that the shim does not see.
     if (map == elf::first_object()) flags |= record::format::object_is_silent;
     return flags;
 }
 
-/// Adds an object's file to `list`, which is a record::Mark or a walk of record::RecordingObjects. Also notes if the
-/// object calls past the shim. Precondition: an elf::Reading is held.
+/// Adds an object's file to `list`, with what is known of the object. `list` is a record::Mark, a
+/// record::RecordingObjects::Walk or a ClosedFiles. Precondition: an elf::Reading is held.
 template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
-    if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
-    list.add({path, elf::build_id(map), findings_about(map),
+    if (map == elf::own_object() || is_kernel_object(path) || !elf::is_mapped(map)) return;
+    list.add({path, elf::build_id(map), object_flags(map),
               record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
 }
 
@@ -195,9 +198,9 @@ void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.flags != 0 || !is_loaded(closed->file)) list.add(closed->file);
-    const bool is_of_driver = notes_calls_of_driver.load(std::memory_order_relaxed) &&
-                              has_lookup_of_driver_past.load(std::memory_order_relaxed);
-    if (is_of_driver || has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
+    const bool counts_driver_lookup = notes_bypassing_driver_calls.load(std::memory_order_relaxed) &&
+                                      has_bypassing_driver_lookup.load(std::memory_order_relaxed);
+    if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_lookup_past();
     // If objects were being unloaded when this process was forked, their names are lost.
     if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
 }
@@ -232,11 +235,11 @@ void record_loaded_file(record::RecordingObjects& objects, const link_map* map) 
     add_file(walk, map);
 }
 
-void note_who_asks_past() { notes_who_asks_past.store(true, std::memory_order_relaxed); }
-void note_calls_of_driver() { notes_calls_of_driver.store(true, std::memory_order_relaxed); }
+void note_bypassing_getenv() { notes_bypassing_getenv.store(true, std::memory_order_relaxed); }
+void note_bypassing_driver_calls() { notes_bypassing_driver_calls.store(true, std::memory_order_relaxed); }
 
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
-    if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;
+    if (objects == nullptr && !are_closed_files_kept.load(std::memory_order_acquire)) return;
     const elf::Reading reading;
     // In glibc, a handle is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
@@ -246,7 +249,7 @@ void record_files_before_closing(record::RecordingObjects* objects, const void* 
     add_files_closed_by(closed, walk);
 }
 
-void keep_closed_files() { keeps_closed_files.store(true, std::memory_order_release); }
+void keep_closed_files() { are_closed_files_kept.store(true, std::memory_order_release); }
 
 void record_files_at_exit(record::RecordingObjects& objects) {
     const elf::Reading reading;
@@ -272,10 +275,10 @@ bool calls_past_shim() {
 }
 
 void mark_lookup_past(record::RecordingObjects* objects) {
-    has_lookup_past.store(true, std::memory_order_relaxed);
+    has_bypassing_lookup.store(true, std::memory_order_relaxed);
     if (objects != nullptr) objects->mark_lookup_past();
 }
 
-void note_lookup_of_driver_past() { has_lookup_of_driver_past.store(true, std::memory_order_relaxed); }
+void note_bypassing_driver_lookup() { has_bypassing_driver_lookup.store(true, std::memory_order_relaxed); }
 
 }  // namespace fp32shim

@@ -1,10 +1,11 @@
-// Notes the loaded files in the recording. By them `fp32shim verify` judges if a library multiplied past the shim.
+// Notes the loaded files in the recording. `fp32shim verify` judges by them whether a library multiplied past the
+// shim.
 //
 // The loader's list is walked when the recording begins, for each new row and each full ring (never for a call whose
-// row is known), and when the program ends by `exit` or `_exit`. If nothing was added since the last walk, this costs
-// two loads. Before a dlclose, the files that it may unload are noted, since their bindings cannot be read later. The
-// relocations of an object are read once. The look at the end has to be short: CPython's daemon threads are still
-// running then, and may crash the process if they come back from a product.
+// row is known), and when the program ends by `exit` or `_exit`. Except at the end, the walk is left out if nothing
+// was added since the last one. Before a dlclose, the files that it may unload are noted, since their bindings
+// cannot be read later. The relocations of an object are read once. The walk at the end has to be short: CPython's
+// daemon threads are still running then, and may crash the process if they come back from a product.
 #pragma once
 
 #include <link.h>
@@ -21,20 +22,19 @@ void record_loaded_files(record::Recording& recording);
 /// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::Reading is held.
 void record_loaded_file(record::RecordingObjects& objects, const link_map* map);
 
-/// Makes the notes of files say from now on how each would ask for ONEDNN_VERBOSE, so that a oneDNN that never asked
-/// is known to have executed nothing.
-void note_who_asks_past();
+/// From now on, the note of a file also says whether its calls of getenv may bypass the shim. If they do not, and
+/// the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in it has executed nothing.
+void note_bypassing_getenv();
 
-/// Makes the notes of files say from now on if calls of the CUDA driver bypass the shim, too.
-void note_calls_of_driver();
+/// From now on, the note of a file also says whether its calls of the CUDA driver bypass the shim.
+void note_bypassing_driver_calls();
 
-/// Notes that dlsym gave the program the CUDA driver's own function, since kernels were not asked for. It counts if
-/// they are later.
-void note_lookup_of_driver_past();
+/// Notes that dlsym gave the program a function of the CUDA driver itself, since the settings did not ask for
+/// kernels. The note counts only if they ask for kernels later.
+void note_bypassing_driver_lookup();
 
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Without a
-/// recording
-/// (`objects` is nullptr), keeps the notes in memory once keep_closed_files() was called. Thread-safe.
+/// recording (`objects` is nullptr), keeps the notes in memory once keep_closed_files() was called. Thread-safe.
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle);
 /// Makes record_files_before_closing() keep its notes in memory. Called once this process is to have a recording or
 /// mark.
@@ -51,12 +51,12 @@ void record_files_at_exit(record::Mark& mark);
 /// a fork.
 bool has_loaded_nothing_since(const record::Recording& recording);
 
-/// Returns true if a loaded object is known to call products past the shim. A reference may have been bound since the
-/// last walk.
+/// Returns true if a loaded object is known to call products past the shim. Looks at all references again, since
+/// some may have been bound since the last walk.
 bool calls_past_shim();
 
-/// Notes that the program got a product's function from dlsym past the shim. Without a recording, keeps the note in
-/// case one begins later.
+/// Notes that the program got a product's function from dlsym that is not an entry point of the shim. Without a
+/// recording, keeps the note in case one begins later.
 void mark_lookup_past(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

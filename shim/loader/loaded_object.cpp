@@ -28,7 +28,7 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
     return nullptr;
 }
 
-constinit std::atomic<std::uint32_t> walks{
+constinit std::atomic<std::uint32_t> walk_count{
     0};  ///< number of walks of the loader's list that looked for unloaded objects
 
 /// Reuses the record of an unloaded object if its file is loaded at the same address again. Otherwise returns
@@ -36,7 +36,7 @@ constinit std::atomic<std::uint32_t> walks{
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
-        gone->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_release);
+        gone->stamp.store(walk_count.load(std::memory_order_acquire), std::memory_order_release);
         gone->imports_are_old.store(true, std::memory_order_release);
         gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
         gone->complex_results.store(ComplexResults::not_probed, std::memory_order_release);
@@ -114,7 +114,7 @@ LoadedObject* loaded_object(const link_map* map) {
         if (LoadedObject* known = find_record(head, map)) return known;
         if (LoadedObject* known = take_over_record(head, map, name)) return known;
         if (fresh == nullptr) fresh = arena_new<LoadedObject>(map, map->l_addr, map->l_ld, arena_copy(name));
-        fresh->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_relaxed);
+        fresh->stamp.store(walk_count.load(std::memory_order_acquire), std::memory_order_relaxed);
         fresh->next = head;
         if (bucket.compare_exchange_strong(head, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
             return fresh;
@@ -155,7 +155,7 @@ const ImportTable* imports_of(LoadedObject& object) {
     return table;
 }
 
-std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
+std::int32_t find_import(LoadedObject& object, FunctionIndex function) {
     std::int32_t symbol = -1;
     for_each_import(object, [&](const Import& import) {
         if (symbol < 0 && import.function == function) symbol = static_cast<std::int32_t>(import.symbol);
@@ -167,7 +167,7 @@ bool notice_unloaded_objects() {
     const std::uint64_t stamp = unload_stamp();
     if (noticed_unloads.load(std::memory_order_acquire) == stamp) return false;
     // Stamp the records of all objects in the list. Records that keep an older stamp belong to unloaded objects.
-    const std::uint32_t walk = walks.fetch_add(1, std::memory_order_acq_rel) + 1;
+    const std::uint32_t walk = walk_count.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
         // Another file may have been loaded at the address of an unloaded one.
@@ -186,8 +186,8 @@ bool notice_unloaded_objects() {
     return any;
 }
 
-constinit std::atomic<const std::uint64_t*> loader_adds{nullptr};
-constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
+constinit std::atomic<const std::uint64_t*> loader_add_count{nullptr};
+constinit std::atomic<const std::uint32_t*> loader_object_count{nullptr};
 
 namespace {
 
@@ -195,8 +195,8 @@ void search_loader_counts() {
     static constinit std::atomic<bool> was_searched{false};
     if (was_searched.load(std::memory_order_acquire)) return;
     const elf::LoaderCounts found = elf::find_loader_counts();
-    loader_count.store(found.loaded, std::memory_order_release);
-    loader_adds.store(found.adds, std::memory_order_release);
+    loader_object_count.store(found.loaded, std::memory_order_release);
+    loader_add_count.store(found.adds, std::memory_order_release);
     was_searched.store(true, std::memory_order_release);
 }
 
@@ -206,7 +206,7 @@ void search_loader_counts() {
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();
-    const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);
+    const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
     if (adds == 0 || loaded == nullptr) return fingerprint_of_list() | 1;
     return (adds - __atomic_load_n(loaded, __ATOMIC_ACQUIRE)) | std::uint64_t{1} << 63;
 }

@@ -38,9 +38,8 @@ struct Import {
 struct ImportTable {
     const Import* imports;
     std::size_t count;
-    ElfW(Addr)
-        getenv_slot;        ///< place where the loader stores the address of getenv; 0: the object does not import it
-    ElfW(Addr) dlsym_slot;  ///< address of the object's slot for dlsym
+    ElfW(Addr) getenv_slot;  ///< like Import::slot, for getenv; 0: the object does not import it
+    ElfW(Addr) dlsym_slot;   ///< the same for dlsym
 };
 
 /// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
@@ -101,7 +100,7 @@ inline bool is_own_variable(const elf::Object& object, const Import& import) {
 /// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
 /// has a relocation against the name, even if it also defines it (PyPI's torch calls its own `sgemm_` through its
 /// procedure linkage table).
-std::int32_t import_of(LoadedObject& object, FunctionIndex function);
+std::int32_t find_import(LoadedObject& object, FunctionIndex function);
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
 /// memory reads if nothing was unloaded since the previous call. Also notices unloads that bypassed the shim's
@@ -113,14 +112,15 @@ bool notice_unloaded_objects();
 std::uint64_t objects_stamp();
 
 extern std::atomic<const std::uint64_t*>
-    loader_adds;  ///< the loader's count of objects ever added; nullptr: unknown, or not searched for yet
+    loader_add_count;  ///< the loader's count of objects ever added; nullptr: unknown, or not searched for yet
 
-extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of loaded objects; nullptr: not known
+extern std::atomic<const std::uint32_t*>
+    loader_object_count;  ///< loader's count of loaded objects; nullptr: not known
 
-/// Returns objects_stamp() by two memory reads, without an elf::Reading. Returns 0 if the loader's counter is
-/// unknown.
+/// Returns the same number as objects_stamp(), by two memory reads and without an elf::Reading; 0 if the loader's
+/// counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
-    const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
+    const std::uint64_t* adds = loader_add_count.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
@@ -128,7 +128,7 @@ extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of l
 /// loader's counters are unknown.
 inline std::uint64_t objects_list_stamp() {
     const std::uint64_t adds = quick_objects_stamp();
-    const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);
+    const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
     return adds == 0 || loaded == nullptr ? 0 : adds << 24 ^ __atomic_load_n(loaded, __ATOMIC_ACQUIRE);
 }
 

@@ -8,15 +8,17 @@
 
 namespace fp32shim {
 
-/// Returns the address of the next definition of a name after the shim's in load order, or 0 if there is none. It
-/// belongs to another preloaded library or to the C library. Calls nothing outside this library.
+/// Returns the address of the definition of a name that comes next after the shim in load order, or else of the
+/// first one before the shim; 0 if there is none. It belongs to another preloaded library or to the C library. Calls
+/// nothing outside this library.
 ElfW(Addr) next_definition(std::string_view name);
 
-/// The function that a hook of the shim calls in turn (the C library's, or another preload's). Found on first use.
+/// The function that a hook of the shim calls in turn: the C library's, or that of another preloaded library. Found
+/// on first use.
 template <class Function>
-class Next {
+class NextFunction {
   public:
-    explicit constexpr Next(const char* name) : name_(name) {}
+    explicit constexpr NextFunction(const char* name) : name_(name) {}
     /// Returns the function, or nullptr if there is none.
     Function* get() {
         Function* known = function_.load(std::memory_order_relaxed);

@@ -30,10 +30,10 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
     return false;
 }
 
-/// Searches a scope for a definition. If `bound` is given, skips objects that were loaded after `bound`.
-Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
+/// Searches a scope for a definition. If `limit` is given, skips objects that were loaded after `limit`.
+Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* limit = nullptr) {
     for (std::size_t i = 0; i < scope.count(); ++i) {
-        if (bound != nullptr && !is_loaded_before(scope.at(i), bound)) continue;
+        if (limit != nullptr && !is_loaded_before(scope.at(i), limit)) continue;
         if (const Binding found = bind_to(scope.at(i), name, version); found.address != nullptr) return found;
     }
     return {};
@@ -55,10 +55,10 @@ Binding search_scopes_of(const link_map* caller, std::string_view name, std::str
     const elf::Scope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);
     // The loader binds references when it loads an object. An object that was opened with RTLD_GLOBAL later did not
-    // exist then. So it counts only if no other object has the name (lazy binding). No bound applies to callers in
-    // the global scope: their own dependencies are in that scope too, later in load order.
-    const link_map* bound = includes(global, caller) ? nullptr : caller;
-    if (const Binding found = search(global, name, version, bound); found.address != nullptr) return found;
+    // exist then. So it counts only if no other object has the name (lazy binding). There is no such limit for
+    // callers in the global scope: their own dependencies are in that scope too, later in load order.
+    const link_map* limit = includes(global, caller) ? nullptr : caller;
+    if (const Binding found = search(global, name, version, limit); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
         if (root == elf::first_object() || !includes(scope, caller)) continue;
@@ -91,7 +91,7 @@ Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function,
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         if (map == own) continue;
         LoadedObject* importer = loaded_object(map);
-        const std::int32_t symbol = import_of(*importer, function);
+        const std::int32_t symbol = find_import(*importer, function);
         if (symbol < 0 || (only_beside_caller && !share_a_scope(map, caller->map))) continue;
         const Binding binding = bind_import(*importer, symbol, function);
         if (binding.address == nullptr) continue;
@@ -109,7 +109,7 @@ Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function,
 
 Binding find_binding(LoadedObject* caller, FunctionIndex function) {
     if (caller != nullptr) {
-        const std::int32_t symbol = import_of(*caller, function);
+        const std::int32_t symbol = find_import(*caller, function);
         if (symbol >= 0) {
             if (const Binding found = bind_import(*caller, symbol, function); found.address != nullptr) return found;
         }

@@ -59,8 +59,8 @@ void find_in(const LoadedObject& library, std::string_view name, ForeignFunction
     function = ForeignFunction<Signature>(find_in(library, name));
 }
 
-/// Calls `visit(LoadedObject&)` for the libraries that this one needs itself, until `visit` returns true.
-/// Precondition: an elf::Reading is held.
+/// Calls `visit(LoadedObject&)` for the loaded libraries that this one names as needed (DT_NEEDED), until `visit`
+/// returns true. Precondition: an elf::Reading is held.
 template <class Visit>
 void visit_needed(const LoadedObject& library, const Visit& visit) {
     const elf::Object object = elf::read_object(library.map);

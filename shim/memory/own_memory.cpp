@@ -43,10 +43,10 @@ void* allocate(std::size_t size) {
 }
 
 // The jump target for a thread that runs out of memory. An exception cannot be used: throwing allocates.
-__attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
+__attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* out_of_memory_target = nullptr;
 
 [[noreturn]] void jump_out() {
-    if (way_out != nullptr) longjmp(*way_out, 1);
+    if (out_of_memory_target != nullptr) longjmp(*out_of_memory_target, 1);
     system::stderr_line("out of memory; ending the process");
     _exit(127);
 }
@@ -56,18 +56,18 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_o
 bool run_while_memory_lasts(void (*function)(void*), void* argument) {
     jmp_buf here;
     if (_setjmp(here) != 0) {
-        way_out = nullptr;
+        out_of_memory_target = nullptr;
         return false;
     }
-    way_out = &here;
+    out_of_memory_target = &here;
     function(argument);
-    way_out = nullptr;
+    out_of_memory_target = nullptr;
     return true;
 }
 
 namespace {
 
-// Reading a policy needs 12 KB of stack, but hundreds of KB if its nesting is hostile.
+// Reading a policy needs 12 KB of stack, but hundreds of KB if its tables are nested deeply on purpose.
 constexpr std::size_t stack_size = 2 << 20;
 
 // A fallback, large enough for all but the worst policies.

@@ -5,7 +5,8 @@
 
 namespace fp32shim {
 
-/// Asks once for each page that is read, and remembers the last one, since most reads are in that page.
+/// Tells if addresses can be read. Remembers the last readable page, in which most of the next reads are, so that
+/// not each of them has to be asked about.
 class ReadablePages {
   public:
     /// `is_readable` tells if an address can be read. If it is nullptr, all can.
@@ -14,15 +15,15 @@ class ReadablePages {
     bool has(std::uintptr_t address) {
         constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
         const std::uintptr_t page = address / page_size;
-        if (is_readable_ == nullptr || page == known_) return true;
+        if (is_readable_ == nullptr || page == last_page_) return true;
         if (!is_readable_(address)) return false;
-        known_ = page;
+        last_page_ = page;
         return true;
     }
 
   private:
     bool (*is_readable_)(std::uintptr_t);
-    std::uintptr_t known_ = UINTPTR_MAX;
+    std::uintptr_t last_page_ = UINTPTR_MAX;
 };
 
 }  // namespace fp32shim

@@ -21,15 +21,15 @@
 namespace fp32shim::onednn {
 namespace {
 
-constinit Next<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
+constinit NextFunction<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
 
 /// Largest distance of two calls of one piece of code: a text and its fflush.
 constexpr std::uintptr_t distance_in_one_function = 256;
 
 /// Return address of the last call on this thread, if its text was kept from the program; 0: none.
-std::uintptr_t kept_text_returned_to() {
+std::uintptr_t hidden_text_return_address() {
     const ThreadContext* const context = existing_thread_context();
-    return context == nullptr ? 0 : context->kept_text_returned_to;
+    return context == nullptr ? 0 : context->hidden_text_return_address;
 }
 
 bool begins_line(std::string_view text) {
@@ -64,7 +64,7 @@ bool keep(std::string_view text, std::uintptr_t return_address, std::string_view
     if (is_shown) show_head(*copy);
     if (!is_shown && line != record::OneDnnLine::execution && !is_error) keep_log_head(*copy, text, end);
     if (ThreadContext* const context = thread_context())
-        context->kept_text_returned_to = is_shown ? 0 : return_address;
+        context->hidden_text_return_address = is_shown ? 0 : return_address;
     return !is_shown;
 }
 
@@ -81,7 +81,7 @@ bool keep(const char* format, std::va_list arguments, std::uintptr_t return_addr
         return text != nullptr && begins_line(system::view(text)) && keep(system::view(text), return_address);
     }
     // The second part of a line with the names of the columns. It may be a tail call, so it may return to elsewhere.
-    const bool continues = kept_text_returned_to() != 0 && pattern.starts_with("%soperation,");
+    const bool continues = hidden_text_return_address() != 0 && pattern.starts_with("%soperation,");
     if (!continues && !begins_line(pattern)) return false;
     char text[2048];  // a thread may have 16 KB of stack, of which finding the location takes 5
     std::va_list copied;
@@ -124,10 +124,10 @@ int replaced_puts(const char* text) {
 
 int replaced_fflush(std::FILE* stream) {
     ThreadContext* const context = existing_thread_context();
-    const std::uintptr_t before = kept_text_returned_to();
+    const std::uintptr_t before = hidden_text_return_address();
     const bool is_after_kept =
         before != 0 && address(__builtin_return_address(0)) - before < distance_in_one_function;
-    if (context != nullptr) context->kept_text_returned_to = 0;
+    if (context != nullptr) context->hidden_text_return_address = 0;
     return is_after_kept ? 0 : std::fflush(stream);
 }
 

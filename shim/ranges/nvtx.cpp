@@ -40,14 +40,14 @@ struct RangeDomain {
     ScopeOwner owner;
     std::string_view name;  ///< empty: labels of ranges get no prefix
 };
-constexpr RangeDomain without_name{default_domain, {}}, shared_domain{nameless_domains, {}};
+constexpr RangeDomain unnamed_domain{default_domain, {}}, shared_domain{domains_beyond_limit, {}};
 
 // Named domains, by their owner's number. Filled without gaps, beginning at first_named_domain. Handles are addresses
 // of entries.
 using Entry = std::atomic<const RangeDomain*>;
 constinit std::array<Entry, scope_owner_limit> domains{};
 
-const RangeDomain& domain_beyond_the_bound() {
+const RangeDomain& shared_domain_after_warning() {
     static constinit system::OncePerProcess said;
     if (said.first()) system::stderr_line("too many range domains; ranges in further domains are ignored");
     return shared_domain;
@@ -66,7 +66,7 @@ const RangeDomain& range_domain(std::string_view name) {
         }
         if (known->name == name) return *known;
     }
-    return domain_beyond_the_bound();
+    return shared_domain_after_warning();
 }
 
 /// Returns the handle that a program gets for a domain.
@@ -75,18 +75,18 @@ const void* handle_of(const RangeDomain& domain) { return &domains[domain.owner]
 /// Returns the domain of a handle, or the default domain if the pointer is not a handle.
 const RangeDomain& domain_of_handle(const void* handle) {
     const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(domains.data());
-    if (offset >= sizeof domains || offset % sizeof(Entry) != 0) return without_name;
+    if (offset >= sizeof domains || offset % sizeof(Entry) != 0) return unnamed_domain;
     const std::size_t owner = offset / sizeof(Entry);
-    if (owner == nameless_domains) return shared_domain;
+    if (owner == domains_beyond_limit) return shared_domain;
     const RangeDomain* known = domains[owner].load(std::memory_order_acquire);
-    return known == nullptr ? without_name : *known;
+    return known == nullptr ? unnamed_domain : *known;
 }
 
 /// Returns `domain:label`, stored in `buffer`; outside named domains, returns the label itself. Returns an empty text
 /// if the result does not fit.
-std::string_view label_in(const RangeDomain& domain, std::string_view label,
-                          std::array<char, scope_label_limit>& buffer) {
-    if (domain.owner == nameless_domains) return {};
+std::string_view label_with_domain(const RangeDomain& domain, std::string_view label,
+                                   std::array<char, scope_label_limit>& buffer) {
+    if (domain.owner == domains_beyond_limit) return {};
     if (domain.name.empty() || label.empty()) return label;
     const std::size_t size = domain.name.size() + 1 + label.size();
     if (size > buffer.size()) return {};
@@ -96,8 +96,8 @@ std::string_view label_in(const RangeDomain& domain, std::string_view label,
     return {buffer.data(), size};
 }
 
-/// Opens a range on this thread with the label `label`, or `domain:label` in a named domain. Returns its level in its
-/// domain, from 0. Returns no_tracking if the thread's first range finds no memory. Leaves errno alone.
+/// Opens a range on this thread with the label `label`, or `domain:label` in a named domain. Returns its level in
+/// its domain, from 0. Returns no_tracking if there is no memory for the thread's context. Leaves errno alone.
 int open_range(const RangeDomain& domain, std::string_view label) {
     ThreadContext* context = existing_thread_context();
     if (context == nullptr) {
@@ -107,8 +107,8 @@ int open_range(const RangeDomain& domain, std::string_view label) {
         if (context == nullptr) return no_tracking;
     }
     std::array<char, scope_label_limit> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
-    on_scope_opened(ScopesSeen::labels);
-    return context->scopes.push_range(domain.owner, label_in(domain, label, buffer));
+    note_opened_scope(ScopesSeen::labels);
+    return context->scopes.push_range(domain.owner, label_with_domain(domain, label, buffer));
 }
 
 /// Closes the domain's innermost range on this thread. Returns its level, or -1 if none is open.
@@ -129,7 +129,7 @@ constexpr std::size_t range_label_limit = scope_label_limit;
 using LabelBuffer = std::array<char, range_label_limit + 4>;
 
 /// Appends a character as UTF-8.
-void append(std::uint32_t code, LabelBuffer& buffer, std::size_t& size) {
+void append_utf8(std::uint32_t code, LabelBuffer& buffer, std::size_t& size) {
     const auto put = [&](std::uint32_t byte) { buffer[size++] = static_cast<char>(byte); };
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
     if (code < 0x80) return put(code);
@@ -161,31 +161,31 @@ std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
     std::size_t size = 0;
     if (text != nullptr)
         for (; *text != L'\0' && size < range_label_limit; ++text)
-            append(static_cast<std::uint32_t>(*text), buffer, size);
+            append_utf8(static_cast<std::uint32_t>(*text), buffer, size);
     return {buffer.data(), size};
 }
 
 // Texts that programs have registered: a hash table with open addressing. Entries are never removed, and their
-// addresses serve as handles. Entry 0 stands for all texts that found no room.
+// addresses serve as handles. Entry 0 stands for all texts for which there was no free entry or no memory.
 using TextEntry = std::atomic<const std::string_view*>;
 constexpr std::size_t table_size = 1 << 16;
 constexpr std::size_t longest_probe = 64;
-constinit std::array<TextEntry, table_size> texts{};
+constinit std::array<TextEntry, table_size> registered_texts{};
 constexpr std::string_view no_text;
 
 const TextEntry& entry_without_text() {
-    texts[0].store(&no_text, std::memory_order_release);
-    return texts[0];
+    registered_texts[0].store(&no_text, std::memory_order_release);
+    return registered_texts[0];
 }
 
-const TextEntry& entry_beyond_the_bound() {
+const TextEntry& entry_without_text_after_warning() {
     static constinit system::OncePerProcess said;
     if (said.first()) system::stderr_line("too many registered strings; ranges named by further strings are ignored");
     return entry_without_text();
 }
 
 /// Returns a copy of the text, or nullptr if there is no memory.
-const std::string_view* copy_of(std::string_view text) {
+const std::string_view* lasting_copy(std::string_view text) {
     const std::string_view lasting = arena_try_copy(text);
     return lasting.data() == nullptr ? nullptr : arena_try_new<std::string_view>(lasting);
 }
@@ -196,23 +196,24 @@ const TextEntry& register_text(std::string_view text) {
     const std::uint64_t hash = system::Hash().add(text).value();
     const std::string_view* fresh = nullptr;
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-        TextEntry& entry = texts[1 + (hash + probe) % (table_size - 1)];
+        TextEntry& entry = registered_texts[1 + (hash + probe) % (table_size - 1)];
         const std::string_view* known = entry.load(std::memory_order_acquire);
         if (known == nullptr) {
-            if (fresh == nullptr) fresh = copy_of(text);
+            if (fresh == nullptr) fresh = lasting_copy(text);
             if (fresh == nullptr) return entry_without_text();
             if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return entry;
         }
         if (*known == text) return entry;
     }
-    return entry_beyond_the_bound();
+    return entry_without_text_after_warning();
 }
 
 /// Returns the text of the entry at this address; empty for any other pointer.
 std::string_view registered_text(const void* handle) {
-    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(texts.data());
-    if (offset >= sizeof texts || offset % sizeof(TextEntry) != 0) return {};
-    const std::string_view* known = texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
+    const auto offset =
+        reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(registered_texts.data());
+    if (offset >= sizeof registered_texts || offset % sizeof(TextEntry) != 0) return {};
+    const std::string_view* known = registered_texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
     return known == nullptr ? std::string_view{} : *known;
 }
 
@@ -230,12 +231,12 @@ int push_ex(const void* domain, const EventAttributes* attributes) {
 }
 
 int default_push_ex(const EventAttributes* attributes) { return push_ex(nullptr, attributes); }
-int push_a(const char* message) { return open_range(without_name, label_view(message)); }
+int push_a(const char* message) { return open_range(unnamed_domain, label_view(message)); }
 int push_w(const wchar_t* message) {
     LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
-    return open_range(without_name, label_view(message, buffer));
+    return open_range(unnamed_domain, label_view(message, buffer));
 }
-int pop() { return close_range(without_name); }
+int pop() { return close_range(unnamed_domain); }
 int domain_pop(const void* domain) { return close_range(domain_of_handle(domain)); }
 
 const void* create_a(const char* name) { return handle_of(range_domain(label_view(name))); }
@@ -277,18 +278,18 @@ int initialize(GetExportTable get_export_table) {
     if (get_export_table == nullptr || !ranges_wanted()) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
     if (exported == nullptr || exported->struct_size < sizeof(ExportedCallbacks)) return 0;
-    const Callback of_core[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},
-                                {core::range_push_a, to_function_pointer(push_a)},
-                                {core::range_push_w, to_function_pointer(push_w)},
-                                {core::range_pop, to_function_pointer(pop)}};
-    const Callback of_core2[] = {{core2::range_push_ex, to_function_pointer(push_ex)},
-                                 {core2::range_pop, to_function_pointer(domain_pop)},
-                                 {core2::register_string_a, to_function_pointer(register_a)},
-                                 {core2::register_string_w, to_function_pointer(register_w)},
-                                 {core2::domain_create_a, to_function_pointer(create_a)},
-                                 {core2::domain_create_w, to_function_pointer(create_w)}};
-    const bool has_core = install_callbacks(*exported, Module::core, of_core);
-    return install_callbacks(*exported, Module::core2, of_core2) || has_core ? 1 : 0;
+    const Callback core_callbacks[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},
+                                       {core::range_push_a, to_function_pointer(push_a)},
+                                       {core::range_push_w, to_function_pointer(push_w)},
+                                       {core::range_pop, to_function_pointer(pop)}};
+    const Callback core2_callbacks[] = {{core2::range_push_ex, to_function_pointer(push_ex)},
+                                        {core2::range_pop, to_function_pointer(domain_pop)},
+                                        {core2::register_string_a, to_function_pointer(register_a)},
+                                        {core2::register_string_w, to_function_pointer(register_w)},
+                                        {core2::domain_create_a, to_function_pointer(create_a)},
+                                        {core2::domain_create_w, to_function_pointer(create_w)}};
+    const bool has_core = install_callbacks(*exported, Module::core, core_callbacks);
+    return install_callbacks(*exported, Module::core2, core2_callbacks) || has_core ? 1 : 0;
 }
 
 }  // namespace
@@ -304,8 +305,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
 }
 
 /// Called by copies of NVTX that search for a preloaded library because no variable names one. They call only the
-/// first one that they find. So another preloaded tool after the shim, or one linked into the program, takes
-/// precedence.
+/// first one that they find. So the shim offers the copy to another tool first, if one is preloaded after the shim or
+/// linked into the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
     GetExportTable get_export_table) {
     using Initialize = int (*)(GetExportTable);

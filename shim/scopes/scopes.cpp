@@ -11,33 +11,33 @@ namespace {
 
 /// Returns the key inside a scope, given the key around it. Scopes with equal keys have equal labels, precisions and
 /// floors.
-std::uint64_t key_in_scope(std::uint64_t outer, const WantedScope& wanted) {
-    if (wanted.label.empty() && !wanted.precision && wanted.floor == policy::Floor::none) return outer;
-    const int precision = wanted.precision ? static_cast<int>(*wanted.precision) + 1 : 0;
+std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
+    if (request.label.empty() && !request.precision && request.floor == policy::Floor::none) return outer;
+    const int precision = request.precision ? static_cast<int>(*request.precision) + 1 : 0;
     system::Hash hash;
-    hash.add(outer).add(wanted.label);
-    hash.add(static_cast<std::uint64_t>(precision) << 8 | static_cast<std::uint64_t>(wanted.floor));
+    hash.add(outer).add(request.label);
+    hash.add(static_cast<std::uint64_t>(precision) << 8 | static_cast<std::uint64_t>(request.floor));
     return hash.value();
 }
 
 }  // namespace
 
 /// Puts a scope on top of the stack. The label may lie in `labels_` already, at or after its final position.
-bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
+bool Scopes::append(const ScopeRequest& request, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
-    const bool is_separated = inner.label_size > 0 && !wanted.label.empty() && wanted.label.front() != '.';
+    const bool is_separated = inner.label_size > 0 && !request.label.empty() && request.label.front() != '.';
     const std::size_t begin = inner.label_size + (is_separated ? std::size_t{1} : 0);
-    if (begin + wanted.label.size() >= scope_label_limit || depth_ + 1 >= scopes_.size()) return false;
-    if (!wanted.label.empty()) std::memmove(labels_.data() + begin, wanted.label.data(), wanted.label.size());
+    if (begin + request.label.size() >= scope_label_limit || depth_ + 1 >= scopes_.size()) return false;
+    if (!request.label.empty()) std::memmove(labels_.data() + begin, request.label.data(), request.label.size());
     if (is_separated) labels_[begin - 1] = '/';
-    inner.own_label_size = static_cast<std::uint16_t>(wanted.label.size());
-    inner.label_size = static_cast<std::uint16_t>(begin + wanted.label.size());
-    inner.own_precision = wanted.precision ? static_cast<std::int8_t>(*wanted.precision) : std::int8_t{-1};
-    if (wanted.precision) inner.precision = inner.own_precision;
-    inner.own_floor = wanted.floor;
-    inner.floor = std::max(inner.floor, wanted.floor);
-    inner.key = key_in_scope(inner.key, wanted);
+    inner.own_label_size = static_cast<std::uint16_t>(request.label.size());
+    inner.label_size = static_cast<std::uint16_t>(begin + request.label.size());
+    inner.own_precision = request.precision ? static_cast<std::int8_t>(*request.precision) : std::int8_t{-1};
+    if (request.precision) inner.precision = inner.own_precision;
+    inner.own_floor = request.floor;
+    inner.floor = std::max(inner.floor, request.floor);
+    inner.key = key_in_scope(inner.key, request);
     scopes_[depth_ + 1] = inner;
     std::atomic_signal_fence(std::memory_order_release);  // a signal handler must see whole scopes only
     ++depth_;
@@ -63,9 +63,9 @@ void Scopes::remove_innermost(ScopeOwner owner) {
     }
 }
 
-bool Scopes::push(const WantedScope& wanted) {
-    Owned& own = owned_[c_api_owner];
-    if (own.open == scope_depth_limit || !append(wanted, c_api_owner)) return false;
+bool Scopes::push(const ScopeRequest& request) {
+    OwnerCounts& own = owner_counts_[c_api_owner];
+    if (own.open == scope_depth_limit || !append(request, c_api_owner)) return false;
     ++own.open;
     return true;
 }
@@ -73,15 +73,15 @@ bool Scopes::push(const WantedScope& wanted) {
 bool Scopes::pop() { return pop_range(c_api_owner) >= 0; }
 
 int Scopes::push_range(ScopeOwner owner, std::string_view label) {
-    Owned& own = owned_[owner];
-    const auto ranges = static_cast<int>(depth_) - owned_[c_api_owner].open;
+    OwnerCounts& own = owner_counts_[owner];
+    const auto ranges = static_cast<int>(depth_) - owner_counts_[c_api_owner].open;
     const bool is_too_deep = own.hidden > 0 || ranges >= range_depth_limit;
     if (is_too_deep || (!append({.label = label}, owner) && !append({}, owner))) ++own.hidden;
     return own.open++;
 }
 
 int Scopes::pop_range(ScopeOwner owner) {
-    Owned& own = owned_[owner];
+    OwnerCounts& own = owner_counts_[owner];
     if (own.open == 0) return -1;
     if (own.hidden > 0) {
         --own.hidden;

@@ -19,11 +19,11 @@ constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C AP
 using ScopeOwner = std::uint8_t;                 ///< number of an owner
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner nameless_domains = 2;       ///< owner of ranges whose domains did not fit into the table
+constexpr ScopeOwner domains_beyond_limit = 2;   ///< owner of ranges whose domains did not fit into the table
 constexpr ScopeOwner first_named_domain = 3;
 
 /// A request to open a scope.
-struct WantedScope {
+struct ScopeRequest {
     std::string_view label;
     std::optional<policy::Precision> precision{};
     policy::Floor floor = policy::Floor::none;
@@ -37,8 +37,8 @@ struct Scope {
     std::int8_t own_precision = -1;
     policy::Floor floor = policy::Floor::none;  ///< the strictest floor of all open scopes
     policy::Floor own_floor = policy::Floor::none;
-    std::uint16_t label_size = 0;      ///< bytes at the beginning of the thread's labels that are in force
-    std::uint16_t own_label_size = 0;  ///< bytes at the end of those: this scope's own label, without the separator
+    std::uint16_t label_size = 0;      ///< size of the label in force: the first bytes of the thread's labels
+    std::uint16_t own_label_size = 0;  ///< size of this scope's own label, the end of those, without the separator
     ScopeOwner owner = c_api_owner;
 };
 
@@ -46,11 +46,11 @@ struct Scope {
 class Scopes {
   public:
     /// Opens a scope of the C API. Returns false, and changes nothing, if too many are open or the label is too long.
-    bool push(const WantedScope& wanted);
+    bool push(const ScopeRequest& request);
     /// Closes the innermost scope of the C API. Returns false if there is none.
     bool pop();
     /// Returns the number of open scopes of the C API.
-    int pushed() const { return owned_[c_api_owner].open; }
+    int c_api_depth() const { return owner_counts_[c_api_owner].open; }
 
     /// Opens a range, and returns its level among the owner's open ranges, from 0. If too many ranges are open or the
     /// label is too long, the range is only counted, so that its pop_range() still matches it.
@@ -64,18 +64,18 @@ class Scopes {
     bool is_empty() const { return depth_ == 0; }
 
   private:
-    struct Owned {
-        std::int32_t open;    ///< all open scopes of the owner, those not on the stack included
-        std::int32_t hidden;  ///< the innermost of the owner's open scopes that are only counted and not on the stack
+    struct OwnerCounts {
+        std::int32_t open;    ///< number of all open scopes of the owner, on the stack or not
+        std::int32_t hidden;  ///< those not on the stack, which are only counted: the owner's innermost ones
     };
 
-    bool append(const WantedScope& wanted, ScopeOwner owner);
+    bool append(const ScopeRequest& request, ScopeOwner owner);
     void remove_innermost(ScopeOwner owner);
 
     std::uint64_t key_ = 0;
     std::size_t depth_ = 0;
     std::array<Scope, 1 + scope_depth_limit + range_depth_limit> scopes_{};  ///< scopes_[0]: outside every scope
-    std::array<Owned, scope_owner_limit> owned_{};
+    std::array<OwnerCounts, scope_owner_limit> owner_counts_{};
     std::array<char, scope_label_limit> labels_{};
 };
 

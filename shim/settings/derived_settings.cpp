@@ -4,7 +4,7 @@ namespace fp32shim {
 namespace {
 
 /// Returns true if results of audits decide the format of some calls.
-bool lets_audits_judge(const policy::Policy& policy) {
+bool lets_audits_decide(const policy::Policy& policy) {
     return policy.has_tolerances() || policy.audit_action == policy::AuditAction::pin;
 }
 
@@ -22,8 +22,8 @@ bool wants_every_call(const policy::Policy& policy) {
 }
 
 double audit_sample_of(const policy::Policy& policy) {
-    const bool asks = lets_audits_judge(policy) || policy.audit_float64;
-    return policy.audit_sample == 0 && asks ? policy::default_sample_of_judges : policy.audit_sample;
+    const bool asks = lets_audits_decide(policy) || policy.audit_float64;
+    return policy.audit_sample == 0 && asks ? policy::default_audit_sample : policy.audit_sample;
 }
 
 bool computes_products(const policy::Policy& policy) {
@@ -49,7 +49,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
         derived.looks_at_where || (circumstances.log != LogKind::none && policy.log_where.has(policy::Where::python));
     derived.native_frames = has_recording ? policy.log_where.native_frames : std::uint8_t{0};
 
-    derived.audits = audit_sample_of(policy) > 0 && (has_recording || lets_audits_judge(policy));
+    derived.audits = audit_sample_of(policy) > 0 && (has_recording || lets_audits_decide(policy));
     derived.fingerprints = policy.audit_fingerprint && has_recording;
     derived.finds_nonfinite = policy.audit_nonfinite;
     derived.asks_onednn = policy.log_onednn && has_recording;

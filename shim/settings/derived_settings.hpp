@@ -18,8 +18,8 @@ LogKind log_kind(std::string_view path);
 /// Returns true if the log of this policy notes each call. By default JSON lines do, and recordings do not.
 bool wants_every_call(const policy::Policy& policy);
 
-/// Returns the fraction of calls to audit, from 0 to 1. If the policy names none but lets audits decide, that is not
-/// 0.
+/// Returns the fraction of calls to audit, from 0 to 1: the policy's or, if that is 0 but rules or settings need
+/// audits, policy::default_audit_sample.
 double audit_sample_of(const policy::Policy& policy);
 
 /// Returns true if the shim computes products for CPUs itself under this policy, instead of their library.
@@ -32,7 +32,7 @@ struct Circumstances {
     LogKind log = LogKind::none;    ///< the kind of log that was opened
 };
 
-/// `looks_at_sizes` is also true if some rule depends on the location of a call in the program.
+/// Settings that follow from a policy. `looks_at_sizes` is also true if some rule depends on a call's location.
 struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
     bool forward_everything = false;    ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
@@ -45,7 +45,7 @@ struct DerivedSettings : policy::RuleNeeds {
     bool finds_nonfinite = false;       ///< results are searched for the first NaN or infinity
     bool asks_onednn = false;           ///< copies of oneDNN are made to tell what they execute
     bool asks_kernels = false;          ///< the kernels that are launched on GPUs are recorded
-    std::uint32_t gpu_times = 0;        ///< one product in so many is timed on its GPU; 0: none
+    std::uint32_t gpu_times = 0;        ///< one product in this many is timed on its GPU; 0: none
     std::uint8_t native_frames = 0;     ///< number of native callers that are recorded; 0: the call site only
 
     bool operator==(const DerivedSettings&) const = default;

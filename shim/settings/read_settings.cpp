@@ -27,7 +27,7 @@ extern "C" void*
 namespace fp32shim {
 namespace {
 
-constinit std::atomic<record::Family (*)()> family_source{nullptr};
+constinit std::atomic<record::ProcessFamily (*)()> process_family_function{nullptr};
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
@@ -59,8 +59,8 @@ void apply_on_error(policy::Policy& policy) {
 std::string_view consequence_of(const policy::Loaded& loaded) {
     switch (loaded.policy.on_error) {
         case policy::OnError::abort:
-            return loaded.says_on_error ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
-                                        : "; ending the process because a floor is asked for";
+            return loaded.has_on_error_variable ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
+                                                : "; ending the process because a floor is asked for";
         case policy::OnError::highest:
             return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
         case policy::OnError::continue_untouched:
@@ -74,7 +74,7 @@ const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
 /// Opens the recording that the policy names. Returns nullptr after a line on stderr if that fails.
-record::Recording* opened_recording(const Settings& settings) {
+record::Recording* open_recording(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     const record::RecordingSettings limits{.max_size = policy.log_max_size,
                                            .on_full = policy.log_on_full,
@@ -82,18 +82,18 @@ record::Recording* opened_recording(const Settings& settings) {
                                            .group = policy.log_group,
                                            .record_loaded_objects = record_loaded_files,
                                            .settings_in_force = settings_to_record,
-                                           .family = family_source.load(std::memory_order_acquire)};
+                                           .process_family = process_family_function.load(std::memory_order_acquire)};
     const record::Recording::Opened opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) {
         system::stderr_line(opened.error);
-        if (limits.family != nullptr) record::count_process_without_recording(limits.family());
+        if (limits.process_family != nullptr) record::count_process_without_recording(limits.process_family());
     }
     return opened.recording;
 }
 
 /// Opens the log of JSON lines that the policy names. Returns nullptr after a line on stderr if that fails.
-record::DecisionLog* opened_lines(const Settings& settings) {
+record::DecisionLog* open_json_lines(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     auto log = std::make_unique<record::DecisionLog>();
     auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
@@ -126,16 +126,16 @@ void open_log(Settings& settings, const Settings* previous) {
             settings.log_to_stderr = true;
             return;
         case LogKind::json_lines:
-            settings.log = opened_lines(settings);
+            settings.log = open_json_lines(settings);
             return;
         case LogKind::recording:
-            settings.recording = opened_recording(settings);
+            settings.recording = open_recording(settings);
             return;
     }
 }
 
 /// Returns the kind of the open log.
-LogKind open_kind(const Settings& settings) {
+LogKind kind_of_open_log(const Settings& settings) {
     if (settings.recording != nullptr) return LogKind::recording;
     if (settings.log != nullptr) return LogKind::json_lines;
     return settings.log_to_stderr ? LogKind::stderr_lines : LogKind::none;
@@ -150,7 +150,7 @@ struct StartVariable {
     const StartVariable* next;
 };
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
-constinit std::atomic<bool> start_is_kept{false};
+constinit std::atomic<bool> are_start_variables_kept{false};
 
 /// Returns the environment that the process started with. A program with a DT_PREINIT_ARRAY can multiply before the C
 /// library knows the environment. In that case, finds it where the kernel put it: the stack begins with the number of
@@ -165,7 +165,7 @@ char** environment_at_start() {
 /// Keeps a copy of the shim's variables. A daemon may clear or overwrite its environment long before it multiplies,
 /// but a floor must stay in force.
 __attribute__((constructor)) void keep_start_variables() {
-    if (start_is_kept.load(std::memory_order_acquire)) return;
+    if (are_start_variables_kept.load(std::memory_order_acquire)) return;
     char** const begin = environment_at_start();
     char** entry = begin;
     while (*entry != nullptr) ++entry;
@@ -173,9 +173,9 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
-    // Stored once complete. If two threads do this at the same time, both find the same variables.
+    // Stored when complete. If two threads run this function at the same time, both find the same variables.
     start_variables.store(first, std::memory_order_release);
-    start_is_kept.store(true, std::memory_order_release);
+    are_start_variables_kept.store(true, std::memory_order_release);
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ const policy::Environment& first_environment() {
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
         keep_start_variables();  // a product may run before this library's constructors
-        // Stored once complete: a child forked in between makes its own copy.
+        // Stored when complete: a child that is forked before that makes its own copy.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
@@ -240,7 +240,7 @@ void note_changed_log(const policy::Environment& environment) {
     log_was_changed.store(is_changed, std::memory_order_release);
 }
 
-struct Reading {
+struct SettingsReading {
     const Settings* previous = nullptr;  ///< settings before a reload; nullptr: the first reading
     Settings* settings = nullptr;        ///< nullptr: the settings could not be read, or a reload found errors
 
@@ -269,7 +269,7 @@ bool has_module_paths(const policy::Environment& environment) {
     });
 }
 
-void read(Reading& reading) {
+void read(SettingsReading& reading) {
     const policy::Environment& environment = first_environment();
     note_changed_log(environment);
 
@@ -300,15 +300,15 @@ void read(Reading& reading) {
                              settings->facts.host};
     }
     if (reading.is_reload()) settings->generation = reading.previous->generation + 1;
-    if (settings->policy.log_onednn) note_who_asks_past();
-    if (settings->policy.log_kernels) note_calls_of_driver();
+    if (settings->policy.log_onednn) note_bypassing_getenv();
+    if (settings->policy.log_kernels) note_bypassing_driver_calls();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
     settings->policy.audit_sample = audit_sample_of(settings->policy);
     static_cast<DerivedSettings&>(*settings) =
         derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
                                            .has_module_paths = has_module_paths(environment),
-                                           .log = open_kind(*settings)});
-    // Only part of what a process launches is recorded if a reload begins or ends it.
+                                           .log = kind_of_open_log(*settings)});
+    // If a reload begins or ends the recording of kernels, it has only some of those that the process launches.
     if (reading.is_reload() && settings->asks_kernels != reading.previous->asks_kernels)
         for (record::Recording* const recording : {settings->recording, reading.previous->recording})
             if (recording != nullptr) recording->mark_kernels_missed();
@@ -321,7 +321,7 @@ void read(Reading& reading) {
     reading.settings = settings.release();
 }
 
-void warn_unread(const Reading& reading, std::string_view why) {
+void warn_settings_not_read(const SettingsReading& reading, std::string_view why) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
@@ -330,31 +330,33 @@ void warn_unread(const Reading& reading, std::string_view why) {
 }
 
 void read_and_catch(void* argument) {
-    auto& reading = *static_cast<Reading*>(argument);
+    auto& reading = *static_cast<SettingsReading*>(argument);
     try {
         read(reading);
     } catch (const std::exception& problem) {
-        warn_unread(reading, problem.what());
+        warn_settings_not_read(reading, problem.what());
     } catch (...) {
-        warn_unread(reading, "an exception of unknown kind");
+        warn_settings_not_read(reading, "an exception of unknown kind");
     }
 }
 
 void read_settings_or_forward(void* argument) {
     if (!run_while_memory_lasts(read_and_catch, argument))
-        warn_unread(*static_cast<const Reading*>(argument), "out of memory");
+        warn_settings_not_read(*static_cast<const SettingsReading*>(argument), "out of memory");
 }
 
 }  // namespace
 
 Settings* read_settings(const Settings* previous) {
-    Reading reading{.previous = previous};
+    SettingsReading reading{.previous = previous};
     run_on_own_stack(read_settings_or_forward, &reading);
     return reading.settings;
 }
 
 bool has_changed_log() { return log_was_changed.load(std::memory_order_acquire); }
 
-void set_family_source(record::Family (*source)()) { family_source.store(source, std::memory_order_release); }
+void set_process_family_function(record::ProcessFamily (*source)()) {
+    process_family_function.store(source, std::memory_order_release);
+}
 
 }  // namespace fp32shim

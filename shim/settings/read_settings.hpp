@@ -16,21 +16,20 @@ Settings* read_settings(const Settings* previous);
 /// read the settings.
 std::string_view start_variable(std::string_view name);
 
-/// Returns false if the environment that the process started with neither sets one of the shim's variables, such as
-/// FP32_MATMUL_KERNELS, nor names a policy. May be called while the loader relocates this library.
+/// Returns true if the environment that the process started with sets this variable of the shim, such as
+/// FP32_MATMUL_KERNELS, to anything but 0, or names a policy. May be called while the loader relocates this library.
 bool may_ask_at_start(std::string_view variable);
 
-/// Returns the settings in force if they are known. If not, reads them where one of the shim's variables, such as
-/// FP32_MATMUL_ONEDNN, or a policy may ask for something. Returns nullptr otherwise: a sandbox may kill a process for
-/// opening files.
+/// Returns the settings in force if they are known, or reads them if may_ask_at_start(variable). Otherwise returns
+/// nullptr and reads nothing, since a sandbox may kill a process for opening files.
 const Settings* settings_if_wanted(std::string_view variable);
 
 /// Returns true if the settings were read, and the program had changed where the log is to be, or had switched the
 /// shim off, since it started. Async-signal-safe.
 bool has_changed_log();
 
-/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::family). Called by
-/// code that watches children, as the library is loaded.
-void set_family_source(record::Family (*source)());
+/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::process_family).
+/// Called by the code that watches children, while the library is loaded.
+void set_process_family_function(record::ProcessFamily (*source)());
 
 }  // namespace fp32shim

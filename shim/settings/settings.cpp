@@ -24,15 +24,15 @@ constinit std::atomic<std::uint16_t> pins_without_effect{0};
 
 namespace {
 
-// The thread that is reading the settings; 0: none. Both parts are in one word, so that a signal handler that
-// multiplies can tell at any time if it has interrupted the reader.
+// The thread that is reading the settings; 0: none. Its process and id are in one word, so that a signal handler that
+// multiplies can tell at any time if it has interrupted that thread.
 //
 //     63             32 31        0
 //     | this_process() | thread id |
 constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
-constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
+constinit std::atomic<void (*)()> change_callback{nullptr};
 
 void publish_settings(const Settings* settings) {
     system::note_release(&settings_in_force);
@@ -55,7 +55,7 @@ auto without_interruption(Function function) {
 
 /// Returns settings that forward every call unchanged. Used if the settings could not be read, and in a signal
 /// handler that multiplies while its own thread reads the settings.
-const Settings* untouched_settings() {
+const Settings* forwarding_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
     if (known == nullptr) {
@@ -68,7 +68,7 @@ const Settings* untouched_settings() {
 
 /// Returns the same settings without a log, and without anything that examines results. Returns nullptr if there is
 /// no memory.
-const Settings* without_records(const Settings& before) {
+const Settings* without_recording(const Settings& before) {
     struct Copying {
         const Settings& before;
         Settings* copy = nullptr;
@@ -115,12 +115,12 @@ const Settings* read_first_settings() {
             reader.store(0, std::memory_order_release);  // another thread had finished already
             return known;
         }
-        if (known_reader == self) return untouched_settings();
+        if (known_reader == self) return forwarding_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
     const system::KeptState kept;
     const Settings* settings = read_settings(nullptr);
-    if (settings == nullptr) settings = untouched_settings();
+    if (settings == nullptr) settings = forwarding_settings();
     publish_settings(settings);
     reader.store(0, std::memory_order_release);
     system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
@@ -133,20 +133,20 @@ const Settings* read_first_settings() {
 constinit std::atomic<std::uint32_t> settings_changes{1};
 
 void call_when_settings_change(void (*renew)()) {
-    if (renew_what_is_kept.load() == nullptr) renew_what_is_kept.store(renew);
+    if (change_callback.load() == nullptr) change_callback.store(renew);
 }
 
 void settings_changed() {
     settings_changes.fetch_add(1);
-    if (auto* const renew = renew_what_is_kept.load()) renew();
+    if (auto* const renew = change_callback.load()) renew();
 }
 
-bool is_first_to_receive() {
+bool is_first_to_receive_nonfinite() {
     static constinit std::atomic<bool> has_received{false};
     return !has_received.load(std::memory_order_relaxed) && !has_received.exchange(true, std::memory_order_acq_rel);
 }
 
-bool end_search() {
+bool end_nonfinite_search() {
     if (nonfinite_is_found.exchange(true, std::memory_order_acq_rel)) return false;
     settings_changed();
     return true;
@@ -194,11 +194,11 @@ bool reload_settings() {
     return without_interruption(read_settings_again);
 }
 
-void record_no_more() {
+void stop_recording() {
     const Settings* before = known_settings();
     const Settings* after =
-        before != nullptr && computes_products(before->policy) ? without_records(*before) : nullptr;
-    publish_settings(after != nullptr ? after : untouched_settings());
+        before != nullptr && computes_products(before->policy) ? without_recording(*before) : nullptr;
+    publish_settings(after != nullptr ? after : forwarding_settings());
     if (before != nullptr && before->recording != nullptr) before->recording->mark_left(nullptr);
     settings_changed();
 }
@@ -238,7 +238,7 @@ bool raise_process_floor(policy::Floor floor) {
 
 policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }
 
-void on_scope_opened(ScopesSeen kind) {
+void note_opened_scope(ScopesSeen kind) {
     ScopesSeen known = scopes_seen.load(std::memory_order_acquire);
     while (known < kind) {
         if (scopes_seen.compare_exchange_weak(known, kind, std::memory_order_acq_rel)) return settings_changed();

@@ -68,23 +68,23 @@ inline bool Settings::searches_for_nonfinite() const {
 }
 /// Ends the search for the first NaN or infinity, in this process and in children that it forks later. Returns false
 /// if the search had ended already. Thread-safe.
-bool end_search();
+bool end_nonfinite_search();
 
 /// Returns true for the first product of this process, and of children that it forks later, that received NaN or
 /// infinity. Thread-safe.
-bool is_first_to_receive();
+bool is_first_to_receive_nonfinite();
 
 /// Reads the policy files again, with the environment as it was at the first reading. If they have errors, changes
 /// nothing, prints one line on stderr and returns false.
 bool reload_settings();
-/// Records nothing from now on, and examines no result, until a reload reads other settings. Products run under the
-/// policy if the shim computes them itself, since their library may never have been called. Others are forwarded
-/// unchanged.
-void record_no_more();
+/// Records nothing from now on, and examines no result, until a reload reads other settings. If the shim computes
+/// products itself, they still run under the policy, since their library may never have been called. Otherwise, all
+/// are forwarded unchanged.
+void stop_recording();
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
-/// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and policy file decide
-/// again. Returns true if that changes anything.
+/// Sets the precision of the process (C API, `fp32shim set`). Without a value, the environment and the policy file
+/// decide again. Returns true if the precision of the process changed.
 bool set_process_precision(std::optional<policy::Precision> precision);
 std::optional<policy::Precision> process_precision();
 /// Raises the floor (lowest precision that may run) of the process. Never lowers it. Returns true if the floor
@@ -96,8 +96,8 @@ policy::Floor process_floor();
 enum class ScopesSeen : std::uint8_t { none, labels, precisions };
 extern constinit std::atomic<ScopesSeen> scopes_seen;
 
-/// Notes that a thread opens a scope. `precisions` means that the scope names a precision or a floor.
-void on_scope_opened(ScopesSeen kind);
+/// Notes that a thread opens a scope of this kind: `precisions` if the scope names a precision or a floor.
+void note_opened_scope(ScopesSeen kind);
 inline bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire) != ScopesSeen::none; }
 inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_acquire) == ScopesSeen::precisions; }
 

@@ -12,12 +12,12 @@ namespace fp32shim {
 namespace {
 
 /// The function that an entry point calls; `address` is stored last. If the function's library was unloaded, the
-/// entry point may be reused. Until then it keeps the address, so that a program that still calls it behaves as
+/// entry point may be reused. Until it is, it keeps the address, so that a program that still calls it behaves as
 /// without the shim.
 struct DlsymEntry {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;
-    std::atomic<bool> abandoned;
+    std::atomic<bool> is_abandoned;
 };
 
 constinit DlsymEntry entries[FP32SHIM_DLSYM_ENTRY_COUNT]{};
@@ -32,18 +32,18 @@ void* claim_entry(FunctionIndex function, void* address) {
     for (int i = 0; i < FP32SHIM_DLSYM_ENTRY_COUNT; ++i) {
         DlsymEntry& entry = entries[i];
         void* held = entry.address.load(std::memory_order_acquire);
-        const bool is_abandoned = entry.abandoned.load(std::memory_order_relaxed);
+        const bool can_be_reused = entry.is_abandoned.load(std::memory_order_relaxed);
         if (held == address && entry.function.load(std::memory_order_relaxed) == function) {
-            entry.abandoned.store(false, std::memory_order_relaxed);
+            entry.is_abandoned.store(false, std::memory_order_relaxed);
             return code_of(i);
         }
-        if (free < 0 && (held == nullptr || is_abandoned)) free = i;
+        if (free < 0 && (held == nullptr || can_be_reused)) free = i;
         if (held == nullptr) break;  // entries are used in order, so none after this one is in use
     }
     if (free < 0) return nullptr;
     DlsymEntry& entry = entries[free];
     entry.function.store(function, std::memory_order_relaxed);
-    entry.abandoned.store(false, std::memory_order_relaxed);
+    entry.is_abandoned.store(false, std::memory_order_relaxed);
     entry.address.store(address, std::memory_order_release);
     return code_of(free);
 }
@@ -56,7 +56,7 @@ void* known_dlsym_entry(FunctionIndex function, void* address) {
         void* held = entry.address.load(std::memory_order_acquire);
         if (held == nullptr) break;
         if (held == address && entry.function.load(std::memory_order_relaxed) == function &&
-            !entry.abandoned.load(std::memory_order_relaxed))
+            !entry.is_abandoned.load(std::memory_order_relaxed))
             return code_of(i);
     }
     return nullptr;
@@ -82,7 +82,7 @@ void forget_unloaded_dlsym_entries() {
         void* held = entry.address.load(std::memory_order_acquire);
         if (held == nullptr) return;
         if (elf::object_at(reinterpret_cast<ElfW(Addr)>(held)) == nullptr)
-            entry.abandoned.store(true, std::memory_order_relaxed);
+            entry.is_abandoned.store(true, std::memory_order_relaxed);
     }
 }
 

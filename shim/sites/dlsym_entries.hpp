@@ -1,5 +1,6 @@
-// Entry points for functions that a program looks up by dlsym: such a lookup in a library bypasses a preloaded one.
-// Each (function, address) gets its own entry point, so the functions of two libraries stay different pointers.
+// Entry points for functions that a program looks up by dlsym, since a lookup in a library does not find those of
+// the preloaded shim. Each pair of a function and an address gets its own entry point, so the functions of two
+// libraries stay different pointers.
 #pragma once
 
 #include "shim/entry/site.hpp"
@@ -7,8 +8,8 @@
 
 namespace fp32shim {
 
-/// Returns the entry point for this function at this address, always the same one. Returns nullptr if none is left.
-/// Thread-safe, lock-free.
+/// Returns the entry point for this function at this address, always the same one. Returns nullptr if none is left,
+/// or if the lock under which a new one is made cannot be had. Thread-safe.
 void* dlsym_entry_for(FunctionIndex function, void* address);
 /// Returns the entry point that dlsym_entry_for() made earlier, or nullptr if there is none. Thread-safe, lock-free.
 void* known_dlsym_entry(FunctionIndex function, void* address);

@@ -35,16 +35,16 @@ void* gate_of(const Site& site) {
     const Convention convention = site.function->convention;
     if (convention == Convention::cublas || convention == Convention::driver)
         return reinterpret_cast<void*>(&fp32shim_cublas_gate);
-    const bool is_worth_a_look =
+    const bool takes_express_gate =
         blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
-    return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
+    return reinterpret_cast<void*>(takes_express_gate ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
 /// Sets the site's target by the settings in force. Clears the decision and the plan that were kept under older
 /// settings.
 void refresh(Site& site) {
-    // Two threads that do this at the same time may store in the wrong order. So a thread repeats it if the settings
-    // have changed meanwhile.
+    // Two threads that refresh a site at the same time may store in the wrong order. So a thread begins again if the
+    // settings have changed meanwhile.
     std::uint32_t count = 0;
     do {
         count = settings_change_count();
@@ -62,31 +62,31 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const system::KeptState kept;
-    // If a library that the shim called jumps to another entry point, that call returns into the shim. The return
-    // address is then the same for all such libraries.
+    // If a library that the shim has called jumps on to another entry point, that call returns into the shim, to the
+    // same address for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
-    LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
-    Site* site = known_site(entry, return_address, on_behalf_of);
+    LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
+    Site* site = known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
-        // forget_unloaded() notices unloads that bypass the shim's dlclose, too: by the C library, or by a library
-        // bound to another dlclose.
-        forget_unloaded();
+        // forget_unloaded_objects() notices unloads that bypass the shim's dlclose, too: by the C library, or by a
+        // library bound to another dlclose.
+        forget_unloaded_objects();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
         // Signals are held: if a handler left by siglongjmp, the new site would be lost, with its memory.
         const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
-        site = make_site(entry, return_address, on_behalf_of);
-        if (!is_known_share(*site)) {
+        site = make_site(entry, return_address, caller_behind_shim);
+        if (!is_existing_shared_site(*site)) {
             // Refreshed before other threads can see the site, and once more in case the settings changed before
             // that.
             refresh(*site);
-            remember_site(site, is_shared(*site) ? any_of_caller : return_address);
+            remember_site(site, is_shared(*site) ? return_address_of_shared_site : return_address);
             refresh(*site);
         }
     }
-    if (!from_ourselves && !is_shared(*site)) cache(*site);
+    if (!from_ourselves && !is_shared(*site)) put_into_table(*site);
     return site;
 }
 
@@ -96,13 +96,13 @@ namespace {
 bool stays_bound(Site& site) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
+    if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
     const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
     // If no importer is left, the site keeps its provider as long as the provider is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
-    if (stays) site.bound_at.store(stamp, std::memory_order_relaxed);
+    if (stays) site.binding_stamp.store(stamp, std::memory_order_relaxed);
     return stays;
 }
 
@@ -117,21 +117,21 @@ Site* rebound_site(Site* site) {
     while (!is_bound(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may still be using it
         site->return_address.store(0, std::memory_order_release);
-        site = find_site(site->entry, site->called_from.load(std::memory_order_relaxed));
+        site = find_site(site->entry, site->kept_return_address.load(std::memory_order_relaxed));
     }
     return site;
 }
 
 void refresh_sites() { for_each_live_site(refresh); }
 
-void forget_unloaded() {
+void forget_unloaded_objects() {
     {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;
     }
     // Sites come first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
-        if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
+        if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.caller_behind_shim))
             site.return_address.store(0, std::memory_order_release);
     });
     forget_unloaded_dlsym_entries();

@@ -17,14 +17,14 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the chain of the entry point's sites whose callers are outside every object. They share one chain for all
+/// Returns the chain of the entry point's sites whose callers are outside every object. There is one chain for all
 /// return addresses, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
-Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
-              const LoadedObject* on_behalf_of) {
+Site* find_in_bucket(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
+                     const LoadedObject* caller_behind_shim) {
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next) {
-        if (site->entry == entry && site->on_behalf_of == on_behalf_of &&
+        if (site->entry == entry && site->caller_behind_shim == caller_behind_shim &&
             site->return_address.load(std::memory_order_acquire) == return_address)
             return site;
     }
@@ -44,9 +44,10 @@ bool can_be_taken_over(const Site& site, EntryIndex entry) {
 
 }  // namespace
 
-Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
-    Site* site = site_in(bucket_of(entry, return_address), entry, return_address, on_behalf_of);
-    return site != nullptr ? site : site_in(bucket_of_outside(entry), entry, return_address, on_behalf_of);
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller_behind_shim) {
+    Site* site = find_in_bucket(bucket_of(entry, return_address), entry, return_address, caller_behind_shim);
+    return site != nullptr ? site
+                           : find_in_bucket(bucket_of_outside(entry), entry, return_address, caller_behind_shim);
 }
 
 void remember_site(Site* site, std::uintptr_t return_address) {
@@ -80,14 +81,14 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
         if (!is_return_address(old) ||
             !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
             continue;  // another thread was faster
-        site->called_from.store(return_address, std::memory_order_relaxed);
+        site->kept_return_address.store(return_address, std::memory_order_relaxed);
         return site;
     }
     return nullptr;
 }
 
-// A site is dead if its caller was unloaded, or its provider, which the caller imported. Code that calls an unloaded
-// provider crashes without the shim too.
+// A dead site can be reused if its caller was unloaded, or if it had the caller of the new site, which imports the
+// function: then the provider was unloaded, and code that still calls it would crash without the shim as well.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {
@@ -95,20 +96,24 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
         const bool has_same_caller = site->caller == caller && !site->by_importers;
         if (!has_same_caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
         std::uintptr_t dead = 0;
-        if (site->return_address.compare_exchange_strong(dead, taken, std::memory_order_acq_rel)) return site;
+        if (site->return_address.compare_exchange_strong(dead, return_address_of_unfinished_site,
+                                                         std::memory_order_acq_rel))
+            return site;
     }
     auto* site = static_cast<Site*>(arena_try_allocate(sizeof(Site)));
-    if (site != nullptr) site->return_address.store(taken, std::memory_order_relaxed);
+    if (site != nullptr) site->return_address.store(return_address_of_unfinished_site, std::memory_order_relaxed);
     return site;
 }
 
-Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of) {
-    const std::atomic<Site*>& bucket = caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, any_of_caller);
+Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* caller_behind_shim) {
+    const std::atomic<Site*>& bucket =
+        caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, return_address_of_shared_site);
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
-        if (site->entry == entry && site->caller == caller && site->on_behalf_of == on_behalf_of && is_shared(*site))
+        if (site->entry == entry && site->caller == caller && site->caller_behind_shim == caller_behind_shim &&
+            is_shared(*site))
             return site;
     auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
-    site->return_address.store(any_of_caller, std::memory_order_relaxed);
+    site->return_address.store(return_address_of_shared_site, std::memory_order_relaxed);
     return site;
 }
 

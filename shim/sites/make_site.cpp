@@ -75,19 +75,19 @@ bool is_blas(const Site& site) {
 }
 
 /// Finds the function that the site's calls run. Ends the process if there is none. `dlsym_address` is the address
-/// that dlsym found, if the entry point was made for dlsym. `on_behalf_of`: see Site. Precondition: an elf::Reading
-/// is held.
-Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_behalf_of) {
+/// that dlsym found, if the entry point was made for dlsym. `caller_behind_shim`: see Site. Precondition: an
+/// elf::Reading is held.
+Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller_behind_shim) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
-    LoadedObject* const importer = on_behalf_of != nullptr ? on_behalf_of : site.caller;
+    LoadedObject* const importer = caller_behind_shim != nullptr ? caller_behind_shim : site.caller;
     Routine found{find_binding(importer, site.entry), site.function};
     if (found.binding.address == nullptr) found = find_stand_in(importer, *site.function);
     if (found.binding.address == nullptr) end_without_provider(*site.function, site.caller_name());
     return found;
 }
 
-void bind_cpu(Site& site) {
+void bind_cpu_functions(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
         site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
     if (const FunctionIndex single = blas::float32_beside(*site.routine); single >= 0) {
@@ -118,31 +118,31 @@ constinit std::atomic<std::uint64_t> next_number{site_number_step};
 
 }  // namespace
 
-Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
+Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* caller_behind_shim) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
     LoadedObject* caller =
         object_containing(return_address - 1);  // inside the call instruction, even if that ends a function
     Site* site = allocate_site(entry, return_address, caller);
-    if (site == nullptr) site = shared_site(entry, caller, on_behalf_of);
-    if (is_known_share(*site)) return site;
+    if (site == nullptr) site = shared_site(entry, caller, caller_behind_shim);
+    if (is_existing_shared_site(*site)) return site;
     clear(*site);
     site->entry = entry;
-    site->called_from.store(return_address, std::memory_order_relaxed);
+    site->kept_return_address.store(return_address, std::memory_order_relaxed);
     site->function = &functions[binding.function];
     site->caller = caller;
     site->number = next_number.fetch_add(site_number_step, std::memory_order_relaxed);
     site->keyed = keyed_arguments(*site->function);
-    const Routine found = find_routine(*site, binding.address, on_behalf_of);
+    const Routine found = find_routine(*site, binding.address, caller_behind_shim);
     site->provider = found.binding.provider;
     site->real = found.binding.address;
     site->routine = found.function;
     site->ambiguous = found.binding.ambiguous;
     site->by_importers = found.binding.by_importers;
-    site->on_behalf_of = on_behalf_of;
-    site->bound_at.store(stamp, std::memory_order_relaxed);
-    // There is no provider if the library behind an entry point for dlsym was unloaded, so only its address is known.
+    site->caller_behind_shim = caller_behind_shim;
+    site->binding_stamp.store(stamp, std::memory_order_relaxed);
+    // There is no provider if the library behind an entry point for dlsym was unloaded: only an address is known.
     if (site->provider != nullptr) {
         site->is_blas = is_blas(*site);
         if (is_of_cublas(site->function->convention))
@@ -150,7 +150,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         else if (site->function->convention == Convention::driver)
             site->cublas.route = cublas::route_of(*site->function->family);
         else
-            bind_cpu(*site);
+            bind_cpu_functions(*site);
         if (site->ambiguous) warn_ambiguous_provider(*site, *site->provider);
     }
     return site;

@@ -7,15 +7,15 @@
 // A missing name must therefore not lead to the shim. The file exports all names as functions. While the loader
 // relocates this library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this
 // process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
-// References that it bound before are cleared there.
+// fp32shim_when_relocated() also clears the references that the loader bound before.
 //
 // Libraries have variables with names such as `ddot`. The loader would bind references to them to the entry points.
-// If a library that is loaded when the process starts has such a variable, the name is hidden then, too; for those
-// that are loaded later, fp32shim_resolve() returns the variable. Thread-local variables of such names are not
-// supported.
+// If a library that is loaded when the process starts has such a variable, fp32shim_when_relocated() hides the name.
+// For libraries that are loaded later, fp32shim_resolve() returns the variable. Thread-local variables of such names
+// are not supported.
 //
-// Names of the CUDA driver's functions are hidden then if nothing asks for kernels. Libraries have variables with
-// such names, which the loader would bind to the entry points.
+// If the settings cannot ask for kernels, fp32shim_when_relocated() hides the names of the CUDA driver's functions
+// too: libraries have variables with such names.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -96,8 +96,8 @@ void clear_weak_references(const link_map* map) {
     });
 }
 
-/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, as Fortran calls a common
-/// block.
+/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, the name that Fortran's
+/// compilers give a common block.
 bool may_be_variable(const Function& function) {
     const NameForm form = function.form;
     return (form == NameForm::bare || form == NameForm::upper || form == NameForm::underscored) &&
@@ -110,19 +110,21 @@ ElfW(Addr) variable_in(const elf::Object& object, std::string_view name) {
     return known != nullptr && ELF64_ST_TYPE(known->st_info) == STT_OBJECT ? object.base + known->st_value : 0;
 }
 
-constinit std::bitset<function_count> variables;  ///< names that are of variables of libraries loaded before the shim
+/// The functions whose names a library that is loaded at the start has given to variables.
+constinit std::bitset<function_count> names_of_variables;
 
-/// Finds the variables of libraries that have names of functions, and binds references to them that the loader bound
-/// to the entry points. change_names() hides the names.
-void leave_variables_alone() {
+/// Finds variables of libraries that are named like functions of the table. Binds to them the references that the
+/// loader has bound to the entry points. change_names() then hides the names.
+void bind_references_to_variables() {
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         const elf::Object object = elf::read_object(map);
         for (FunctionIndex function = 0; function < function_count && map != own; ++function) {
-            if (!may_be_variable(functions[function]) || variables[static_cast<std::size_t>(function)]) continue;
+            if (!may_be_variable(functions[function]) || names_of_variables[static_cast<std::size_t>(function)])
+                continue;
             const ElfW(Addr) variable = variable_in(object, functions[function].name);
             if (variable == 0) continue;
-            variables.set(static_cast<std::size_t>(function));
+            names_of_variables.set(static_cast<std::size_t>(function));
             const auto entry = reinterpret_cast<ElfW(Addr)>(entry_point_of(function));
             for (const link_map* other = elf::first_object(); other != nullptr; other = other->l_next)
                 elf::for_each_reference(elf::read_object(other), [&](std::uint32_t, const ElfW(Rela) & relocation) {
@@ -133,9 +135,10 @@ void leave_variables_alone() {
     }
 }
 
-/// Returns the address of the variable of this name to which the loader is binding a reference; 0: it is binding one
-/// to a function. A library that is being loaded refers to its own variable, and has another address in its slot so
-/// far. Otherwise it is the variable of the library that was loaded last, if no library has a function of the name.
+/// Returns the address of the variable of this name to which the loader is binding a reference; 0 if it is binding a
+/// reference to a function. A library that has such a variable, and another address in the slot of a reference to
+/// it, is the one that is being loaded: the reference is to its own variable. Without such a library, and if no
+/// library has a function of the name, the variable is that of the library that was loaded last.
 ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     ElfW(Addr) last = 0;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -170,7 +173,7 @@ void change_names() {
     const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object(map));
     if (symbols.empty()) return;
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
-    // Pages with code stay as they are: another thread may be running it.
+    // Pages that contain code are not changed, since another thread may be running the code.
     if (elf::protection_at(map, begin) != PROT_READ) return;
     const elf::WritablePages writable(begin, end, PROT_READ);
     if (!writable) return;
@@ -180,7 +183,7 @@ void change_names() {
     for (ElfW(Sym) & symbol : symbols) {
         const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
         if (symbol.st_value < entries || function >= function_count) continue;
-        if ((hides_driver && functions[function].convention == Convention::driver) || variables[function]) {
+        if ((hides_driver && functions[function].convention == Convention::driver) || names_of_variables[function]) {
             symbol.st_shndx = SHN_UNDEF;
             symbol.st_value = 0;
             continue;
@@ -190,9 +193,9 @@ void change_names() {
     }
 }
 
-void nothing() {}
+void do_nothing() {}
 
-using Nothing = void();
+using EmptyFunction = void();
 
 }  // namespace
 }  // namespace fp32shim
@@ -201,17 +204,17 @@ extern "C" {
 
 /// Called by the loader when it has applied all other relocations of this library. Libraries that it relocated before
 /// may have bound weak references to the names; their constructors have not run yet. Calls no other library.
-__attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated() {
+__attribute__((visibility("hidden"))) fp32shim::EmptyFunction* fp32shim_when_relocated() {
     using namespace fp32shim;
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (map != own) {
             clear_weak_references(map);
-            elf::give_variables_back(map, functions[row_cuLaunchKernel].name);
+            elf::rebind_own_variables(map, functions[row_cuLaunchKernel].name);
         }
-    leave_variables_alone();
+    bind_references_to_variables();
     change_names();
-    return nothing;
+    return do_nothing;
 }
 
 __attribute__((visibility("hidden"), ifunc("fp32shim_when_relocated"))) void fp32shim_relocated();

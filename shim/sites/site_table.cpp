@@ -20,7 +20,7 @@ static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask
 namespace {
 
 /// The site in every unused entry of a table. Its return address is 0, which matches no call.
-constinit Site nobody{};
+constinit Site empty_site{};
 
 /// Returns a new table, or nullptr if there is no memory.
 SiteTable* new_table(TableShape shape) {
@@ -28,7 +28,7 @@ SiteTable* new_table(TableShape shape) {
     auto* table = static_cast<SiteTable*>(arena_try_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
     if (table == nullptr) return nullptr;
     table->shape = shape;
-    for (std::size_t i = 0; i < ways; ++i) table->way(i).store(&nobody, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < ways; ++i) table->way(i).store(&empty_site, std::memory_order_relaxed);
     return table;
 }
 
@@ -41,7 +41,7 @@ std::uintptr_t address_in(SiteTable& table, std::size_t way) {
 
 /// Returns true if `accept` returns true for the return addresses of all live sites in `table` except `except`.
 template <class Accept>
-bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
+bool all_addresses_pass(SiteTable* table, std::uintptr_t except, Accept accept) {
     if (table == nullptr) return true;
     for (std::size_t way = 0; way <= table->shape.mask; ++way) {
         const std::uintptr_t address = address_in(*table, way);
@@ -55,7 +55,7 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? min_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {
-        if (accept(address)) all_in(old, address, accept);
+        if (accept(address)) all_addresses_pass(old, address, accept);
     }));
     if (table == nullptr) return nullptr;
     for (std::size_t way = 0; old != nullptr && way <= old->shape.mask; ++way) {
@@ -70,7 +70,7 @@ SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
 
 }  // namespace
 
-void cache(Site& site) {
+void put_into_table(Site& site) {
     const std::uintptr_t address = site.return_address.load(std::memory_order_relaxed);
     if (!is_return_address(address)) return;
     std::atomic<SiteTable*>& table_of_entry = fp32shim_site_tables[site.entry];

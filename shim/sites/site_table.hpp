@@ -27,12 +27,13 @@ struct TableShape {
 constexpr std::size_t min_ways = 8;
 constexpr std::size_t max_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
 
+/// One bit for each entry of a table: true if an address has that entry.
 class TakenWays {
   public:
-    /// Returns the size in bytes of the marks for a number of entries.
+    /// Returns the size in bytes of the bits for a number of entries.
     static constexpr std::size_t size(std::size_t ways) { return (ways + 63) / 64 * sizeof(std::uint64_t); }
 
-    /// Clears the marks in `memory`, which has size(ways) bytes.
+    /// Clears the bits in `memory`, which has size(ways) bytes.
     TakenWays(void* memory, std::size_t ways) : words_(static_cast<std::uint64_t*>(memory)) {
         for (std::size_t word = 0; word < (ways + 63) / 64; ++word) words_[word] = 0;
     }
@@ -76,6 +77,6 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
 
 /// Puts a live site into its entry point's table. Lock-free. If another thread replaces the table at the same time,
 /// the site may be left out; its next call then adds it.
-void cache(Site& site);
+void put_into_table(Site& site);
 
 }  // namespace fp32shim

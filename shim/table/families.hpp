@@ -94,12 +94,12 @@ enum class Effect : std::uint8_t {
     // The CUDA driver. In parentheses: the argument whose index StateFamily::at is.
     image_loaded,     ///< loads a module or library from memory (the image)
     file_loaded,      ///< loads a module or library from a file (its path)
-    image_unloaded,   ///< unloads a module or library (the same)
+    image_unloaded,   ///< unloads a module or library (its handle)
     kernel_found,     ///< finds a function in a module, or a kernel in a library (its name)
     kernels_listed,   ///< lists all functions of a module, or kernels of a library (the array for their handles)
     module_found,     ///< finds the module that a library has in the current context (the library)
     function_found,   ///< finds the function that a kernel has in the current context (the kernel)
-    kernel_launched,  ///< launches a function or kernel (the same)
+    kernel_launched,  ///< launches a function or kernel (its handle)
     many_launched,    ///< launches kernels on several devices; not followed
     graph_launched,   ///< launches a graph (the graph)
     kernel_in_graph,  ///< adds or changes a kernel node of a graph (the node's parameters)

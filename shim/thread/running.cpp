@@ -5,7 +5,7 @@
 
 namespace fp32shim {
 
-constinit thread_local Running running{};
+constinit thread_local RunningProduct running{};
 
 namespace {
 
@@ -15,24 +15,24 @@ bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl
 
 }  // namespace
 
-/// Returns true if the caller is the library that computes the running product, or its delegate (see Running). A
-/// return address in the shim counts too: the shim had called a library that jumped on to an entry point.
+/// Returns true if the caller is the library that computes the running product, or its delegate (see RunningProduct).
+/// A return address in the shim counts too: the shim had called a library that jumped on to an entry point.
 bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||
            site.caller->map == elf::own_object() || (is_mkl(*site.caller) && is_mkl(*running.provider));
 }
 
-void permit(const Frame& product, policy::Applied lowest) {
+void note_permitted_format(const Frame& product, policy::Applied lowest) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return;
     context->product = &product;
-    context->permitted = lowest;
+    context->permitted_format = lowest;
 }
 
-policy::Applied permitted_in(const Frame& product) {
+policy::Applied permitted_format(const Frame& product) {
     const ThreadContext* const context = existing_thread_context();
-    return context != nullptr && context->product == &product ? context->permitted : policy::Applied::fp32;
+    return context != nullptr && context->product == &product ? context->permitted_format : policy::Applied::fp32;
 }
 
 LoadedObject* running_library() { return running.delegate != nullptr ? running.delegate : running.provider; }

@@ -14,22 +14,22 @@ namespace fp32shim {
 /// The object is stored by value and has no destructor, since xerbla_ may throw or longjmp past the shim. If such a
 /// jump left a value behind, its frame shows that: a call inside a running product has a lower frame address than the
 /// product.
-struct Running {
+struct RunningProduct {
     LoadedObject* provider;
     LoadedObject* delegate;  ///< the library to which the provider passed its work on, by an inner call
     const Frame* frame;
 };
 
-__attribute__((tls_model("initial-exec"))) extern constinit thread_local Running running;
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local RunningProduct running;
 
 /// Returns true if this call is made inside a product that is running on this thread.
 bool is_inner(const Site& site, const Frame* frame);
 
-/// Notes the lowest format that a product may use, which this thread is about to run.
-void permit(const Frame& product, policy::Applied lowest);
+/// Notes the lowest format that may be used by the product that this thread is about to run.
+void note_permitted_format(const Frame& product, policy::Applied lowest);
 
-/// Returns the format that permit() noted for a product that this thread runs; fp32 if none was noted.
-policy::Applied permitted_in(const Frame& product);
+/// Returns the format that note_permitted_format() noted for a product that this thread runs; fp32 if none was noted.
+policy::Applied permitted_format(const Frame& product);
 
 /// Returns the library in which this thread's product is running: the delegate if there is one, otherwise the
 /// provider. Returns nullptr outside every product.

@@ -15,7 +15,7 @@ constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
 
-void* map_part(std::size_t size) {
+void* map_zeroed_pages(std::size_t size) {
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? nullptr : pages;
 }
@@ -53,7 +53,7 @@ void* make_thread_part(ThreadPart part, std::size_t size) {
     // Signals are held, since a handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
     if (!memory.empty()) return memory.data();
-    void* const pages = map_part(size);
+    void* const pages = map_zeroed_pages(size);
     if (pages != nullptr) memory = {static_cast<char*>(pages), size};
     return pages;
 }
@@ -62,7 +62,7 @@ ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
     const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
     if (current_thread_context != nullptr) return current_thread_context;
-    void* pages = map_part(sizeof(ThreadContext));
+    void* pages = map_zeroed_pages(sizeof(ThreadContext));
     if (pages == nullptr) return nullptr;
     current_thread_context = new (pages) ThreadContext;
     const int key = thread_exit_key();

@@ -17,7 +17,7 @@ namespace fp32shim {
 
 struct Frame;
 
-/// A part of a thread's state that belongs to code of a higher floor and that few threads need.
+/// A part of a thread's state that belongs to code in a folder that builds on this one, and that few threads need.
 enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
@@ -33,14 +33,15 @@ struct ThreadContext {
     Scopes scopes;                          ///< key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
     std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
-    /// Return address of the last call by which oneDNN printed on this thread, if its text was kept from the program;
-    /// 0: it was not, or another call followed.
-    std::uintptr_t kept_text_returned_to = 0;
-    const Frame* product = nullptr;                          ///< frame of the product of the last permit()
-    policy::Applied permitted = policy::Applied::unchanged;  ///< format to which that permit() lowered the product
+    /// Return address of the last call by which oneDNN printed on this thread, if the shim hid the text from the
+    /// program; 0: the text was printed, or another call followed.
+    std::uintptr_t hidden_text_return_address = 0;
+    const Frame* product = nullptr;  ///< frame of the product for which `permitted_format` was noted
+    policy::Applied permitted_format = policy::Applied::unchanged;  ///< see note_permitted_format()
     std::array<char, record::log_buffer_size> log_buffer{};
 
-    /// Returns true if the next call of a row with so many calls is to be measured on its GPU. Otherwise counts it.
+    /// Returns true if the next call of a row, which has `calls_of_row` calls so far, is to be measured on its GPU.
+    /// Otherwise counts that call.
     bool measures_next(std::uint64_t calls_of_row) {
         if (calls_of_row < first_gpu_times) gpu_calls_left = 0;
         if (gpu_calls_left == 0) return true;

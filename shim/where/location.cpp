@@ -17,12 +17,12 @@ constexpr std::string_view no_frames = "(thread without Python frames)";
 constexpr std::string_view shutting_down = "(Python is shutting down)";
 constexpr std::string_view outer_frames = "(outer frames left out)";
 constexpr std::string_view unknown_frames = "(outer frames not known)";
-constexpr std::string_view made_code = "(code made at run time)";
+constexpr std::string_view generated_code = "(code made at run time)";
 
 UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
 
-/// Returns true for a file that torch.compile wrote into its cache: `hl/chlhgf….py`, whose folder has the second and
-/// third of the 52 characters of its name.
+/// Returns true for a file that torch.compile wrote into its cache, such as `hl/chlhgf….py`: the file's name has 52
+/// characters, and its folder is named after the second and third of these.
 bool is_compiled_by_torch(std::string_view file) {
     constexpr std::size_t size = 52 + 3, folder = 3;
     if (file.size() < folder + size || !file.ends_with(".py")) return false;
@@ -53,51 +53,51 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
     any = any_line;
     read_text = text_of_line;
     size = site.caller != nullptr ? 1 : 0;
-    if (with_python && room_ != nullptr) python_ = python();
+    if (with_python && buffer_ != nullptr) python_ = python();
     if (python_ != nullptr) {
-        without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
-        python_->read_stack(room_->stack);
+        reason_without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
+        python_->read_stack(buffer_->stack);
     }
-    if (python_frames() == 0 && in_force.native_frames != 0 && room_ != nullptr)
+    if (python_frames() == 0 && in_force.native_frames != 0 && buffer_ != nullptr)
         return read_native(in_force.native_frames);
     if (python_ != nullptr) {
-        size += std::max<std::size_t>(room_->stack.count, 1) + (room_->stack.is_cut ? 1 : 0);
+        size += std::max<std::size_t>(buffer_->stack.count, 1) + (buffer_->stack.is_cut ? 1 : 0);
         write_where();
     }
 }
 
 void CallLocation::write_where() {
-    chosen_.reset();
+    chosen_line_.reset();
     bool is_of_string = false;
-    for (std::size_t i = 0; i < room_->stack.count; ++i) {
-        const std::optional<PythonLocation> location = python_->location_of(room_->stack.frames[i]);
+    for (std::size_t i = 0; i < buffer_->stack.count; ++i) {
+        const std::optional<PythonLocation> location = python_->location_of(buffer_->stack.frames[i]);
         if (!location) continue;
-        if (!chosen_) chosen_ = location;  // the fallback if all frames belong to packages
-        const std::string_view file = python_->file_of(*location, room_->file);
+        if (!chosen_line_) chosen_line_ = location;  // the choice if all frames belong to packages
+        const std::string_view file = python_->file_of(*location, buffer_->file);
         if (is_library_file(file)) continue;
-        // A string is the program of `python -c`, or else often code that a package made: a line of a file goes
-        // first.
+        // Code in a string is the program of `python -c`, or else often code that a package made. So a line of a
+        // file is preferred.
         const bool is_string = system::equal(file, "<string>");
-        if (!is_string || !is_of_string) chosen_ = location;
+        if (!is_string || !is_of_string) chosen_line_ = location;
         if (!is_string) break;
         is_of_string = true;
     }
     record::StackFrame frame;
-    if (chosen_)
-        frame = frame_of(*chosen_);
+    if (chosen_line_)
+        frame = frame_of(*chosen_line_);
     else
-        frame.function = without_frames_;
-    where_size_ = record::line_in_words(frame, room_->where).size();
+        frame.function = reason_without_frames_;
+    where_size_ = record::line_in_words(frame, buffer_->where).size();
 }
 
 const SourceFile* CallLocation::source() const {
-    return chosen_ ? source_file(python_->file_of(*chosen_, room_->file)) : nullptr;
+    return chosen_line_ ? source_file(python_->file_of(*chosen_line_, buffer_->file)) : nullptr;
 }
 
 std::optional<std::string_view> CallLocation::text_of_line(const LineText& line) {
     const auto& self = static_cast<const CallLocation&>(line);
     const SourceFile* const file = self.source();
-    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_));
+    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_line_));
 }
 
 bool CallLocation::source_has(const std::vector<std::string>& globs) const {
@@ -109,14 +109,14 @@ bool CallLocation::source_has(const std::vector<std::string>& globs) const {
 }
 
 std::string_view CallLocation::source_path(std::span<char> buffer) const {
-    return chosen_ ? python_->file_of(*chosen_, buffer) : std::string_view{};
+    return chosen_line_ ? python_->file_of(*chosen_line_, buffer) : std::string_view{};
 }
 
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.
 bool CallLocation::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line),
                             void* context) {
     const auto& self = static_cast<const CallLocation&>(lines);
-    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.without_frames_);
+    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.reason_without_frames_);
     char words[512];
     for (std::size_t index = 0; index < self.size; ++index) {
         record::StackFrame frame;
@@ -134,15 +134,16 @@ bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::Sta
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
     const bool is_known = !is_shared(*self.site_);  // a shared site knows only the object of its callers
-    frame = self.frame_in(caller, is_known ? self.site_->called_from.load(std::memory_order_relaxed) : caller.base);
+    frame = self.frame_in(caller,
+                          is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
 /// Reads a stack of compiled functions, beginning with the caller.
-void CallLocation::read_native(std::size_t most) {
-    read_native_stack(most, unwind_cache(), room_->native);
+void CallLocation::read_native(std::size_t max_callers) {
+    read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;
-    size = room_->native.count + (room_->native.end == NativeStack::End::outermost ? 0 : 1);
+    size = buffer_->native.count + (buffer_->native.end == NativeStack::End::outermost ? 0 : 1);
 }
 
 /// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
@@ -151,13 +152,13 @@ bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, reco
     const auto& self = static_cast<const CallLocation&>(stack);
     const std::size_t from_innermost = self.size - 1 - index;
     frame = {};
-    if (from_innermost == self.room_->native.count) {
-        frame.function = self.room_->native.end == NativeStack::End::cut         ? outer_frames
-                         : self.room_->native.end == NativeStack::End::made_code ? made_code
-                                                                                 : unknown_frames;
+    if (from_innermost == self.buffer_->native.count) {
+        frame.function = self.buffer_->native.end == NativeStack::End::cut              ? outer_frames
+                         : self.buffer_->native.end == NativeStack::End::generated_code ? generated_code
+                                                                                        : unknown_frames;
         return true;
     }
-    const std::uintptr_t address = self.room_->native.addresses[from_innermost];
+    const std::uintptr_t address = self.buffer_->native.addresses[from_innermost];
     const elf::Reading reading;
     const LoadedObject* const object = object_containing(address - 1);
     if (object == nullptr) return false;
@@ -174,22 +175,22 @@ record::StackFrame CallLocation::frame_in(const LoadedObject& object, std::uintp
 }
 
 bool CallLocation::read_python_frame(std::size_t index, record::StackFrame& frame) const {
-    if (room_->stack.count == 0 || (room_->stack.is_cut && index == 0)) {
+    if (buffer_->stack.count == 0 || (buffer_->stack.is_cut && index == 0)) {
         frame = {};
-        frame.function = room_->stack.count == 0 ? without_frames_ : outer_frames;
+        frame.function = buffer_->stack.count == 0 ? reason_without_frames_ : outer_frames;
         return true;
     }
-    const std::size_t from_outermost = index - (room_->stack.is_cut ? 1 : 0);
+    const std::size_t from_outermost = index - (buffer_->stack.is_cut ? 1 : 0);
     const std::optional<PythonLocation> found =
-        python_->location_of(room_->stack.frames[room_->stack.count - 1 - from_outermost]);
+        python_->location_of(buffer_->stack.frames[buffer_->stack.count - 1 - from_outermost]);
     if (!found) return false;
     frame = frame_of(*found);
     return true;
 }
 
 record::StackFrame CallLocation::frame_of(const PythonLocation& location) const {
-    return {.file = python_->file_of(location, room_->file),
-            .function = python_->function_of(location, room_->function),
+    return {.file = python_->file_of(location, buffer_->file),
+            .function = python_->function_of(location, buffer_->function),
             .line = static_cast<std::uint32_t>(python_->line_of(location)),
             .offset = 0};
 }

@@ -43,9 +43,9 @@ struct LocationBuffer {
 /// The location of the call that this thread is making. Valid until the call returns.
 class CallLocation : public record::Stack, public policy::CallLines, public policy::LineText {
   public:
-    /// Reads nothing yet. `room` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
+    /// Reads nothing yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
     /// functions are read later.
-    explicit CallLocation(void* room) : room_(room == nullptr ? nullptr : new (room) LocationBuffer) {}
+    explicit CallLocation(void* buffer) : buffer_(buffer == nullptr ? nullptr : new (buffer) LocationBuffer) {}
     CallLocation(const CallLocation&) = delete;
     CallLocation& operator=(const CallLocation&) = delete;
 
@@ -57,11 +57,11 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     /// Returns the innermost line outside of installed packages and the standard library, such as `train.py:41
     /// Model.forward`. Returns an empty text if that line is unknown.
     std::string_view where() const {
-        return room_ == nullptr ? std::string_view{} : std::string_view(room_->where, where_size_);
+        return buffer_ == nullptr ? std::string_view{} : std::string_view(buffer_->where, where_size_);
     }
     /// Returns the text that rules compare with `where`: where(), or the reason why there is no line of Python. Rules
     /// do not see native stacks.
-    std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
+    std::string_view where_for_rules() const { return python_frames() == 0 ? reason_without_frames_ : where(); }
     /// Returns false if the source file of where() is known and the text of none of its lines matches one of the
     /// globs.
     bool source_has(const std::vector<std::string>& globs) const;
@@ -76,9 +76,9 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
     static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
     static bool read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
-    std::size_t python_frames() const { return room_ == nullptr ? 0 : room_->stack.count; }
+    std::size_t python_frames() const { return buffer_ == nullptr ? 0 : buffer_->stack.count; }
     bool read_python_frame(std::size_t index, record::StackFrame& frame) const;
-    void read_native(std::size_t most);
+    void read_native(std::size_t max_callers);
     record::StackFrame frame_of(const PythonLocation& location) const;
     record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
     void write_where();
@@ -86,10 +86,10 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     const Site* site_;  // set by find(), like the next member; nothing is read before that
     const Settings* in_force_;
     const Python* python_ = nullptr;
-    std::optional<PythonLocation> chosen_;  ///< the line that where() returns; absent: there is none
-    std::string_view without_frames_;       ///< the reason why the stack is empty
+    std::optional<PythonLocation> chosen_line_;  ///< the line that where() returns; absent: there is none
+    std::string_view reason_without_frames_;     ///< the reason why the stack is empty
     std::size_t where_size_ = 0;
-    LocationBuffer* room_;
+    LocationBuffer* buffer_;
 };
 
 /// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself, or

@@ -46,7 +46,7 @@ bool CallAudit::add_sizes(const Level3& single, Sizes& sum) {
     if (!multiplies(single)) return true;
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
-    if (uses_start(single)) sum.starts += bytes;
+    if (reads_old_result(single)) sum.starts += bytes;
     const std::size_t wide = sum.has_reference_product ? bytes_for_reference(single) : bytes;
     // Two results, the bound and the reduced bound, the sums of rows and columns, and a row or column in float64.
     const std::size_t work =
@@ -90,7 +90,7 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
 }
 
 bool CallAudit::save_start(const Level3& single) {
-    if (!multiplies(single) || !uses_start(single)) return true;
+    if (!multiplies(single) || !reads_old_result(single)) return true;
     const Matrix result = result_of(single);
     copy_elements(result, written_of(single), packed(result, next_start_));
     next_start_ += packed_bytes(result);
@@ -102,7 +102,7 @@ record::Audit CallAudit::finish() {
     audit::set_formats(audit_, policy_, wanted_, format_of(plan_), policy::is_double(product_.call.dtype));
     if (audit_.flags & record::audit_skipped) return audit_;
     const int saved_errno = errno;
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {site_.provider, nullptr, &frame_};
     for_each_product(site_, frame_, product_, [this](const Level3& single) { return audit_one(single); });
     running = outer;
@@ -115,7 +115,7 @@ bool CallAudit::audit_one(const Level3& single) {
     next_work_ = work_;
     const Matrix result = result_of(single);
     Matrix start{};
-    if (uses_start(single)) {
+    if (reads_old_result(single)) {
         start = packed(result, next_start_);
         next_start_ += packed_bytes(result);
     }

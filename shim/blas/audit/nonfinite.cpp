@@ -88,7 +88,7 @@ NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Pro
 }
 
 bool NonfiniteSearch::check_start(const Level3& single) {
-    const bool is_bad = multiplies(single) && uses_start(single) && first_nonfinite(written_elements(single));
+    const bool is_bad = multiplies(single) && reads_old_result(single) && first_nonfinite(written_elements(single));
     const bool goes_on = !is_bad || mark_nonfinite_start();
     ++number_;
     return goes_on;
@@ -108,7 +108,7 @@ bool NonfiniteSearch::mark_nonfinite_start() {
 }
 
 bool NonfiniteSearch::began_nonfinite(const Level3& single, std::int64_t number) const {
-    if (!uses_start(single) || !bad_starts_) return false;
+    if (!reads_old_result(single) || !bad_starts_) return false;
     const std::span<const char> noted = bad_starts_->bytes();
     return noted.empty() || noted[static_cast<std::size_t>(number)] != 0;
 }

@@ -96,7 +96,8 @@ record::OperandHashes hash_operands(const Site& site, const Frame& frame, const 
         if (!multiplies(single)) return true;
         add_read(a, operand_a(single), part_of_a(single), has_unit_diagonal(single));
         add_read(b, operand_b(single), Part::whole, false);
-        if (uses_start(single) && !is_in_place(single)) add_read(c, operand_c(single), written_of(single), false);
+        if (reads_old_result(single) && !is_in_place(single))
+            add_read(c, operand_c(single), written_of(single), false);
         add_scalar(scalars, single, false);
         add_scalar(scalars, single, true);
         return true;

@@ -26,7 +26,7 @@ namespace fp32shim::blas {
 namespace {
 
 // No header of the C library declares this function, but the JVM relies on it, too.
-constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
+constinit NextFunction<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
@@ -104,7 +104,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
 
 /// Runs a call as planned. If that is impossible, changes `plan` to what was done.
 std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& plan) {
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
     if (plan.has_fixed_order || plan.uses_bf16_units) {
@@ -152,9 +152,9 @@ struct Looks {
         audit::store_outcome(verdict, in_force.policy, audits[count++]);
     }
     const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
-    const bool is_first = nonfinite && end_search();
+    const bool is_first = nonfinite && end_nonfinite_search();
     if (is_first) audits[count++] = *nonfinite;
-    const bool receives = search && search->received() && is_first_to_receive();
+    const bool receives = search && search->received() && is_first_to_receive_nonfinite();
     if (receives) audits[count++] = *search->received();
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
     const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
@@ -171,7 +171,7 @@ void find_results(const Site& site, const Frame& frame, const Settings& in_force
     const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
     LoadedObject& provider = *site.provider;
     const auto probe = [&](void (*find)(LoadedObject&, void*)) {
-        const Running outer = running;
+        const RunningProduct outer = running;
         running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
         find(provider, site.real);
         running = outer;

@@ -122,7 +122,7 @@ bool CallAudit::prepare() {
 bool CallAudit::save_starts(const AuditStream& stream) {
     const Level3 first = singles_.at(0);
     if (!may_fit_in_memory(first)) return false;
-    const bool keeps_c = blas::uses_start(first);
+    const bool keeps_c = blas::reads_old_result(first);
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_c && !keeps_b) return true;
     const std::size_t bytes = keeps_c ? packed_bytes(operand_c(first)) : packed_bytes(operand_b(first));

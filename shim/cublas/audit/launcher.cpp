@@ -61,9 +61,9 @@ class OwnLayout {
 /// Calls `launch()` as a part of the program's call.
 template <class Launch>
 std::int32_t run_as_part_of_call(const Launcher& launcher, const Launch& launch) {
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
-    permit(launcher.frame, policy::Applied::unchanged);
+    note_permitted_format(launcher.frame, policy::Applied::unchanged);
     const std::int32_t status = launch();
     running = outer;
     return status;

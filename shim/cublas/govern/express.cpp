@@ -50,7 +50,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     const bool is_forwarded = change.how == record::How::forward;
     if (in_force.asks_kernels) {
         running = {site.provider, nullptr, &frame};
-        permit(frame, done_as_planned(site, plan_of(kept)).applied);
+        note_permitted_format(frame, done_as_planned(site, plan_of(kept)).applied);
     }
     status = is_forwarded ? call_as_called(site, frame) : call_with_compute_type(site, frame, change);
     if (in_force.asks_kernels) running = {};  // no product was running before

@@ -66,14 +66,14 @@ void collect(EventPairs& pairs, std::uint64_t context) {
     int not_ready = 0;
     for (EventPair& pair : pairs.pairs) {
         if (pair.state.load(std::memory_order_acquire) != State::waiting || pair.context != context) continue;
-        const std::int32_t result = pairs.driver.query_event.keeping_errno(pair.end);
+        const std::int32_t result = pairs.driver.query_event.call_keeping_errno(pair.end);
         if (result == driver_not_ready) {
             if (++not_ready == most_not_ready) return;
             continue;
         }
         float milliseconds = -1;
         if (result == driver_success &&
-            pairs.driver.elapsed_time.keeping_errno(&milliseconds, pair.begin, pair.end) == driver_success &&
+            pairs.driver.elapsed_time.call_keeping_errno(&milliseconds, pair.begin, pair.end) == driver_success &&
             milliseconds >= 0) {
             constexpr double nanoseconds = 1e6;
             pairs.recording->add_gpu_time(*pairs.writer, pair.row,
@@ -195,14 +195,14 @@ void TimedCall::begin_on(Stream stream) {
     {
         const AuditStream on_stream(driver, stream_);
         std::uint64_t context = 0;
-        if (driver.context_id.keeping_errno(nullptr, &context) == driver_success) {
+        if (driver.context_id.call_keeping_errno(nullptr, &context) == driver_success) {
             collect(*pairs_, context);
             if (on_stream.is_not_capturing())
                 pair_ = unused_pair(*pairs_, context);
             else
                 existing_thread_context()->gpu_calls_left = 0;  // it is the next call's turn
         }
-        if (pair_ != nullptr && driver.record_event.keeping_errno(pair_->begin, stream_) != driver_success) {
+        if (pair_ != nullptr && driver.record_event.call_keeping_errno(pair_->begin, stream_) != driver_success) {
             ++pairs_->errors;
             pair_ = nullptr;
         }
@@ -213,7 +213,8 @@ void TimedCall::begin_on(Stream stream) {
 }
 
 void TimedCall::record_end(bool has_succeeded) {
-    if (has_succeeded && pairs_->driver.record_event.keeping_errno(pair_->end, stream_) == driver_success) return;
+    if (has_succeeded && pairs_->driver.record_event.call_keeping_errno(pair_->end, stream_) == driver_success)
+        return;
     pair_->state.store(State::unused, std::memory_order_relaxed);
     pair_ = nullptr;
 }

@@ -46,9 +46,9 @@ template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
                                                      const Done& done, TimedCall& time, const Run& run) {
     const bool logs = in_force.logs();
-    const Running outer = running;
+    const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
-    if (in_force.asks_kernels) permit(frame, done.applied);
+    if (in_force.asks_kernels) note_permitted_format(frame, done.applied);
     if (logs) time.begin = time_now(in_force);
     const std::int32_t status = run();
     if (logs) time.end = time_now(in_force);

@@ -154,9 +154,10 @@ const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name,
 
 std::string_view Object::name() const { return name_of(map); }
 
-std::uint32_t Object::count_of_undefined() const {
+std::uint32_t Object::end_of_undefined() const {
     if (gnu_hash == nullptr) return sysv_hash != nullptr ? sysv_hash[1] : 0;
-    // This table has defined symbols only, and they come last. Without any, its number of the first is not true.
+    // The GNU hash table has only defined symbols, which come last in the symbol table. If it has none, the index of
+    // the first that it gives is not reliable.
     const std::uint32_t bucket_count = gnu_hash[0], bloom_size = gnu_hash[2];
     const std::uint32_t* buckets = gnu_hash + 4 + std::size_t{2} * bloom_size;
     for (std::uint32_t i = 0; i < bucket_count; ++i)
@@ -327,7 +328,7 @@ ProgramHeaders program_headers(const link_map* map) {
 
 namespace {
 
-bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
+bool has_segment_at(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_LOAD || (segment.p_flags & flags) != flags) continue;
         const ElfW(Addr) begin = map->l_addr + segment.p_vaddr;
@@ -336,15 +337,15 @@ bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
     return false;
 }
 
-const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
+const link_map* object_with_segment_at(ElfW(Addr) address, ElfW(Word) flags) {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-        if (is_mapped(map) && contains_with(map, address, flags)) return map;
+        if (is_mapped(map) && has_segment_at(map, address, flags)) return map;
     return nullptr;
 }
 
 /// Returns true if the object is still mapped, that is, if its headers lead to the dynamic section that the loader
 /// knows. After an unmapping, something else may lie at the address.
-bool is_there(const link_map* map) {
+bool is_still_mapped(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
     if (!is_readable(dynamic)) return false;
@@ -362,29 +363,29 @@ bool is_there(const link_map* map) {
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |
-constinit std::atomic<std::uint64_t> looked_at{0};
+constinit std::atomic<std::uint64_t> list_check{0};
 
 }  // namespace
 
 bool is_list_complete() {
     if (!system::is_forked_child()) return true;
     const std::uint64_t self = std::uint64_t{system::this_process()} << 32;
-    std::uint64_t known = looked_at.load(std::memory_order_relaxed);
+    std::uint64_t known = list_check.load(std::memory_order_relaxed);
     if (known >> 32 != self >> 32) {
         known = self | 1;
         for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-            if (!is_there(map)) known = self;
-        looked_at.store(known, std::memory_order_relaxed);
+            if (!is_still_mapped(map)) known = self;
+        list_check.store(known, std::memory_order_relaxed);
     }
     return (known & 1) != 0;
 }
 
 bool is_mapped(const link_map* map) {
     const bool is_unloading = _r_debug.r_state == r_debug::RT_DELETE;
-    return (!is_unloading && is_list_complete()) || is_there(map);
+    return (!is_unloading && is_list_complete()) || is_still_mapped(map);
 }
 
-bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && contains_with(map, address, 0); }
+bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && has_segment_at(map, address, 0); }
 
 std::span<const std::uint8_t> build_id(const link_map* map) {
     if (!is_mapped(map)) return {};
@@ -405,9 +406,9 @@ bool is_own_code(ElfW(Addr) address) {
     return own != nullptr && contains(own, address);
 }
 
-const link_map* object_at(ElfW(Addr) address) { return object_with(address, 0); }
+const link_map* object_at(ElfW(Addr) address) { return object_with_segment_at(address, 0); }
 
-const link_map* object_with_code_at(ElfW(Addr) address) { return object_with(address, PF_X); }
+const link_map* object_with_code_at(ElfW(Addr) address) { return object_with_segment_at(address, PF_X); }
 
 Version version_of(const Object& object, std::size_t index) {
     if (object.versions == nullptr) return {};

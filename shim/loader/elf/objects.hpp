@@ -35,8 +35,8 @@ struct Object {
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
     std::string_view name() const;
-    /// Returns a number of symbols, from 0 on, that has all undefined ones; 0: the hash tables do not tell it.
-    std::uint32_t count_of_undefined() const;
+    /// Returns an index that is larger than those of all undefined symbols; 0: the hash tables do not tell one.
+    std::uint32_t end_of_undefined() const;
 };
 
 /// Reads the addresses of an object's tables from its dynamic section. An object that is no longer mapped has no
@@ -50,7 +50,8 @@ std::string_view name_of(const link_map* map);
 /// Returns the first object of the loader's list, which is the main program.
 const link_map* first_object();
 
-/// The loader's own counters. A change of `adds` means that objects were added; both together show removals.
+/// The loader's own counters. `adds` grows when objects are added. The difference between `adds` and `loaded` grows
+/// when objects are removed.
 struct LoaderCounts {
     const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (unknown C library)
     const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
@@ -79,8 +80,8 @@ bool contains(const link_map* map, ElfW(Addr) address);
 /// Returns the program headers of an object; empty if unknown. Precondition: the object is mapped.
 std::span<const ElfW(Phdr)> program_headers(const link_map* map);
 
-/// Returns true if `is_in(std::string_view bytes)` returns true for a segment of constants or code. Those without
-/// code come first, since they have the strings of most libraries. Precondition: the object is mapped.
+/// Returns true if `is_in(std::string_view bytes)` returns true for a segment of constants or code. Segments without
+/// code are tried first, since they have the strings of most libraries. Precondition: the object is mapped.
 template <class IsIn>
 bool find_in_constants(const link_map* map, const IsIn& is_in) {
     for (const bool is_code : {false, true}) {
@@ -152,9 +153,9 @@ void for_each_undefined_symbol(const Object& object, Visit visit) {
     const auto visit_undefined = [&](std::uint32_t symbol) {
         if (object.symbols[symbol].st_shndx == SHN_UNDEF) visit(symbol);
     };
-    const std::uint32_t count = object.count_of_undefined();
+    const std::uint32_t count = object.end_of_undefined();
     for (std::uint32_t symbol = 1; symbol < count; ++symbol) visit_undefined(symbol);
-    // The tables of an object that defines nothing do not have the number.
+    // The hash tables of an object that defines nothing do not tell the end.
     if (count == 0)
         for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) { visit_undefined(symbol); });
 }

@@ -17,36 +17,36 @@ namespace {
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited too long for threads in dlclose; none waits until all have left it
+    bool waited_in_vain;  ///< a reader waited too long for threads in dlclose: until all leave it, no reader waits
     std::uint16_t readers;
 };
 
 constexpr std::uint64_t count_mask = (1U << 15) - 1;
 
-constexpr std::uint64_t word_of(const Counts& counts) {
+constexpr std::uint64_t pack(const Counts& counts) {
     return std::uint64_t{counts.process} << 32 | (counts.closing & count_mask) << 17 |
            std::uint64_t{counts.waited_in_vain} << 16 | (counts.readers & count_mask);
 }
 
-constinit std::atomic<std::uint64_t> word{0};
+constinit std::atomic<std::uint64_t> packed_counts{0};
 constinit std::atomic<int> closing_thread{0};
 
-Counts counts_of(std::uint64_t value, std::uint32_t self) {
+Counts unpack(std::uint64_t value, std::uint32_t self) {
     if (static_cast<std::uint32_t>(value >> 32) != self) return {self, 0, false, 0};
     return {self, static_cast<std::uint16_t>(value >> 17 & count_mask), (value >> 16 & 1) != 0,
             static_cast<std::uint16_t>(value & count_mask)};
 }
 
-Counts counts_now() { return counts_of(word.load(), system::this_process()); }
+Counts counts_now() { return unpack(packed_counts.load(), system::this_process()); }
 
 /// Changes the counts atomically and returns the new ones. `self` is this_process().
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
-    std::uint64_t before = word.load();
+    std::uint64_t before = packed_counts.load();
     for (;;) {
-        Counts counts = counts_of(before, self);
+        Counts counts = unpack(before, self);
         change(counts);
-        if (word.compare_exchange_weak(before, word_of(counts))) return counts;
+        if (packed_counts.compare_exchange_weak(before, pack(counts))) return counts;
     }
 }
 

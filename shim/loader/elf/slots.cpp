@@ -52,7 +52,7 @@ bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function) {
     return true;
 }
 
-void give_variables_back(const link_map* map, std::string_view name) {
+void rebind_own_variables(const link_map* map, std::string_view name) {
     const Object object = read_object(map);
     const ElfW(Sym)* const known = find_definition(object, name, {});
     if (known == nullptr || ELF64_ST_TYPE(known->st_info) != STT_OBJECT) return;

@@ -7,7 +7,8 @@
 
 namespace fp32shim::elf {
 
-/// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
+/// Makes the pages that contain [begin, end) writable during its lifetime. `protection` is the protection that they
+/// have before and afterwards.
 class WritablePages {
   public:
     WritablePages(ElfW(Addr) begin, ElfW(Addr) end, long protection);
@@ -33,9 +34,10 @@ long protection_at(const link_map* map, ElfW(Addr) slot);
 /// Stores a function's address in a slot of the object. Returns false if the kernel does not allow that.
 bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function);
 
-/// Some objects have variables with the names of functions that the shim exports, for the addresses that dlsym gives.
-/// The loader binds the object's references to the shim, since it comes first. If the object has a variable of this
-/// name, gives it all such variables back.
-void give_variables_back(const link_map* map, std::string_view name);
+/// Some objects have variables named like functions that the shim exports, in which they store the addresses that
+/// they get from dlsym. The loader binds the object's references to these variables to the shim's functions, since
+/// the shim comes first. If the object has a variable of this name, binds all its references to such variables to
+/// the variables again.
+void rebind_own_variables(const link_map* map, std::string_view name);
 
 }  // namespace fp32shim::elf

@@ -29,18 +29,20 @@ const KnownCallSite* find(const KnownCallSite* site, std::uint64_t hash, std::st
     return site;
 }
 
-/// Returns the permanent record of a call site, or nullptr if there is no memory for it. `texts` begins with the text
-/// that has the function's exported name, in its first `text` bytes, the first `function` of which are object and
-/// function. Object and offset follow. If `text` is 0, `texts` has only these.
-const policy::CallSite* interned(std::string_view texts, std::size_t function, std::size_t text) {
+/// Returns the permanent record of a call site, or nullptr if there is no memory for it. `texts` consists of two
+/// texts. The first has the function's exported name, `OBJECT!FUNCTION+OFFSET`, and is `text_size` bytes long; its
+/// first `function_size` bytes are `OBJECT!FUNCTION`. The second is `OBJECT+OFFSET`. If `text_size` is 0, there is
+/// only the second, whose first `function_size` bytes are `OBJECT`.
+const policy::CallSite* intern_call_site(std::string_view texts, std::size_t function_size, std::size_t text_size) {
     const std::uint64_t hash = system::Hash().add(texts).value();
     std::atomic<const KnownCallSite*>& bucket = buckets[hash % std::size(buckets)];
     const KnownCallSite* head = bucket.load(std::memory_order_acquire);
     if (const KnownCallSite* known = find(head, hash, texts)) return known;
     const std::string_view copy = arena_try_copy(texts);
     if (copy.data() == nullptr) return nullptr;
-    const std::string_view offset = copy.substr(text);
-    const policy::CallSite site{text == 0 ? offset : copy.substr(0, text), copy.substr(0, function), offset};
+    const std::string_view offset = copy.substr(text_size);
+    const policy::CallSite site{text_size == 0 ? offset : copy.substr(0, text_size), copy.substr(0, function_size),
+                                offset};
     auto* fresh = arena_try_new<KnownCallSite>(site, copy, hash, head);
     if (fresh == nullptr) return nullptr;
     // If two threads add a call site at the same time, it is stored twice, which does no harm.
@@ -56,31 +58,31 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
 }
 
 /// Makes the texts of a call site. Precondition: the caller is an object.
-const policy::CallSite* named(const Site& site, std::string_view executable) {
+const policy::CallSite* make_call_site(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
-    const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
+    const std::uintptr_t return_address = site.kept_return_address.load(std::memory_order_relaxed);
     // Without memory for a function's name, the site is known by its object and offset.
     const MappedMemory memory(symbol_limit + 1024);
     const bool has_memory = !memory.bytes().empty();
     char object_and_offset[512];
     std::string_view object = caller.name;
     system::LineWriter texts(has_memory ? memory.bytes() : std::span(object_and_offset));
-    std::size_t function = 0, text = 0;
+    std::size_t function_size = 0, text_size = 0;
     const elf::Reading reading;
     if (caller.loaded.load(std::memory_order_acquire)) {
         object = recorded_name(caller, executable);
         const ExportedFunction found = has_memory ? exported_caller(caller.map, return_address) : ExportedFunction();
         if (!found.name.empty()) {
             texts.text(object).texts("!", found.name);
-            function = texts.size();
+            function_size = texts.size();
             texts.text("+").hexadecimal(found.offset);
-            text = texts.size();
+            text_size = texts.size();
         }
     }
     texts.text(object);
-    if (function == 0) function = texts.size();
+    if (function_size == 0) function_size = texts.size();
     texts.text("+").hexadecimal(return_address - caller.base);
-    return interned(texts.view(), function, text);
+    return intern_call_site(texts.view(), function_size, text_size);
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ const policy::CallSite* call_site_of(Site& site, const Settings& in_force) {
     if (site.caller == nullptr || is_shared(site)) return nullptr;
     const policy::CallSite* known = site.call_site.load(std::memory_order_acquire);
     if (known == nullptr) {
-        known = named(site, in_force.facts.executable);
+        known = make_call_site(site, in_force.facts.executable);
         site.call_site.store(known, std::memory_order_release);
     }
     return known;

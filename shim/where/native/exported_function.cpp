@@ -20,7 +20,7 @@ std::uint64_t symbol_count(const elf::Object& object) {
 
 // A thread in dlclose waits some 20 ms for readers of the loader's tables, so a longer search is given up.
 constexpr std::int64_t longest_search_ns = 15'000'000;
-constexpr std::uint64_t symbols_between_looks = 65536;
+constexpr std::uint64_t symbols_between_clock_reads = 65536;
 
 }  // namespace
 
@@ -34,7 +34,8 @@ ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_a
     const std::uint64_t count = symbol_count(tables);
     const std::int64_t end = system::raw::clock_ns(CLOCK_MONOTONIC) + longest_search_ns;
     for (std::uint64_t i = 0; i < count; ++i) {
-        if (i % symbols_between_looks == symbols_between_looks - 1 && system::raw::clock_ns(CLOCK_MONOTONIC) > end)
+        if (i % symbols_between_clock_reads == symbols_between_clock_reads - 1 &&
+            system::raw::clock_ns(CLOCK_MONOTONIC) > end)
             return {};
         choice.consider(tables.symbols[i]);
     }

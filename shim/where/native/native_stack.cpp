@@ -40,7 +40,7 @@ std::uintptr_t without_signature(std::uintptr_t address) {
     return address;
 }
 
-/// Returns the readable part of an object that contains an address.
+/// Returns the readable segment of an object that contains an address; empty if there is none.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
@@ -234,7 +234,7 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
 
 /// Reads the stack above these registers. Returns false, and a shortened stack, if a signal handler disturbed the
 /// walk.
-[[gnu::always_inline]] inline bool walk(std::size_t most, UnwindCache* cache, Registers registers,
+[[gnu::always_inline]] inline bool walk(std::size_t max_callers, UnwindCache* cache, Registers registers,
                                         NativeStack& stack) {
     constexpr int most_own = 64;  // functions of the shim, and frames from the kernel
     const std::uint64_t stamp = objects_list_stamp();
@@ -250,12 +250,12 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
             cache == nullptr ? spare = find_entry(instruction, stamp) : cache->entry_of(instruction, stamp, spare);
         const std::uint64_t object = entry.object;
         if (object == Entry::no_object) {
-            stack.end = NativeStack::End::made_code;
+            stack.end = NativeStack::End::generated_code;
             break;
         }
         if (object == Entry::own_object) {
             ++own;
-        } else if (stack.count == most) {
+        } else if (stack.count == max_callers) {
             stack.end = NativeStack::End::cut;
             break;
         } else {
@@ -294,11 +294,11 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
     pages = found;
 }
 
-[[gnu::noinline]] void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack) {
+[[gnu::noinline]] void read_native_stack(std::size_t max_callers, UnwindCache* cache, NativeStack& stack) {
     Registers registers{};
     read_registers(registers);
     constexpr int tries = 3;
-    for (int attempt = 0; attempt < tries && !walk(most, cache, registers, stack); ++attempt) {
+    for (int attempt = 0; attempt < tries && !walk(max_callers, cache, registers, stack); ++attempt) {
     }
     stack.key = stack.key == 0 ? 1 : stack.key;
 }

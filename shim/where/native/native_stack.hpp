@@ -22,10 +22,10 @@ namespace fp32shim::where {
 struct NativeStack {
     /// Reasons why a stack has no further callers.
     enum class End : std::uint8_t {
-        outermost,  ///< the stack is whole: the last function has no caller
-        cut,        ///< the requested number of callers was read
-        made_code,  ///< the next caller is code generated at run time, or in no object that the loader lists
-        unknown     ///< no table leads to the caller of the last function
+        outermost,       ///< the stack is whole: the last function has no caller
+        cut,             ///< the requested number of callers was read
+        generated_code,  ///< the next caller is code generated at run time, or in no object that the loader lists
+        unknown          ///< no table leads to the caller of the last function
     };
 
     /// Return addresses of the callers. For a function that a signal interrupted: the address of its next
@@ -90,8 +90,8 @@ class UnwindCache {
     std::array<Entry, std::size_t{1} << entry_bits> entries_;
 };
 
-/// Reads the stack of the calling thread, at most `most` callers, beginning with the program's call. Leaves out
-/// functions of the shim. `cache` may be nullptr, but then each function takes microseconds. Async-signal-safe.
-void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack);
+/// Reads the stack of the calling thread, at most `max_callers` callers, beginning with the program's call. Leaves
+/// out functions of the shim. `cache` may be nullptr, but then each function takes microseconds. Async-signal-safe.
+void read_native_stack(std::size_t max_callers, UnwindCache* cache, NativeStack& stack);
 
 }  // namespace fp32shim::where

@@ -38,14 +38,16 @@ class SymbolChoice {
 
     void consider(const Elf64_Sym& symbol) {
         if (!is_function(symbol) || symbol.st_value > address_) return;
-        if (is_before(nearest_, symbol)) nearest_ = symbol;
-        if (address_ - symbol.st_value < symbol.st_size && is_before(covering_, symbol)) covering_ = symbol;
+        if (is_before(nearest_symbol_, symbol)) nearest_symbol_ = symbol;
+        if (address_ - symbol.st_value < symbol.st_size && is_before(covering_symbol_, symbol))
+            covering_symbol_ = symbol;
     }
 
     /// Returns the chosen symbol; its st_name is 0 if there is none.
     const Elf64_Sym& best() const {
-        const bool may_reach = nearest_.st_size == 0 && address_ - nearest_.st_value < reach_without_size;
-        return covering_.st_name != 0 || !may_reach ? covering_ : nearest_;
+        const bool may_reach =
+            nearest_symbol_.st_size == 0 && address_ - nearest_symbol_.st_value < reach_without_size;
+        return covering_symbol_.st_name != 0 || !may_reach ? covering_symbol_ : nearest_symbol_;
     }
 
   private:
@@ -55,8 +57,8 @@ class SymbolChoice {
     }
 
     std::uint64_t address_;
-    Elf64_Sym covering_{};
-    Elf64_Sym nearest_{};
+    Elf64_Sym covering_symbol_{};
+    Elf64_Sym nearest_symbol_{};
 };
 
 }  // namespace fp32shim::where

@@ -41,7 +41,7 @@ class Bytes {
         if (from != nullptr && !copy(from, value, *pages_)) is_good_ = false;
         return value;
     }
-    std::uint64_t uleb() {
+    std::uint64_t read_uleb() {
         std::uint64_t value = 0;
         for (unsigned shift = 0; shift < 64; shift += 7) {
             const auto byte = read<std::uint8_t>();
@@ -51,7 +51,7 @@ class Bytes {
         is_good_ = false;
         return 0;
     }
-    std::int64_t sleb() {
+    std::int64_t read_sleb() {
         std::uint64_t value = 0;
         for (unsigned shift = 0; shift < 64; shift += 7) {
             const auto byte = read<std::uint8_t>();
@@ -68,7 +68,7 @@ class Bytes {
         const std::uint8_t* from = consume(size);
         return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
     }
-    std::uintptr_t pointer(std::uint8_t encoding) {
+    std::uintptr_t read_pointer(std::uint8_t encoding) {
         const std::uintptr_t here = address();
         std::uint64_t value = 0;
         switch (encoding & pointer_size_mask) {
@@ -140,8 +140,8 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
     const auto count_encoding = header.read<std::uint8_t>();
     const auto table_encoding = header.read<std::uint8_t>();
     if (version != 1 || table_encoding != sorted_table) return 0;
-    if (frames_encoding != pointer_omitted) header.pointer(frames_encoding);
-    const std::uintptr_t count = header.pointer(count_encoding);
+    if (frames_encoding != pointer_omitted) header.read_pointer(frames_encoding);
+    const std::uintptr_t count = header.read_pointer(count_encoding);
     const auto base = reinterpret_cast<std::uintptr_t>(tables.header.data());
     const std::size_t room = tables.header.size() - (header.address() - base);
     if (!header.is_good() || count == 0 || count > room / sizeof(Pair)) return 0;
@@ -163,7 +163,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
 }
 
 /// The part of the tables that many functions share (CIE).
-struct Common {
+struct CommonEntry {
     std::uint64_t code_step = 0;
     std::int64_t data_step = 0;
     std::uint8_t pointer_encoding = 0;
@@ -173,11 +173,11 @@ struct Common {
 };
 
 /// Reads the letters of a CIE and the data of each. Returns false if a letter is unknown.
-bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
+bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
     common.has_sizes = true;
-    Bytes data = bytes.next_part(bytes.uleb());
+    Bytes data = bytes.next_part(bytes.read_uleb());
     for (; *letters != 0; ++letters) {
         switch (*letters) {
             case 'R':
@@ -188,7 +188,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
                 break;
             case 'P': {
                 constexpr std::uint8_t indirect = 0x80;
-                data.pointer(static_cast<std::uint8_t>(data.read<std::uint8_t>() & ~indirect));
+                data.read_pointer(static_cast<std::uint8_t>(data.read<std::uint8_t>() & ~indirect));
                 break;
             }
             case 'S':
@@ -203,8 +203,8 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     return data.is_good();
 }
 
-bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
-                 Common& common) {
+bool read_common_entry(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
+                       CommonEntry& common) {
     constexpr std::size_t most_letters = 8;
     Bytes bytes = entry_at(segment, pages, address);
     if (bytes.read<std::uint32_t>() != 0) return false;
@@ -216,9 +216,9 @@ bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, st
         if (count == most_letters) return false;
         letters[count++] = letter;
     }
-    common.code_step = bytes.uleb();
-    common.data_step = bytes.sleb();
-    const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.uleb();
+    common.code_step = bytes.read_uleb();
+    common.data_step = bytes.read_sleb();
+    const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.read_uleb();
     if (!read_augmentation(letters, bytes, common)) return false;
     common.program = bytes;
     return bytes.is_good() && return_address == followed_registers[return_address_index];
@@ -233,20 +233,21 @@ struct State {
 /// Executes the instructions of the tables (DW_CFA_…) up to an address.
 class Interpreter {
   public:
-    Interpreter(const Common& common, std::uint64_t distance) : common_(common), distance_(distance) {}
+    Interpreter(const CommonEntry& common, std::uint64_t distance) : common_(common), distance_(distance) {}
 
     State state;
 
-    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is unknown.
+    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is
+    /// unknown, or an offset too large.
     bool run(Bytes program) {
         while (!program.is_at_end() && !is_reached_) step(program);
-        return program.is_good() && is_known_;
+        return program.is_good() && offsets_fit_;
     }
-    /// Takes the current state as the initial one of each function.
+    /// Takes the current state as the initial one, to which instructions of the function may return registers.
     void begin_function() { initial_ = state; }
 
   private:
-    static constexpr std::size_t max_kept = 8;
+    static constexpr std::size_t max_remembered = 8;
 
     static std::uint8_t index_of(std::uint64_t number) {
         if (number == stack_pointer_number) return stack_pointer_index;
@@ -258,7 +259,7 @@ class Interpreter {
     static std::uint8_t bit(std::uint8_t index) { return static_cast<std::uint8_t>(1U << index); }
 
     std::int32_t offset(std::int64_t value) {
-        if (value < INT32_MIN || value > INT32_MAX) is_known_ = false;
+        if (value < INT32_MIN || value > INT32_MAX) offsets_fit_ = false;
         return static_cast<std::int32_t>(value);
     }
     /// Multiplies by the factor of offsets (data alignment). Numbers of damaged tables wrap around.
@@ -310,7 +311,7 @@ class Interpreter {
     std::uint64_t read_expression(Bytes bytes, std::int64_t& from_register, bool& is_loaded) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
-        from_register = bytes.sleb();
+        from_register = bytes.read_sleb();
         is_loaded = !bytes.is_at_end();
         if (code < first_register || code > last_register || (is_loaded && bytes.read<std::uint8_t>() != load) ||
             !bytes.is_at_end() || !bytes.is_good())
@@ -320,14 +321,15 @@ class Interpreter {
     void set_frame_by_expression(Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t number = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
+        const std::uint64_t number =
+            read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         set_frame(number, from_register);
         state.rule.frame_is_loaded = is_loaded;
     }
     void set_saved_by_expression(std::uint64_t number, Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t base = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
+        const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         const std::uint8_t index = index_of(number), base_index = index_of(base);
         if (!is_followed(index)) return;
         forget(index);
@@ -343,14 +345,14 @@ class Interpreter {
     void step_extended(std::uint8_t code, Bytes& program);
     void step_register(std::uint8_t code, std::uint64_t number, Bytes& program);
 
-    const Common& common_;
+    const CommonEntry& common_;
     const std::uint64_t distance_;  ///< from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
-    bool is_known_ = true;
+    bool offsets_fit_ = true;
     State initial_;
-    State kept_[max_kept];
-    std::size_t kept_count_ = 0;
+    State remembered_states_[max_remembered];
+    std::size_t remembered_count_ = 0;
 };
 
 void Interpreter::step(Bytes& program) {
@@ -361,7 +363,7 @@ void Interpreter::step(Bytes& program) {
         case 1:
             return advance(low);
         case 2:
-            return set_saved(low, times_step(program.uleb()));
+            return set_saved(low, times_step(program.read_uleb()));
         case 3:
             return set_initial(low);
         default:
@@ -381,29 +383,29 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
         case 0x04:
             return advance(program.read<std::uint32_t>());
         case 0x0a:  // DW_CFA_remember_state
-            if (kept_count_ == max_kept) return program.fail();
-            kept_[kept_count_++] = state;
+            if (remembered_count_ == max_remembered) return program.fail();
+            remembered_states_[remembered_count_++] = state;
             return;
         case 0x0b:  // DW_CFA_restore_state
-            if (kept_count_ == 0) return program.fail();
-            state = kept_[--kept_count_];
+            if (remembered_count_ == 0) return program.fail();
+            state = remembered_states_[--remembered_count_];
             return;
         case 0x0d:  // DW_CFA_def_cfa_register
-            state.rule.frame_register = index_of(program.uleb());
+            state.rule.frame_register = index_of(program.read_uleb());
             return;
         case 0x0e:  // DW_CFA_def_cfa_offset
-            state.rule.frame_offset = offset(static_cast<std::int64_t>(program.uleb()));
+            state.rule.frame_offset = offset(static_cast<std::int64_t>(program.read_uleb()));
             return;
         case 0x0f:  // DW_CFA_def_cfa_expression
             return set_frame_by_expression(program);
         case 0x13:  // DW_CFA_def_cfa_offset_sf
-            state.rule.frame_offset = offset(times_step(static_cast<std::uint64_t>(program.sleb())));
+            state.rule.frame_offset = offset(times_step(static_cast<std::uint64_t>(program.read_sleb())));
             return;
         case 0x2e:  // DW_CFA_GNU_args_size
-            program.uleb();
+            program.read_uleb();
             return;
         default:
-            return step_register(code, program.uleb(), program);
+            return step_register(code, program.read_uleb(), program);
     }
 }
 
@@ -411,7 +413,7 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
 void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& program) {
     switch (code) {
         case 0x05:  // DW_CFA_offset_extended
-            return set_saved(number, times_step(program.uleb()));
+            return set_saved(number, times_step(program.read_uleb()));
         case 0x06:  // DW_CFA_restore_extended
             return set_initial(number);
         case 0x07:  // DW_CFA_undefined
@@ -421,30 +423,30 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
         case 0x08:  // DW_CFA_same_value
             return set_same(number);
         case 0x0c:  // DW_CFA_def_cfa
-            return set_frame(number, static_cast<std::int64_t>(program.uleb()));
+            return set_frame(number, static_cast<std::int64_t>(program.read_uleb()));
         case 0x10:  // DW_CFA_expression
             return set_saved_by_expression(number, program);
         case 0x11:  // DW_CFA_offset_extended_sf
-            return set_saved(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+            return set_saved(number, times_step(static_cast<std::uint64_t>(program.read_sleb())));
         case 0x12:  // DW_CFA_def_cfa_sf
-            return set_frame(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+            return set_frame(number, times_step(static_cast<std::uint64_t>(program.read_sleb())));
         case 0x2f:  // DW_CFA_GNU_negative_offset_extended
-            return set_saved(number, times_step(0 - program.uleb()));
+            return set_saved(number, times_step(0 - program.read_uleb()));
         case 0x09:  // DW_CFA_register
         case 0x14:  // DW_CFA_val_offset
         case 0x15:  // DW_CFA_val_offset_sf
-            program.uleb();
+            program.read_uleb();
             return set_lost(number);
         case 0x16:  // DW_CFA_val_expression
-            program.next_part(program.uleb());
+            program.next_part(program.read_uleb());
             return set_lost(number);
         default:
             return program.fail();
     }
 }
 
-/// Returns true if the rule can be followed.
-bool is_whole(const State& state) {
+/// Returns true if the rule leads to the caller: the frame's address and the return address can be found.
+bool leads_to_caller(const State& state) {
     constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_index);
     return state.rule.frame_register <= stack_pointer_index && (state.rule.lost & return_address) == 0;
 }
@@ -458,12 +460,12 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
     Bytes entry = entry_at(tables.segment, pages, address);
     const std::uintptr_t here = entry.address();
     const auto to_common = entry.read<std::uint32_t>();
-    Common common;
-    if (to_common == 0 || !entry.is_good() || !read_common(tables.segment, pages, here - to_common, common))
+    CommonEntry common;
+    if (to_common == 0 || !entry.is_good() || !read_common_entry(tables.segment, pages, here - to_common, common))
         return {};
-    const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
-    const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
-    if (common.has_sizes) entry.next_part(entry.uleb());
+    const std::uintptr_t begin = entry.read_pointer(common.pointer_encoding);
+    const std::uintptr_t size = entry.read_pointer(common.pointer_encoding & pointer_size_mask);
+    if (common.has_sizes) entry.next_part(entry.read_uleb());
     if (!entry.is_good() || instruction - begin >= size) return {};
     FrameRule rule;
     if (common.is_signal) {
@@ -478,7 +480,7 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
         rule.kind = FrameRule::Kind::outermost;
         return rule;
     }
-    if (!is_whole(interpreter.state)) return {};
+    if (!leads_to_caller(interpreter.state)) return {};
     rule = interpreter.state.rule;
     rule.kind = FrameRule::Kind::call;
     return rule;

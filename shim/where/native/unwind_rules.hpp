@@ -8,8 +8,8 @@
 
 namespace fp32shim::where {
 
-// Registers, by their numbers in the tables (DWARF). Functions find their frames and return addresses by these. A
-// frame that needs another register is not unwound.
+// The registers that are followed, by their numbers in the tables (DWARF). Nearly all functions find their frames
+// and return addresses by these. A frame that needs another register is not unwound.
 #if defined(__x86_64__)
 inline constexpr std::uint8_t followed_registers[] = {6,  3,  12, 13,
                                                       14, 15, 16};  // rbp, rbx, r12 to r15, return address

@@ -67,7 +67,7 @@ std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
 
 /// Appends a character as UTF-8. A character that stands for a byte of a file name that is not UTF-8 (PEP 383)
 /// becomes that byte. Returns false if there is no room.
-bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
+bool append_utf8(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
     constexpr std::uint32_t first_escaped = 0xdc80, last_escaped = 0xdcff;
     const bool is_escaped = character >= first_escaped && character <= last_escaped;
     const std::size_t length = character < 0x80 || is_escaped ? 1
@@ -152,7 +152,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return static_cast<std::int32_t>(offset);
 }
 
-/// Checks that memory can be read. Each page is checked once for all threads.
+/// Checks that memory can be read. Remembers, for all threads, the pages that were found readable.
 [[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
     constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
@@ -180,7 +180,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 /// interpreter keeps the frames behind it valid.
 [[gnu::always_inline]] inline bool Python::leads_to_code(const char* frame) const {
     if (!can_read(frame, frame_size)) return false;
-    if (is_of_interpreter(frame)) return true;
+    if (belongs_to_interpreter(frame)) return true;
     const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
     return can_read(code, object_size) && pointer(code, layout_.object_type) == code_type_;
 }
@@ -239,7 +239,7 @@ std::uint64_t Python::stack_key() const {
         for (std::size_t count = 0; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
             const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
             auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
-            const bool is_function = !is_of_interpreter(frame);
+            const bool is_function = !belongs_to_interpreter(frame);
             // The memory of one copy of the bytecode may later hold another, so the address of an instruction is no
             // key. The offset in the copy is.
             if (has_copies && is_function)
@@ -255,13 +255,13 @@ std::uint64_t Python::stack_key() const {
 }
 
 /// Returns true for a frame of the interpreter itself, which runs no function.
-bool Python::is_of_interpreter(const char* frame) const {
+bool Python::belongs_to_interpreter(const char* frame) const {
     return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
 }
 
-/// Returns false for a str whose state word has an unexpected form. Accepts objects of all other types, also
-/// subclasses of str.
-bool Python::is_text_or_other(const char* object) const {
+/// Returns false for a str whose state word has an unexpected form. Returns true for objects of all other types,
+/// subclasses of str among them.
+bool Python::has_valid_text_state(const char* object) const {
     if (pointer(object, layout_.object_type) != text_type_) return true;
     const std::uint32_t kind = state_of(object) & kind_mask;
     return (kind == 1 || kind == 2 || kind == 4) && field<std::int64_t>(object, layout_.text_length) >= 0;
@@ -271,16 +271,16 @@ std::uint32_t Python::state_of(const char* text) const {
     return field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
 }
 
-Python::Verified Python::verify_layout() const {
+Python::LayoutCheck Python::verify_layout() const {
     constexpr std::size_t code_size = 160, text_size = 56, most = 64;
-    if (is_shutting_down()) return Verified::no_frames;
+    if (is_shutting_down()) return LayoutCheck::no_frames;
     const auto* thread = static_cast<const char*>(this_thread_());
-    if (thread == nullptr) return Verified::no_frames;
-    if (!is_readable_(thread, state_size)) return Verified::unlike;
-    if (own_thread_state() == nullptr) return Verified::no_frames;
+    if (thread == nullptr) return LayoutCheck::no_frames;
+    if (!is_readable_(thread, state_size)) return LayoutCheck::unlike;
+    if (own_thread_state() == nullptr) return LayoutCheck::no_frames;
     const char* frame = pointer(thread, layout_.thread_frame);
     if (layout_.cframe_frame >= 0 && frame != nullptr) {
-        if (!is_readable_(frame, cframe_size)) return Verified::unlike;
+        if (!is_readable_(frame, cframe_size)) return LayoutCheck::unlike;
         frame = pointer(frame, layout_.cframe_frame);
     }
     const auto is_object = [&](const char* object, std::size_t size, const void* type) {
@@ -288,26 +288,27 @@ Python::Verified Python::verify_layout() const {
     };
     bool has_location = false;
     for (std::size_t count = 0; frame != nullptr && count < most; ++count) {
-        if (!is_readable_(frame, frame_size)) return Verified::unlike;
-        if (!is_of_interpreter(frame)) {
+        if (!is_readable_(frame, frame_size)) return LayoutCheck::unlike;
+        if (!belongs_to_interpreter(frame)) {
             const auto* code =
                 reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
-            if (!is_object(code, code_size, code_type_)) return Verified::unlike;
+            if (!is_object(code, code_size, code_type_)) return LayoutCheck::unlike;
             const char* table = pointer(code, layout_.code_line_table);
-            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Verified::unlike;
+            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_))
+                return LayoutCheck::unlike;
             const auto size = field<std::int64_t>(table, layout_.bytes_size);
             if (size < 0 || size > INT32_MAX || !is_readable_(table + layout_.bytes_data + size, 1))
-                return Verified::unlike;
+                return LayoutCheck::unlike;
             for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
                 const char* object = pointer(code, text);
-                if (object == nullptr || !is_readable_(object, text_size) || !is_text_or_other(object))
-                    return Verified::unlike;
+                if (object == nullptr || !is_readable_(object, text_size) || !has_valid_text_state(object))
+                    return LayoutCheck::unlike;
             }
             has_location = has_location || location_of(frame).has_value();
         }
         frame = pointer(frame, layout_.frame_previous);
     }
-    return has_location ? Verified::as_expected : Verified::no_frames;
+    return has_location ? LayoutCheck::as_expected : LayoutCheck::no_frames;
 }
 
 std::optional<PythonLocation> Python::location_of(const char* frame) const {
@@ -358,7 +359,7 @@ std::string_view Python::text_of(const char* text, std::span<char> buffer) const
     for (std::int64_t i = 0; i < length; ++i) {
         std::uint32_t character = 0;
         std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);
-        if (!append(character, buffer, size)) return system::with_ellipsis(buffer, size);
+        if (!append_utf8(character, buffer, size)) return system::with_ellipsis(buffer, size);
     }
     return {buffer.data(), size};
 }

@@ -37,22 +37,21 @@ using IsReadable = bool (*)(const char* begin, std::size_t size);
 class Python {
   public:
     /// Finds the interpreter. Returns nothing if the process has none, or if its version or build is not known
-    /// exactly. `is_readable` is called, once for each page, for memory that a thread state leads to: see
-    /// innermost_frame().
+    /// exactly. `is_readable` is called before memory is read that a thread state leads to: see innermost_frame().
     static std::optional<Python> find(FindSymbol find_symbol, IsReadable is_readable);
 
     /// Results of verify_layout().
-    enum class Verified : std::uint8_t {
+    enum class LayoutCheck : std::uint8_t {
         no_frames,    ///< the calling thread runs no Python function
         as_expected,  ///< each frame leads to a code object, and each code object to its texts and tables
         unlike,       ///< the memory does not look like the version that the interpreter claims to be
     };
     /// Examines the calling thread's stack before it is trusted. Checks that each byte can be read before reading it.
-    Verified verify_layout() const;
+    LayoutCheck verify_layout() const;
 
     /// Returns a key of the calling thread's stack. Stacks at the same instructions of the same functions have equal
     /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Exception: before 3.12, a function that
-    /// got the memory of a deleted one may count as the same. That needs file names with the same end, and line
+    /// got the memory of a deleted one may count as the same. That needs the same first line, and file names and line
     /// tables of the same size, beginning and end.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
@@ -85,8 +84,8 @@ class Python {
     const char* innermost_frame() const;
     bool can_read(const char* begin, std::size_t size) const;
     bool leads_to_code(const char* frame) const;
-    bool is_of_interpreter(const char* frame) const;
-    bool is_text_or_other(const char* object) const;
+    bool belongs_to_interpreter(const char* frame) const;
+    bool has_valid_text_state(const char* object) const;
     std::uint32_t state_of(const char* text) const;
     const char* copied_bytecode(const char* frame, const char* code) const;
     std::uint64_t stamp_of(const char* code) const;

@@ -19,20 +19,20 @@ namespace {
 
 using record::PythonState;
 
-constinit std::atomic<const Python*> candidate{nullptr};  ///< found, but its stacks are not examined yet
-constinit std::atomic<const Python*> known{nullptr};
+constinit std::atomic<const Python*> found_python{nullptr};     ///< its stacks may not be examined yet
+constinit std::atomic<const Python*> verified_python{nullptr};  ///< a stack with frames was examined and looks valid
 constinit std::atomic<PythonState> state{PythonState::unused};
 constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of the last vain search
 
-// The object that contains the interpreter. All names are looked up there, since another interpreter may be loaded
-// too.
-constinit std::atomic<const LoadedObject*> home{nullptr};
+// The library or program that contains the interpreter. All names are looked up there, since another interpreter may
+// be loaded too.
+constinit std::atomic<const LoadedObject*> python_library{nullptr};
 
 /// Finds a function or object of the interpreter. Returns nullptr if there is none. Data of a library may lie in the
-/// program, if the program refers to it (copy relocations). Precondition: `home` is set.
+/// program, if the program refers to it (copy relocations). Precondition: `python_library` is set.
 void* find_symbol(const char* name) {
     const elf::Reading reading;
-    const LoadedObject& library = *home.load(std::memory_order_acquire);
+    const LoadedObject& library = *python_library.load(std::memory_order_acquire);
     if (!library.loaded.load(std::memory_order_acquire)) return nullptr;
     const Binding found = find_default(nullptr, name, {});
     const bool is_its_own =
@@ -42,7 +42,7 @@ void* find_symbol(const char* name) {
 
 /// Returns the object that contains the interpreter, or nullptr if there is none. Prefers the program's own
 /// interpreter to one that was opened later.
-const LoadedObject* find_home() {
+const LoadedObject* find_python_library() {
     constexpr const char* name = "PyGILState_GetThisThreadState";
     const elf::Reading reading;
     if (const Binding found = find_default(nullptr, name, {}); found.address != nullptr) return found.provider;
@@ -52,7 +52,7 @@ const LoadedObject* find_home() {
 
 void stop_reading(PythonState reason, std::string_view why) {
     state.store(reason, std::memory_order_relaxed);
-    known.store(nullptr, std::memory_order_release);
+    verified_python.store(nullptr, std::memory_order_release);
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     const auto version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
@@ -64,7 +64,7 @@ void stop_reading(PythonState reason, std::string_view why) {
     system::stderr_line(line.view());
 }
 
-bool is_refused() {
+bool has_stopped_reading() {
     const PythonState now = state.load(std::memory_order_relaxed);
     return now == PythonState::unknown || now == PythonState::differs;
 }
@@ -79,12 +79,12 @@ bool is_readable(const char* begin, std::size_t size) {
 const Python* search() {
     const std::uint64_t stamp = std::max<std::uint64_t>(quick_objects_stamp(), 1);
     if (searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
-    const LoadedObject* const library = find_home();
+    const LoadedObject* const library = find_python_library();
     if (library == nullptr) {
         searched_at.store(stamp, std::memory_order_relaxed);
         return nullptr;
     }
-    home.store(library, std::memory_order_release);
+    python_library.store(library, std::memory_order_release);
     const std::optional<Python> found = Python::find(find_symbol, is_readable);
     if (!found) {
         stop_reading(PythonState::unknown, "this version or build is not known");
@@ -92,27 +92,27 @@ const Python* search() {
     }
     const Python* first = nullptr;
     const Python* mine = arena_new<Python>(*found);
-    return candidate.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
+    return found_python.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
 }
 
 /// Returns the interpreter once a stack with frames has been examined and looks valid.
 [[gnu::noinline, gnu::cold]] const Python* find_and_verify() {
-    if (is_refused()) return nullptr;
-    const Python* found = candidate.load(std::memory_order_acquire);
+    if (has_stopped_reading()) return nullptr;
+    const Python* found = found_python.load(std::memory_order_acquire);
     if (found == nullptr) found = search();
     if (found == nullptr) return nullptr;
     switch (found->verify_layout()) {
-        case Python::Verified::no_frames:
+        case Python::LayoutCheck::no_frames:
             return nullptr;
-        case Python::Verified::unlike:
+        case Python::LayoutCheck::unlike:
             stop_reading(PythonState::unknown, "this build stores its frames differently");
             return nullptr;
-        case Python::Verified::as_expected:
+        case Python::LayoutCheck::as_expected:
             break;
     }
     PythonState unused = PythonState::unused;
     state.compare_exchange_strong(unused, PythonState::unchecked, std::memory_order_relaxed);
-    known.store(found, std::memory_order_release);
+    verified_python.store(found, std::memory_order_release);
     return found;
 }
 
@@ -174,13 +174,13 @@ bool agrees_with_api(const Python& python, const PublicFunctions& functions) {
 }  // namespace
 
 const Python* python() {
-    const Python* found = known.load(std::memory_order_acquire);
+    const Python* found = verified_python.load(std::memory_order_acquire);
     return found != nullptr ? found : find_and_verify();
 }
 
 record::PythonState python_state() { return state.load(std::memory_order_relaxed); }
 
-void compare_with_python() {
+void check_stack_reader_against_python() {
     static constinit std::atomic<bool> is_compared{false};
     if (is_compared.load(std::memory_order_relaxed)) return;
     const Python* const reader = python();

@@ -14,9 +14,9 @@ const Python* python();
 /// Returns the state of the code that reads Python's stacks.
 record::PythonState python_state();
 
-/// Compares, once, the stack that is read here with the stack that Python's own functions return. If they differ, no
-/// stacks are read from then on, and one line on stderr says so. Precondition: the calling thread holds the GIL, for
-/// instance while Python imports an extension module.
-void compare_with_python();
+/// Compares the stack that is read here with the stack that Python's own functions return, once per process, when
+/// the calling thread holds the GIL and runs Python: for instance while Python imports an extension module. If the
+/// stacks differ, no stacks are read from then on, and one line on stderr says so.
+void check_stack_reader_against_python();
 
 }  // namespace fp32shim::where

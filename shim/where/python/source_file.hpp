@@ -23,9 +23,9 @@ struct SourceFile {
 };
 
 /// Returns a source file. Returns nullptr, and prints one line on stderr once, if the file cannot be read, is not a
-/// regular file, or is larger than 4 MiB. The same goes for a file changed after the settings were read, whose lines
-/// may not be those that run. The first call for a file reads it; later calls make no system call. At most 256 files
-/// are read. Thread-safe, lock-free, async-signal-safe.
+/// regular file, is empty, or is larger than 4 MiB. The same goes for a file changed after the settings were read,
+/// whose lines may not be those that run, and for further files once 256 were read. The first call for a file reads
+/// it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where

@@ -54,7 +54,7 @@ TEST(Algorithms, TheDifferenceNamesJustThePartsThatDiffer) {
 
 TEST(Algorithms, OneIsKnownToBeWrongWithSplitKFromAVersionOn) {
     const auto is_wrong = [](const char* word, std::int32_t version) {
-        return known_wrong(*parse_algorithm(word), version) != nullptr;
+        return find_known_wrong(*parse_algorithm(word), version) != nullptr;
     };
     EXPECT_TRUE(is_wrong("66:k2", 120603));
     EXPECT_TRUE(is_wrong("66:t20:k16:r2", 130401));

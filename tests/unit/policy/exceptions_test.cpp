@@ -77,7 +77,7 @@ TEST_F(Site, ExceptsThoseForWhomAllConditionsHold) {
         EXPECT_EQ(loaded.policy.floor_exception, c.holds ? "x" : "") << c.conditions;
         ASSERT_EQ(loaded.policy.exceptions.size(), 1u);
         EXPECT_EQ(loaded.policy.exceptions[0].holds, c.holds) << c.conditions;
-        EXPECT_EQ(loaded.policy.exceptions[0].instead_of, Floor::fp32);
+        EXPECT_EQ(loaded.policy.exceptions[0].file_floor, Floor::fp32);
     }
 }
 

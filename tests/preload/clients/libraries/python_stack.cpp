@@ -26,7 +26,7 @@ extern "C" unsigned long long python_stack_key() { return interpreter() ? interp
 /// if outer frames were left out; 0: there are no frames, or this version of Python is unknown.
 extern "C" int python_stack(char* out, int size) {
     const std::optional<Python>& python = interpreter();
-    if (!python || python->verify_layout() != Python::Verified::as_expected) return 0;
+    if (!python || python->verify_layout() != Python::LayoutCheck::as_expected) return 0;
     PythonStack stack;
     python->read_stack(stack);
     int used = 0, shown = 0;
