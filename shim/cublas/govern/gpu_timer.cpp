@@ -107,7 +107,7 @@ void collect_at_exit() {
 
 /// Returns the pairs of this writer, made at the first call; nullptr: there are none.
 EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
-    if (writer.part() != nullptr) return static_cast<EventPairs*>(writer.part());
+    if (writer.attached_memory() != nullptr) return static_cast<EventPairs*>(writer.attached_memory());
     std::uint32_t first = 0;
     const std::uint32_t self = system::this_process();
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
@@ -120,7 +120,7 @@ EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer)
     pairs->writer = &writer;
     pairs->driver = find_driver();
     pairs->is_off = !pairs->driver.has_events();
-    writer.part() = pairs;
+    writer.attached_memory() = pairs;
     if (pairs->is_off) return pairs;
     pairs->next = all_pairs.load(std::memory_order_relaxed);
     while (
@@ -199,8 +199,8 @@ bool GpuTimer::is_due(const Site& site, const Settings& in_force, const policy::
     ThreadContext* const context = existing_thread_context();
     const std::uint64_t kind = kind_of(site, in_force, call);
     if (context != nullptr && context->gpu_calls_left != 0 && context->recording == in_force.recording &&
-        context->writer != nullptr && context->writer->part() != nullptr &&
-        has_had_first_calls(*static_cast<EventPairs*>(context->writer->part()), kind)) {
+        context->writer != nullptr && context->writer->attached_memory() != nullptr &&
+        has_had_first_calls(*static_cast<EventPairs*>(context->writer->attached_memory()), kind)) {
         --context->gpu_calls_left;
         return false;
     }
@@ -259,8 +259,9 @@ void GpuTimer::record_end(bool has_succeeded) {
 }
 
 void GpuTimer::keep() {
-    const record::Recording::Counted counted =
-        counted_as == 0 ? record::Recording::Counted{} : pairs_->recording->counted(*pairs_->writer, counted_as);
+    const record::Recording::CallsOfKey counted = counted_as == 0
+                                                      ? record::Recording::CallsOfKey{}
+                                                      : pairs_->recording->calls_of_key(*pairs_->writer, counted_as);
     const bool is_counted = counted.is_known && counted.row != record::format::overflow_row;
     pair_->row = counted.row;
     pair_->is_first = counted.calls == 1;
