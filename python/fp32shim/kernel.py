@@ -70,7 +70,7 @@ def start(words: list[str]) -> None:
         atexit.register(fp32shim._remove_folder, folder, os.getpid())
     else:
         try:
-            become_loaded(words)
+            restart_under_library(words)
         except OSError as problem:
             print(f"fp32shim kernel: started without the library: {problem}", file=sys.stderr)
     from ipykernel import kernelapp  # type: ignore[import-not-found,unused-ignore]
@@ -78,8 +78,8 @@ def start(words: list[str]) -> None:
     kernelapp.launch_new_instance(argv=[*words, "--ext=fp32shim"])
 
 
-def become_loaded(words: list[str]) -> None:
-    """Replaces this process by itself under the library. Returns never, or raises OSError."""
+def restart_under_library(words: list[str]) -> None:
+    """Replaces this process by the same program under the library. Never returns; raises OSError if that is impossible."""
     command = fp32shim.command_path()
     folder = tempfile.mkdtemp(prefix="fp32shim-kernel-")
     variables = {**os.environ, STARTED: f"{os.getpid()}:{folder}"}

@@ -45,8 +45,8 @@ def is_wanted(options):
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
-def take_ini(config, options):
-    """Gives an option that was not given the value of its key in the ini file."""
+def use_ini_value(config, options):
+    """If --fp32shim-fail was not given, takes its value from the ini file."""
     word = config.getini("fp32shim_fail")
     if options.fp32shim_fail is None and word:
         options.fp32shim_fail = word.lower()
@@ -58,7 +58,7 @@ def take_ini(config, options):
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
-    take_ini(early_config, options)
+    use_ini_value(early_config, options)
     if is_wanted(options):
         from pytest_fp32shim import start
 
@@ -69,7 +69,7 @@ def pytest_load_initial_conftests(early_config):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    take_ini(config, config.option)
+    use_ini_value(config, config.option)
     if is_wanted(config.option):
         from pytest_fp32shim import session
 
@@ -98,4 +98,4 @@ def limit_precision():
     """
     from pytest_fp32shim import marks
 
-    return marks.limited
+    return marks.floor_context
