@@ -1,5 +1,5 @@
 // Draws the page of `fp32shim diff`.
-import {$, breakable, second, showNote} from "../shared/elements.js";
+import {$, breakable, secondary, showNote} from "../shared/elements.js";
 import {data, redrawOnChange, setUpPage, showWarnings} from "../shared/page.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
 import {count, counted} from "../shared/text.js";
@@ -8,19 +8,19 @@ import {differenceText, drawGrowth} from "./growth.js";
 
 const sides = ["a", "b"];
 
-// Returns a fact of a product in both runs.
+// Returns a fact of a product; both values if the runs differ.
 function factOfBothRuns(product, key) {
   const [a, b] = sides.map((side) => product[side][key] ?? "–");
   return a === b ? a : `${a} → ${b}`;
 }
-const location = (product) => breakable(factOfBothRuns(product, "where"));
+const locationCell = (product) => breakable(factOfBothRuns(product, "where"));
 
 // Returns sizes and, below them, transpositions and batch count.
-function size({m, n, k, batch, trans_a, trans_b}) {
+function sizeCell({m, n, k, batch, trans_a, trans_b}) {
   const transposes = (trans_a ?? "") + (trans_b ?? "");
   const more = [transposes, batch !== 1 && `batch ${count(batch)}`].filter(Boolean);
   const lengths = [m, n, k].map((length) => length ?? "?").join("×");
-  return [lengths, more.length > 0 && second(more.join(", "))];
+  return [lengths, more.length > 0 && secondary(more.join(", "))];
 }
 
 function numberOf({a, thread}) {
@@ -53,10 +53,10 @@ function showSides() {
 const factColumn = (title, key, productOf) =>
   textColumn(title, (row) => factOfBothRuns(productOf(row), key));
 const sizeColumn = (productOf) =>
-  textColumn("Size m×n×k", (row) => size(productOf(row)), {class: "size"});
-const whereColumn = (productOf) => textColumn("Where", (row) => location(productOf(row)));
+  textColumn("Size m×n×k", (row) => sizeCell(productOf(row)), {class: "size"});
+const whereColumn = (productOf) => textColumn("Where", (row) => locationCell(productOf(row)));
 
-// Returns the column of scopes, if a product has one.
+// Returns a list with the column of scopes; an empty one if no product has a scope.
 function scopeColumns(rows, productOf) {
   if (!rows.some((row) => productOf(row).scope)) return [];
   return [textColumn("Scope", (row) => breakable(productOf(row).scope ?? "–"))];
@@ -97,7 +97,7 @@ function showSteps() {
       numberColumn("Median difference", ({median}) => differenceText(median)),
       numberColumn("Largest", ({largest}) => differenceText(largest.difference)),
       numberColumn("At", (step) => unlessSame(step, numberOf)),
-      textColumn("Where", (step) => unlessSame(step, location)),
+      textColumn("Where", (step) => unlessSame(step, locationCell)),
     ],
     data.growth,
   );

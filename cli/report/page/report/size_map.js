@@ -67,9 +67,9 @@ function pointsNote(points) {
 // --- Points
 
 // Shapes that are large enough for a number.
-const roomy = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
+const shapesForNumbers = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
 const pointShape = ({decisions, format}) =>
-  decisions === 1 || roomy.includes(shapeOf(format)) ? shapeOf(format) : "circle";
+  decisions === 1 || shapesForNumbers.includes(shapeOf(format)) ? shapeOf(format) : "circle";
 
 function datasetOf(format, clusters) {
   const own = clusters.filter((cluster) => cluster.format === format);
@@ -117,7 +117,7 @@ const clusterCounts = {
   },
 };
 
-// --- Tips of points
+// --- Tooltips of points
 
 function labelOf({row}) {
   const size = row.isGroup ? sizeClassText(row) : sizeText(row);
