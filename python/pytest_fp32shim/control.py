@@ -28,8 +28,9 @@ def run(config, failed):
         plan, output = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "output")
         plan.write_text(json.dumps(sorted(failed)))
         variables = {name: value for name, value in start.environment.items()
-                     if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED)}
-        variables.update({start.CONTROL: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off", "FP32_MATMUL_PRECISION": "native"})
+                     if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED_VARIABLE)}
+        variables.update({start.CONTROL_VARIABLE: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off",
+                          "FP32_MATMUL_PRECISION": "native"})
         with output.open("w") as stream:
             subprocess.run(native_command_line(config, folder), env=variables, stdin=subprocess.DEVNULL, stdout=stream,
                            stderr=subprocess.STDOUT, cwd=config.invocation_params.dir, check=False)
@@ -56,7 +57,7 @@ class Control:
     """Hooks of the native run."""
 
     def __init__(self):
-        self.plan = pathlib.Path(start.environment[start.CONTROL].partition(":")[2])
+        self.plan = pathlib.Path(start.environment[start.CONTROL_VARIABLE].partition(":")[2])
         self.failed = set(json.loads(self.plan.read_text()))
         self.outcomes = {}
 

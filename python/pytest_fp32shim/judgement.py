@@ -31,7 +31,7 @@ class Judge:
         name = marks.name_of(report)
         self.files.add(name.partition("::")[0])
         control.note_outcome(self.outcomes, name, report)
-        for kind, value in getattr(report, session.ATTACHED, {}).items():
+        for kind, value in getattr(report, session.FINDINGS_ATTRIBUTE, {}).items():
             if value:
                 self.found.setdefault(name, {})[kind] = value
 

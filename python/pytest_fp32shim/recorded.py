@@ -14,7 +14,7 @@ LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}  # the floor that each format meets (policy/formats.def): the stricter, the greater.
 # Formats are left out that have no known floor (unchanged, fp64_emulated, fixed).
 GOVERNED_TYPES = ("float32", "complex64", "float64", "complex128")
-SHOWN = 5  # number of kinds of products that are listed for a test
+LISTED_KINDS = 5  # number of kinds of products that are listed for a test
 
 
 def json_of_command(*words):
@@ -110,7 +110,7 @@ def owner_of(scope, owners):
     return None, ""
 
 
-def lines_of(rows, indent="    ", most=SHOWN):
+def lines_of(rows, indent="    ", most=LISTED_KINDS):
     """Returns lines about rows, one for each product, format and place, the most work first."""
     calls, work = collections.Counter(), collections.Counter()
     for row in rows:

@@ -13,7 +13,7 @@ import pytest
 from pytest_fp32shim import marks, start
 
 # Name of the attribute of a report that has the plugin's own findings of a test: a dict that JSON can hold.
-ATTACHED = "fp32shim_found"
+FINDINGS_ATTRIBUTE = "fp32shim_found"
 
 
 def register(config):
@@ -79,7 +79,7 @@ class Scopes:
         if self.options.fp32shim_expect and "torch" in sys.modules:
             found["torch"] = setting_of_torch(sys.modules["torch"])
         if any(found.values()):
-            setattr(report, ATTACHED, found)
+            setattr(report, FINDINGS_ATTRIBUTE, found)
 
 
 def fixtures_that_outlive_test(item):

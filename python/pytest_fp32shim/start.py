@@ -27,8 +27,8 @@ earlier_recordings = frozenset()  # recordings of earlier runs in the same folde
 environment = dict(os.environ)
 folder_at_start = pathlib.Path.cwd()
 command = None  # the fp32shim command; set when the process is ready
-STARTED = "FP32SHIM_PYTEST"  # process id and folder of the recordings, in the environment of what this module started
-CONTROL = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
+STARTED_VARIABLE = "FP32SHIM_PYTEST"  # holds process id and temporary folder, in the environment of what this module started
+CONTROL_VARIABLE = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
 DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}  # default precision, by preview
 RULE = """schema = 1
 [[rule]]
@@ -44,7 +44,8 @@ def is_worker():
 
 def is_control():
     """Returns True in the native run that follows a preview, and in its workers."""
-    return environment.get(CONTROL, "").partition(":")[0] == str(os.getppid()) or (is_worker() and CONTROL in environment)
+    return (environment.get(CONTROL_VARIABLE, "").partition(":")[0] == str(os.getppid())
+            or (is_worker() and CONTROL_VARIABLE in environment))
 
 
 def recordings_folder():
@@ -58,7 +59,7 @@ def new_recordings():
 
 def pid_and_folder_of_start():
     """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
-    pid, _, folder = environment.get(STARTED, "").partition(":")
+    pid, _, folder = environment.get(STARTED_VARIABLE, "").partition(":")
     return pid, folder
 
 
@@ -102,7 +103,7 @@ def start_under_the_library(config, options):
 def check_options(options):
     if options.fp32shim_baseline_update and not options.fp32shim_baseline:
         raise pytest.UsageError("--fp32shim-baseline-update: found no --fp32shim-baseline; add --fp32shim-baseline FILE")
-    if needs_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED):
+    if needs_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED_VARIABLE):
         raise pytest.UsageError(f"--fp32shim-preview: found {options.fp32shim_preview!r} beside FP32_MATMUL_POLICY; allowed "
                                 "with a policy of your own: tf32, bf16; or give your policy a rule with that precision")
 
@@ -176,7 +177,7 @@ def start_again(options):
     except OSError as problem:
         raise pytest.UsageError(f"fp32shim: pytest was not started under libfp32shim.so: {problem}") from None
     variables = dict(os.environ)
-    variables[STARTED] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
+    variables[STARTED_VARIABLE] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
     if options.fp32shim_preview and not variables.get("PYTHONHASHSEED"):
         # A native run follows, in which sets and dicts have to have the same order.
         variables["PYTHONHASHSEED"] = str(random.randrange(1, 2**32))

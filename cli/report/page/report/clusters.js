@@ -1,7 +1,7 @@
 // Separates points of the size map that would hide each other. Points of the same format are
 // merged; others are moved apart.
 
-const distance = 19; // pixels
+const leastDistance = 19; // pixels
 
 // Returns a range around these values whose limits are 1, 2 or 5 times powers of ten.
 export function rangeOf(values) {
@@ -45,7 +45,7 @@ function mergePoints(points, reach) {
 function possibleSteps() {
   const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y]));
   steps.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
-  return steps.map(([x, y]) => ({right: x * distance, up: y * distance}));
+  return steps.map(([x, y]) => ({right: x * leastDistance, up: y * leastDistance}));
 }
 
 // Sets `offset` of each cluster to the smallest step that keeps it clear of the clusters before it.
@@ -59,7 +59,8 @@ function moveApart(clusters, floor) {
       up + step.up >= floor &&
       taken.every(
         (other) =>
-          Math.hypot(other.left - left - step.right, other.up - up - step.up) >= 0.95 * distance,
+          Math.hypot(other.left - left - step.right, other.up - up - step.up) >=
+          0.95 * leastDistance,
       );
     cluster.offset = steps.find(isFree) ?? steps[0];
     taken.push({left: left + cluster.offset.right, up: up + cluster.offset.up});
@@ -78,7 +79,7 @@ export function clustersOf(points, ranges, width, height) {
     up: Math.log(point.y) * perY,
   }));
   inPixels.sort((a, b) => b.y - a.y);
-  let reach = distance;
+  let reach = leastDistance;
   let clusters = mergePoints(inPixels, reach);
   while (clusters.length > (width * height) / 2000) {
     reach *= 1.3;

@@ -113,15 +113,18 @@ const accumulatorCell = ({accumulator: adds, accumulator_as_called: asCalled}) =
   adds ?? "–",
   asCalled !== adds && secondary(`${asCalled ?? "?"} as called`),
 ];
-const accumulator = textColumn("Adds in", accumulatorCell, {
+const accumulatorColumn = textColumn("Adds in", accumulatorCell, {
   value: keyValue("accumulator"),
   isNeeded: () => singleDecisions.some((row) => row.accumulator),
 });
-const applied = textColumn("Applied", appliedCell, {value: keyValue("format"), class: "format"});
-const reason = textColumn("Reason", reasonCell, {value: keyValue("reason")});
+const appliedColumn = textColumn("Applied", appliedCell, {
+  value: keyValue("format"),
+  class: "format",
+});
+const reasonColumn = textColumn("Reason", reasonCell, {value: keyValue("reason")});
 
 const hostTimeValue = keyValue("host_ns");
-const amounts = [
+const quantityColumns = [
   countColumn("Calls", "calls", {id: "calls"}),
   numberColumn("Host time", hostTimeCell, {id: "host_ns", value: hostTimeValue}),
   numberColumn("Mean", meanCell, {value: meanTime}),
@@ -143,10 +146,10 @@ export const decisionColumns = [
   textColumn("Function", functionCell, {value: keyValue("function")}),
   textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size"}),
   requestedColumn(requestedCell),
-  applied,
-  accumulator,
-  reason,
-  ...amounts,
+  appliedColumn,
+  accumulatorColumn,
+  reasonColumn,
+  ...quantityColumns,
   textColumn("Call site", siteCell, {value: routeText, class: "site"}),
 ];
 
@@ -161,8 +164,8 @@ export const groupColumns = [
     isNeeded: () => grouping().size,
   }),
   requestedColumn((row) => row.requested ?? "?"),
-  applied,
-  reason,
+  appliedColumn,
+  reasonColumn,
   countColumn("Decisions", "decisions"),
-  ...amounts,
+  ...quantityColumns,
 ];

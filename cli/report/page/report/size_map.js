@@ -20,7 +20,7 @@ import {
 } from "./decisions.js";
 import {view} from "./view.js";
 
-const heights = {
+const heightChoices = {
   work: {title: "work of all calls", value: work, text: flops},
   host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: duration},
   calls: {title: "number of calls", value: (row) => row.calls, text: withPrefix},
@@ -167,7 +167,7 @@ function logarithmicAxis(title, text, [min, max]) {
 }
 
 export function drawMap() {
-  const height = heights[$("map-height").value];
+  const height = heightChoices[$("map-height").value];
   const points = pointsOf(height);
   $("map-note").textContent = pointsNote(points);
   const ranges = {x: rangeOf(points.map(({x}) => x)), y: rangeOf(points.map(({y}) => y))};
