@@ -16,7 +16,7 @@ inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B, C, alpha or bet
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
 inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made: no memory, or the format is
                                                       ///< not available
-inline constexpr std::uint8_t audit_beyond = 8;       ///< the error exceeds the tolerance
+inline constexpr std::uint8_t audit_exceeds_tolerance = 8;  ///< the error exceeds the tolerance
 /// Marks a record that is no audit: the first product of its process that made NaN or infinity of finite operands.
 /// The record has the formats that ran, the row and column of one such element, and the exponents of A and B. It has
 /// no errors.
@@ -68,9 +68,9 @@ inline double AuditErrors::by(policy::Metric metric) const {
 }
 
 /// Bits of Audit::notes. Versions that did not have them wrote 0.
-inline constexpr std::uint8_t audit_noted = 1;    ///< audit_early and these bits are known
-inline constexpr std::uint8_t audit_weighed = 2;  ///< `cancellation` is known
-inline constexpr std::uint8_t audit_checked = 4;  ///< `fp32_error` and `tested_error` are known
+inline constexpr std::uint8_t audit_noted = 1;               ///< audit_early and the other bits of `notes` are known
+inline constexpr std::uint8_t audit_has_cancellation = 2;    ///< `cancellation` is known
+inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< `fp32_error` and `tested_error` are known
 /// Marks an audit in which the FP32 result of each product is noise: its own error is at least half its size.
 inline constexpr std::uint8_t audit_noise = 8;
 

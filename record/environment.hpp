@@ -6,7 +6,7 @@
 
 namespace fp32shim::record {
 
-/// The numbers are those of recordings: new facts go to the end.
+/// Recordings contain these numbers, so new facts go to the end.
 enum class EnvironmentFact : std::uint32_t {
     none,
     processor,     ///< name of the processor
@@ -16,7 +16,7 @@ enum class EnvironmentFact : std::uint32_t {
     python,        ///< version
     torch,         ///< version
     driver,        ///< version of the NVIDIA driver
-    // About a library, whose name is the provider's of decisions:
+    // About a library, which has the same name as `provider` in decisions:
     file,     ///< path of the file, without links
     version,  ///< implementation and version, such as `OpenBLAS 0.3.21`
     kernel,   ///< family of processors for which the library multiplies

@@ -76,8 +76,9 @@ struct StackFrame {
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
-/// Returns a line of Python in words: `train.py:41 Model.forward`. A remark in a call path is returned as it is. Long
-/// names are cut and end in `…`. Compiled code has no such words: the result is empty. The result lies in `buffer`.
+/// Returns a line of Python in words: `train.py:41 Model.forward`. A frame with a function but no file is a remark,
+/// which is returned as it is. Long names are cut and end in `…`. For compiled code the result is empty. The result
+/// lies in `buffer`.
 std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer);
 
 /// Call path of a product, outermost frame first. `read` fills in a frame when the caller needs it. The frame's texts
@@ -109,7 +110,7 @@ struct DecisionEvent {
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     int mantissa_bits = 0;         ///< bits of mantissa that an emulated product of float64 kept; 0: not known
     std::string_view algorithm;    ///< the algorithm of cublasLt that ran; empty: there was none, or it is not known
-    bool is_of_vector = false;     ///< a product with a vector; not recorded
+    bool is_of_vector = false;     ///< the product is one with a vector; rows do not have this field
     const Stack* stack = nullptr;  ///< call path of the product; nullptr: not known
     const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
                                                ///< it was kept

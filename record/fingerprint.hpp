@@ -16,12 +16,12 @@ inline constexpr int sketch_size = 32;
 inline constexpr std::uint32_t fingerprint_nonfinite =
     1;  ///< some elements are NaN or infinite; norm and sketch leave them out
 
-/// Values of Fingerprint::rows: in the highest two bits what a row is, in the others the sum of the rows' hashes,
-/// modulo 2^30. 0: unknown, as in recordings of older versions.
-inline constexpr std::uint32_t rows_none = 1U << 30;         ///< the result has none, or products of several sizes
+/// Values of Fingerprint::rows: the highest two bits say what a row is, and the others have the sum of the rows'
+/// hashes, modulo 2^30. 0: unknown, as in recordings of older versions.
+inline constexpr std::uint32_t rows_none = 1U << 30;         ///< there are no rows, or products of several sizes
 inline constexpr std::uint32_t rows_are_columns = 2U << 30;  ///< the columns of C, or the vector, are the rows
 inline constexpr std::uint32_t rows_are_rows = 3U << 30;     ///< C is row-major: a row of C is a row
-inline constexpr std::uint32_t rows_sum = rows_none - 1;
+inline constexpr std::uint32_t rows_sum = rows_none - 1;     ///< mask of the bits with the sum
 
 /// Hash and sketch of one call's result: all floats that the routine wrote, in the order of memory.
 struct Fingerprint {
@@ -29,13 +29,13 @@ struct Fingerprint {
     std::uint64_t hash = 0;           ///< hash of the bits of all floats; changes if any one of them changes
     double norm = 0;                  ///< Frobenius norm of the result
     double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
-    std::uint32_t rows = 0;  ///< sum of hashes of the vectors in memory, the rows of a batch; not for same_bits()
+    std::uint32_t rows = 0;  ///< sum of the rows' hashes, in any order (see rows_none); same_bits() ignores it
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
 
-/// Hashes of what one call read, from before it ran: matrices as stored, without elements that the routine does not
-/// read. 0: the routine reads no such operand.
+/// Hashes of the operands of one call, taken before it ran: of matrices as stored, without elements that the routine
+/// does not read. 0: the routine reads no such operand.
 struct OperandHashes {
     std::uint64_t a = 0;
     std::uint64_t b = 0;

@@ -10,8 +10,8 @@
 
 namespace fp32shim::record {
 
-/// Bits of ProcessFacts::pins: one for each variable of all_pins; one for library_codes, if all of these were set;
-/// and pins_known if the environment was searched.
+/// Bits of ProcessFacts::pins: one for each variable of all_pins; pin_library_codes, if all variables of
+/// library_codes were set; and pins_known if the environment was searched.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
                                pin_fp64_emulation = 512, pin_xla = 1024, pin_library_codes = 2048;
@@ -61,7 +61,7 @@ inline std::vector<std::string_view> entries_of(std::uint16_t pins) {
 /// Returns pins_known and the bits of those variables that are set. `value_of(name)` returns the value of
 /// an environment variable.
 template <class ValueOf>
-std::uint16_t pins_set(const ValueOf& value_of) {
+std::uint16_t find_pins(const ValueOf& value_of) {
     std::uint16_t pins = pins_known;
     if (has_library_codes(value_of)) pins |= pin_library_codes;
     for (const Pin& pin : all_pins) {

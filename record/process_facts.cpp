@@ -42,7 +42,7 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     facts.rank = found.rank;
     facts.rank_from = found.rank_from;
     if (facts.job_id.empty()) facts.job_id = policy::job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
-    facts.pins = pins_set(value_in_environment);
+    facts.pins = find_pins(value_in_environment);
     const RunNote run = parse_run_note(value_of(environment, run_variable));
     facts.run = run.number;
     facts.run_is_awaited = run.is_awaited;

@@ -93,8 +93,8 @@ NameFacts find_name_facts(const auto& value_of, utsname& names) {
     return facts;
 }
 
-/// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`): those for names,
-/// pins_set(), and run_variable. If no variable names the job, the control group may.
+/// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`). If no variable names
+/// the job, the control group may.
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 

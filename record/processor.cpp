@@ -16,7 +16,7 @@ namespace {
 struct Feature {
     std::string_view name;
     unsigned long source;  ///< type of the entry of the auxiliary vector; not used on x86-64
-    std::uint64_t mask;    ///< bits there; on x86-64, those of a system::CpuFeature
+    std::uint64_t mask;    ///< bits in that entry; on x86-64, those of a system::CpuFeature
 };
 constexpr Feature x86_64_features[] = {{"avx512bw", 0, bits_of(system::CpuFeature::avx512bw)},
                                        {"avx512_bf16", 0, bits_of(system::CpuFeature::avx512_bf16)},
@@ -71,7 +71,7 @@ std::uint16_t ask_amx_permission() {
 #endif
 }
 
-void ask_no_more_of_amx() { may_ask.store(false, std::memory_order_relaxed); }
+void stop_asking_for_amx_permission() { may_ask.store(false, std::memory_order_relaxed); }
 
 std::string feature_names(std::uint16_t word) {
     std::span<const Feature> features;

@@ -11,8 +11,8 @@
 namespace fp32shim::record {
 
 inline constexpr std::uint16_t processor_is_x86_64 = 1U << 15, processor_is_aarch64 = 1U << 14;
-/// Bits about the moment when the process ended: the kernel told of the permission; it had given it. Without it, the
-/// kernel ends a program that uses AMX.
+/// Bits about the moment when the process ended: the kernel said if the process had permission for AMX; the process
+/// had it. The kernel ends a program that uses AMX without permission.
 inline constexpr std::uint16_t amx_was_asked = 1U << 12, amx_is_permitted = 1U << 13;
 
 /// Features of x86-64 processors on which known_bypasses() depends. feature_names() has all of them.
@@ -23,12 +23,12 @@ inline constexpr std::uint16_t has_avx512bw = 1U << 0, has_avx_ne_convert = 1U <
 std::uint16_t this_processor();
 
 /// Returns amx_was_asked, and amx_is_permitted if this process may use AMX now; 0 if the processor has no AMX, if the
-/// kernel does not tell, or after ask_no_more_of_amx(). Keeps errno. Async-signal-safe. Source: Linux,
+/// kernel does not tell, or after stop_asking_for_amx_permission(). Keeps errno. Async-signal-safe. Source: Linux,
 /// Documentation/arch/x86/xstate.rst.
 std::uint16_t ask_amx_permission();
 /// Makes ask_amx_permission() return 0 from now on, since a filter of system calls may kill the process for the
 /// question.
-void ask_no_more_of_amx();
+void stop_asking_for_amx_permission();
 
 /// Returns the kernel's names of a word's features: `avx512bw avx512_bf16`; `none`; or nothing, if they are not
 /// known.

@@ -17,7 +17,7 @@ struct LibraryCode {
 #endif
     }
 };
-// The results of its LAPACK depend on the number.
+// The results of OpenBLAS's LAPACK depend on the number of threads.
 inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
 // MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
 inline constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},

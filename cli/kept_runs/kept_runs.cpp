@@ -123,11 +123,11 @@ struct Run {
             if (member->run_end.ended_ns > end.ended_ns) end = member->run_end;
             // The file for the children of a run is of no process.
             all_ended &= member->is_children_file
-                             ? files.size() > 1 || member->identity.has_boot_of(record::identify_self())
+                             ? files.size() > 1 || member->identity.shares_boot_with(record::identify_self())
                              : opened.reader->state() == record::RecordingState::ended;
         }
         if (end.ended_ns != 0 && end.running == 0) return true;
-        return all_ended && (number == 0 || record::processes_left_of_run(number, end.began).empty());
+        return all_ended && (number == 0 || record::remaining_processes_of_run(number, end.began).empty());
     }
 };
 

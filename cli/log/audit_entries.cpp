@@ -70,7 +70,7 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"tested", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.tested)); }},
     {"reference", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.reference)); }},
     {"outcome", [](const RecordedAudit& audit) { return FieldValue(outcome_of(audit)); }},
-    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has(audit, record::audit_beyond)); }},
+    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has(audit, record::audit_exceeds_tolerance)); }},
 #define METRIC(name) {#name, error_of<&AuditErrors::name>},
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
@@ -86,12 +86,13 @@ constexpr Column<RecordedAudit> audit_columns[] = {
      [](const RecordedAudit& audit) {
          return notes(audit, record::audit_noted) ? FieldValue(has(audit, record::audit_early)) : FieldValue();
      }},
-    {"cancellation", noted<&Audit::cancellation, record::audit_weighed>},
-    {"fp32_error", noted<&Audit::fp32_error, record::audit_checked>},
-    {"tested_error", noted<&Audit::tested_error, record::audit_checked>},
+    {"cancellation", noted<&Audit::cancellation, record::audit_has_cancellation>},
+    {"fp32_error", noted<&Audit::fp32_error, record::audit_has_float64_errors>},
+    {"tested_error", noted<&Audit::tested_error, record::audit_has_float64_errors>},
     {"noise",
      [](const RecordedAudit& audit) {
-         return notes(audit, record::audit_checked) ? FieldValue(notes(audit, record::audit_noise)) : FieldValue();
+         return notes(audit, record::audit_has_float64_errors) ? FieldValue(notes(audit, record::audit_noise))
+                                                               : FieldValue();
      }},
 };
 
@@ -149,7 +150,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
     if (has(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
     return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}{}", formats, audit.errors.norm,
                        audit.errors.by(policy::Metric::row), audit.errors.component,
-                       has(entry, record::audit_beyond) ? "; beyond the tolerance" : "",
+                       has(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
                        has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
                        !notes(entry, record::audit_noise)             ? ""
                        : audit.reference == policy::AuditFormat::fp64 ? "; the FP64 result is noise"

@@ -66,7 +66,7 @@ void NativeLocations::name_rows_of(record::RecordingReader& recording, bool with
     const bool with_where = recording.facts().start.where.has(policy::Where::native);
     if (!with_where && !with_call_sites) return;
     std::unordered_map<record::format::StringId, const Location*> of_stacks;
-    recording.decisions().name_locations_by(
+    recording.decisions().set_location_namer(
         [this, &recording, with_where, with_call_sites, of_stacks](record::RecordedRow& row) mutable {
             policy::MatmulCall& call = row.decision.call;
             if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;

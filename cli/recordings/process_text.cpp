@@ -97,10 +97,10 @@ std::string process_text(const record::ProcessFacts& process) {
     return text + (process.rank < 0 ? "" : fmt::format(", rank {}", process.rank)) + ")";
 }
 
-std::string running_text(const std::vector<record::LeftProcess>& processes) {
+std::string running_text(const std::vector<record::RemainingProcess>& processes) {
     constexpr std::size_t max_bytes = 80, max_processes = 3;
     std::vector<std::string> texts;
-    for (const record::LeftProcess& process : processes) {
+    for (const record::RemainingProcess& process : processes) {
         std::string command = record::command_of(process.pid);
         if (command.empty()) command = "an unknown program";
         if (command.size() > max_bytes) command = command.substr(0, max_bytes) + "…";

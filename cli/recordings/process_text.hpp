@@ -35,7 +35,7 @@ std::string unseen_child_text(const record::RecordedChild& child);
 std::string process_text(const record::ProcessFacts& process);
 
 /// Returns `python3 serve.py (process 4711), sh (process 4712) and 3 more`, with at most 80 bytes of each command.
-std::string running_text(const std::vector<record::LeftProcess>& processes);
+std::string running_text(const std::vector<record::RemainingProcess>& processes);
 
 /// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty if no variable pins the process.
 std::string pins_text(std::uint16_t pins);

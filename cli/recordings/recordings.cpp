@@ -403,7 +403,7 @@ class FilesOfRuns {
     void doubt_if_beside(const std::string& path, const RunMember& member) {
         const auto beside = std::ranges::find_if(taken_, [&](const auto& taken) {
             const RunMember& other = taken.second;
-            return member.identity.has_boot_of(other.identity) && may_share_children_file(path, taken.first) &&
+            return member.identity.shares_boot_with(other.identity) && may_share_children_file(path, taken.first) &&
                    std::max(member.start_ns, other.start_ns) < std::min(member.exited_ns, other.exited_ns);
         });
         if (member.is_children_file || beside == taken_.end()) return;

@@ -79,7 +79,7 @@ void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
         return;
     }
     if ((audit.flags & record::audit_bad_result) != 0) ++sum.bad_results;
-    const bool is_beyond = (audit.flags & record::audit_beyond) != 0;
+    const bool is_beyond = (audit.flags & record::audit_exceeds_tolerance) != 0;
     const bool is_early = (audit.flags & record::audit_early) != 0;
     sum.beyond += is_beyond;
     sum.early += is_early;
@@ -88,7 +88,7 @@ void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
     sum.noise += (audit.notes & record::audit_noise) != 0;
     ++sum.compared;
     sum.cancellation = std::max(sum.cancellation, audit.cancellation);
-    sum.checked += (audit.notes & record::audit_checked) != 0;
+    sum.checked += (audit.notes & record::audit_has_float64_errors) != 0;
     sum.fp32_error = std::max(sum.fp32_error, audit.fp32_error);
     sum.tested_error = std::max(sum.tested_error, audit.tested_error);
     if (audit.errors.row > sum.worst.row) sum.worst_row = audit.worst_row;

@@ -61,7 +61,7 @@ void note_end(const RunEnding& ending) {
         const bool is_whole = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
                               status.st_size >= static_cast<off_t>(sizeof(Header));
         if (member && is_whole) {
-            if (member->identity.has_boot_of(self))
+            if (member->identity.shares_boot_with(self))
                 note_end_here(descriptor, end, is_needed);
             else
                 note_end_elsewhere(descriptor, end);

@@ -11,9 +11,9 @@ namespace fp32shim::cli {
 
 /// The end of a run whose program has ended.
 struct RunEnding {
-    std::vector<std::string> recordings;       ///< recordings of the run
-    std::string children_file;                 ///< file for the children of the run
-    std::vector<record::LeftProcess> running;  ///< other processes of the run that still run
+    std::vector<std::string> recordings;            ///< recordings of the run
+    std::string children_file;                      ///< file for the children of the run
+    std::vector<record::RemainingProcess> running;  ///< other processes of the run that still run
 };
 
 /// Notes the end in each recording. A recording that cannot be written stays without the note. Removes the file for

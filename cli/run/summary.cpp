@@ -97,7 +97,7 @@ RunEnding RunSummary::ending(const RunChildren& children, const record::ProcessF
     ending.children_file = children.path();
     // Processes may make recordings until they end.
     if (children.is_awaited())
-        ending.running = record::processes_left_of_run(children.run(), record::identify_self().start);
+        ending.running = record::remaining_processes_of_run(children.run(), record::identify_self().start);
     ending.recordings = recordings_of_run(log_path_, facts, children.run(), began_ns_);
     std::erase(ending.recordings, children.path());
     return ending;

@@ -96,13 +96,13 @@ class Run {
     bool is_of_here(const Member& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
-        return member.facts.identity.has_boot_of(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
+        return member.facts.identity.shares_boot_with(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
                (geteuid() == 0 || (stat(member.path.c_str(), &status) == 0 && status.st_uid == geteuid()));
     }
 
     std::string running_text_of_run() const {
         if (std::ranges::all_of(members_, [&](const Member& member) { return is_of_here(member); })) {
-            const auto left = record::processes_left_of_run(members_.front().facts.run, last_.began);
+            const auto left = record::remaining_processes_of_run(members_.front().facts.run, last_.began);
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",
                                               left.size() == 1 ? "a process" : "processes",

@@ -79,7 +79,7 @@ std::vector<std::string> tensor_metrics(const std::string& listing) {
     return result;
 }
 
-/// One kernel in the output of `ncu --csv`.
+/// One metric of one kernel in the output of `ncu --csv`.
 struct CountedKernel {
     std::string name;
     std::string metric;
@@ -105,16 +105,17 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     return result;
 }
 
-struct Counted {
+struct TensorCounts {
     std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
     CountedKernel most;   ///< kernel with the highest number
     std::size_t kernels = 0;
 };
 
 /// Counts instructions of tensor cores in a section under one variant. expected: format that the products must have.
-/// If they have another one, the library was not loaded under ncu, and the counters prove nothing.
-Counted count(const char* section, const Variant& variant, const char* expected,
-              const std::vector<std::string>& metrics, const Asking& asking, nlohmann::json& evidence) {
+/// If the products have another format, the library had no effect under ncu, and the counters prove nothing.
+TensorCounts count_tensor_instructions(const char* section, const Variant& variant, const char* expected,
+                                       const std::vector<std::string>& metrics, const Asking& asking,
+                                       nlohmann::json& evidence) {
     std::string wanted;
     for (const std::string& metric : metrics) wanted += (wanted.empty() ? "" : ",") + metric;
     // The GPU's clocks are left as they are: the device may serve other users too.
@@ -128,24 +129,24 @@ Counted count(const char* section, const Variant& variant, const char* expected,
     environment["LC_ALL"] = "C";  // makes ncu print numbers with a decimal point
     if (Clock::now() >= asking.until) return {no_time_left, {}, 0};
     std::string output;
-    const Ended ended =
+    const ProcessEnd ended =
         run_process(words, environment, asking.until, [&](const std::string& line) { output += line + "\n"; });
     if (ended.timed_out) return {no_time_left, {}, 0};
-    Counted counted;
+    TensorCounts counts;
     std::set<std::string> names;
     for (const CountedKernel& kernel : counted_kernels(output)) {
         names.insert(kernel.name);
-        if (names.size() == 1 || kernel.value > counted.most.value) counted.most = kernel;
+        if (names.size() == 1 || kernel.value > counts.most.value) counts.most = kernel;
         evidence.push_back({{"kernel", kernel.name}, {"metric", kernel.metric}, {"value", kernel.value}});
     }
-    counted.kernels = names.size();
+    counts.kernels = names.size();
     if (names.empty()) {
-        counted.problem = problem_in(output + ended.errors);
-        if (counted.problem.empty()) counted.problem = "ncu counted no kernel";
+        counts.problem = problem_in(output + ended.errors);
+        if (counts.problem.empty()) counts.problem = "ncu counted no kernel";
     } else if (const std::string format = format_in(output); format != expected) {
-        counted.problem = "under ncu the products are " + format + ", so the library has no effect there";
+        counts.problem = "under ncu the products are " + format + ", so the library has no effect there";
     }
-    return counted;
+    return counts;
 }
 
 }  // namespace
@@ -153,8 +154,8 @@ Counted count(const char* section, const Variant& variant, const char* expected,
 Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence) {
     constexpr const char* name = "counters";
     std::string listing;
-    const Ended listed = run_process({"ncu", "--query-metrics"}, asking.environment, asking.until,
-                                     [&](const std::string& line) { listing += line + "\n"; });
+    const ProcessEnd listed = run_process({"ncu", "--query-metrics"}, asking.environment, asking.until,
+                                          [&](const std::string& line) { listing += line + "\n"; });
     if (listed.exit_status() == 127) return {name, Verdict::not_tried, "ncu (Nsight Compute) is not on the path"};
     const auto metrics = tensor_metrics(listing);
     if (metrics.empty()) {
@@ -166,11 +167,13 @@ Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evi
     }
     evidence["metrics"] = metrics;
     const char* const lowered = expects_tf32 ? "tf32" : "fp32";
-    const Counted high = count("product", {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}, lowered, metrics,
-                               asking, evidence["high"] = nlohmann::json::array());
+    const TensorCounts high =
+        count_tensor_instructions("product", {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}, lowered, metrics,
+                                  asking, evidence["high"] = nlohmann::json::array());
     if (!high.problem.empty()) return {name, Verdict::not_tried, "high: " + high.problem};
-    const Counted floor = count("opt_ins", {"floor", "LD_PRELOAD=SHIM FP32_MATMUL_FLOOR=fp32"}, "fp32", metrics,
-                                asking, evidence["floor"] = nlohmann::json::array());
+    const TensorCounts floor =
+        count_tensor_instructions("opt_ins", {"floor", "LD_PRELOAD=SHIM FP32_MATMUL_FLOOR=fp32"}, "fp32", metrics,
+                                  asking, evidence["floor"] = nlohmann::json::array());
     if (!floor.problem.empty()) return {name, Verdict::not_tried, "floor: " + floor.problem};
     if (expects_tf32 && high.most.value == 0)
         return {name, Verdict::wrong, "at high, no tensor core instruction was counted in " + high.most.name};

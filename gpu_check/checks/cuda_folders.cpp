@@ -15,7 +15,7 @@ namespace {
 using Folders = std::vector<std::string>;
 constexpr const char* by_loader = "loader";
 
-Folders matching(const std::string& pattern) {
+Folders folders_matching(const std::string& pattern) {
     Folders result;
     glob_t found{};
     if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
@@ -41,7 +41,7 @@ Folders libraries_of(const Folders& roots) {
     for (const std::string& root : roots) {
         if (root.empty()) continue;
         for (const std::string& folder : {root + "/lib64", root + "/lib"}) result.push_back(folder);
-        for (const std::string& folder : matching(root + "/targets/*-linux/lib")) result.push_back(folder);
+        for (const std::string& folder : folders_matching(root + "/targets/*-linux/lib")) result.push_back(folder);
     }
     return result;
 }
@@ -57,14 +57,14 @@ Folders split(const std::string& list) {
 /// Returns CUDA toolkits that no variable names: those in the usual folders, and those of an `nvcc` on the path.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
-    for (const std::string& root : matching("/usr/local/cuda-*")) roots.push_back(root);
+    for (const std::string& root : folders_matching("/usr/local/cuda-*")) roots.push_back(root);
     for (const std::string& folder : split(value_of(environment, "PATH")))
         if (std::error_code error; std::filesystem::exists(folder + "/nvcc", error)) roots.push_back(folder + "/..");
     return roots;
 }
 
 /// Returns the folders of NVIDIA's packages that a Python interpreter can import.
-Folders python_folders(const std::string& python, const Asking& asking) {
+Folders nvidia_folders_of_python(const std::string& python, const Asking& asking) {
     constexpr const char* script =
         "import glob, site, sys\n"
         "for folder in dict.fromkeys([*sys.path, *site.getsitepackages(), site.getusersitepackages()]):\n"
@@ -77,8 +77,8 @@ Folders python_folders(const std::string& python, const Asking& asking) {
     return result;
 }
 
-/// Returns true if the loader finds the library by name alone. It then also does for programs started with this
-/// environment.
+/// Returns true if the loader finds the library by name alone. Programs that are started with this environment then
+/// find it, too.
 bool loader_finds(const std::string& name) {
     void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library != nullptr) dlclose(library);
@@ -87,8 +87,8 @@ bool loader_finds(const std::string& name) {
 
 /// Folders to search, in this order.
 struct SearchFolders {
-    std::string only;  ///< the only folder to search; empty: search all
-    Folders of_loader, named, others;
+    std::string only;                  ///< the only folder to search; empty: search all
+    Folders of_loader, named, others;  ///< those in LD_LIBRARY_PATH, in CUDA_PATH and CUDA_HOME, and all others
 };
 
 /// Returns the folder that has the file; by_loader if the loader finds the file itself; empty: the file was not
@@ -123,7 +123,7 @@ std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findi
     asking.environment["LD_LIBRARY_PATH"] = found.search;
     asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
     Findings of_this;
-    ask(section_called("machine"), asking, of_this);
+    measure_section(section_called("machine"), asking, of_this);
     if (const auto& failures = of_this.all("failure"); !failures.empty()) return failures.front();
     findings = of_this;
     return {};
@@ -142,7 +142,7 @@ CudaFolders find_cuda(const std::string& libraries, const std::string& python, A
     search.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
     search.others = libraries_of(toolkits(environment));
     if (libraries.empty())
-        for (const std::string& folder : python_folders(python, asking)) search.others.push_back(folder);
+        for (const std::string& folder : nvidia_folders_of_python(python, asking)) search.others.push_back(folder);
     std::string problem;
     bool has_device = false;
     for (const int major : {13, 12}) {

@@ -66,7 +66,7 @@ ProductsAnswer run_products(const std::string& framework, const Run& run, const 
     ProductsAnswer answer;
     const auto begun = Clock::now();
     if (begun >= asking.until) return {Verdict::not_tried, no_time_left, {}, {}};
-    const Ended ended = run_process(words, environment, asking.until, [&](const std::string& text) {
+    const ProcessEnd ended = run_process(words, environment, asking.until, [&](const std::string& text) {
         json line = json::parse(text, nullptr, false);
         if (line.is_discarded()) return;
         if (line.contains("version"))
@@ -87,7 +87,8 @@ ProductsAnswer run_products(const std::string& framework, const Run& run, const 
     return answer;
 }
 
-/// Returns "4 of 4 tf32", or the first fault. Operations that the framework cannot do on this machine do not count.
+/// Returns "4 of 4 products tf32", or the first fault. Operations that the framework cannot do on this machine do not
+/// count as run.
 std::string summary_of(const json& operations, const char* expected, Verdict& verdict) {
     int ran = 0;
     for (const json& operation : operations) {

@@ -39,14 +39,14 @@ struct Context {
     Options options;
     Clock::time_point begun = Clock::now();
     Asking asking;
-    Environment of_frameworks;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
+    Environment framework_environment;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     Findings machine;
-    Judging judging;
+    JudgementFacts judging;
     bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
     std::vector<Line> lines;
 
-    Clock::time_point moment_of(double share) const {
+    Clock::time_point time_at_share(double share) const {
         return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
     }
 };
@@ -89,26 +89,27 @@ struct Step {
 };
 
 /// Measures a section and adds its lines to the verdict.
-void check_sizes(Context& context, const Step& step, std::vector<int> sizes) {
+void check_section_at(Context& context, const Step& step, std::vector<int> sizes) {
     const Section& section = section_called(step.measures);
     context.asking.sizes = context.judging.sizes = std::move(sizes);
-    context.asking.until = context.moment_of(step.ends_at);
+    context.asking.until = context.time_at_share(step.ends_at);
     Findings findings;
-    ask(section, context.asking, findings);
+    measure_section(section, context.asking, findings);
     context.evidence[section.name] = to_json(findings);
     if (section.measure == measure_product) context.judging.is_floored = is_floored(findings);
     for (Line& line : judge(section.name, findings, context.judging)) context.lines.push_back(std::move(line));
 }
 
 void check_section(Context& context, const Step& step) {
-    check_sizes(context, step, {largest_order(context, step.largest, step.products, step.share)});
+    check_section_at(context, step, {largest_order(context, step.largest, step.products, step.share)});
 }
 
 void check_times(Context& context, const Step& step) {
     std::vector<int> sizes;
     std::vector<Line> left_out;
     for (const int n : {512, 2048, 8192}) {
-        // Factor 24: both precisions, two turns of two processes, and about 0.2 s each for a product that takes less.
+        // Factor 24: six measurements (FP32 and TF32 without the shim and one under it, each in two turns) of about
+        // four calls. A measurement of short calls takes about 0.2 s.
         const double seconds = 24 * estimated_seconds(context, n);
         const bool is_too_large = n > context.options.largest;
         if (!is_too_large && seconds <= 0.06 * context.options.seconds)
@@ -118,19 +119,19 @@ void check_times(Context& context, const Step& step) {
                 {"time at " + std::to_string(n), Verdict::not_tried,
                  is_too_large ? "larger than --largest" : digits("it would take about %.0f s here", seconds)});
     }
-    if (!sizes.empty()) check_sizes(context, step, sizes);
+    if (!sizes.empty()) check_section_at(context, step, sizes);
     for (Line& line : left_out) context.lines.push_back(std::move(line));
 }
 
 Asking asking_for_tools(Context& context, const Step& step) {
     Asking asking = context.asking;
     asking.sizes = {std::max(128, largest_order(context, 1024, 60, 0.05))};
-    asking.until = context.moment_of(step.ends_at);
+    asking.until = context.time_at_share(step.ends_at);
     return asking;
 }
 Asking asking_for_frameworks(Context& context, const Step& step) {
     Asking asking = asking_for_tools(context, step);
-    asking.environment = context.of_frameworks;
+    asking.environment = context.framework_environment;
     return asking;
 }
 
@@ -139,7 +140,7 @@ void check_products_of(Context& context, const Step& step) {
                                             asking_for_frameworks(context, step), context.judging.expects_tf32(),
                                             context.evidence[step.measures]));
 }
-void check_names(Context& context, const Step& step) {
+void check_kernel_names(Context& context, const Step& step) {
     context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, step),
                                           context.judging.expects_tf32(), context.evidence["kernels"]));
 }
@@ -161,7 +162,7 @@ constexpr Step steps[] = {
     {"PyTorch", 0.88, check_products_of, "torch"},
     {"CuPy", 0.91, check_products_of, "cupy"},
     {"JAX", 0.95, check_products_of, "jax"},
-    {"kernels", 0.97, check_names, "torch"},
+    {"kernels", 0.97, check_kernel_names, "torch"},
     {"counters", 0.99, check_ncu, "product"},
 };
 
@@ -172,12 +173,12 @@ bool has_no_answer(const Line& line) {
 }
 
 /// Returns true if the device still multiplies. Called after a step that got no answer.
-bool still_answers(Context& context) {
+bool device_still_answers(Context& context) {
     Asking probe = context.asking;
-    probe.until = std::min(context.moment_of(0.99), Clock::now() + std::chrono::seconds(10));
+    probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));
     Findings findings;
     try {
-        ask(section_called("machine"), probe, findings);
+        measure_section(section_called("machine"), probe, findings);
     } catch (const NoDevice&) {
         return false;
     }
@@ -212,13 +213,13 @@ class Progress {
 };
 
 /// Runs a step, and adds its lines to the verdict.
-void measure(Context& context, const Step& step) {
+void run_step(Context& context, const Step& step) {
     const Progress progress(step.name);
     if (context.device_is_gone) {
         context.lines.push_back({step.name, Verdict::not_tried, "the device no longer answers"});
         return;
     }
-    if (Clock::now() >= context.moment_of(step.ends_at)) {
+    if (Clock::now() >= context.time_at_share(step.ends_at)) {
         context.lines.push_back({step.name, Verdict::not_tried, no_time_left});
         return;
     }
@@ -227,7 +228,7 @@ void measure(Context& context, const Step& step) {
         step.check(context, step);
         if (std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(),
                         has_no_answer))
-            context.device_is_gone = !still_answers(context);
+            context.device_is_gone = !device_still_answers(context);
     } catch (const std::exception& error) {
         context.lines.push_back({step.name, Verdict::failed, error.what()});
     }
@@ -270,7 +271,7 @@ int finish(Context& context) {
 }
 
 /// Hides all devices but the first. Others would cost each process the time to start them, and JAX would use them.
-void show_first_device(Context& context) {
+void hide_other_devices(Context& context) {
     if (context.machine.distinct("devices") == "1") return;
     std::string& visible = context.asking.environment["CUDA_VISIBLE_DEVICES"];
     visible = visible.empty() ? "0" : visible.substr(0, visible.find(','));
@@ -282,7 +283,7 @@ void find_machine(Context& context) {
     Asking& asking = context.asking;
     asking.sizes = {256};
     asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
-    asking.until = context.moment_of(machine_ends_at);
+    asking.until = context.time_at_share(machine_ends_at);
     const Environment before = asking.environment;
     asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
     find_cuda(options.libraries, options.python, asking, context.machine);
@@ -290,14 +291,14 @@ void find_machine(Context& context) {
     // like a hang.
     const double start = context.machine.numbers("seconds_to_start").front();
     asking.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
-    show_first_device(context);
-    context.of_frameworks = options.libraries.empty() ? before : asking.environment;
+    hide_other_devices(context);
+    context.framework_environment = options.libraries.empty() ? before : asking.environment;
     if (const auto& visible = asking.environment.find("CUDA_VISIBLE_DEVICES"); visible != asking.environment.end())
-        context.of_frameworks["CUDA_VISIBLE_DEVICES"] = visible->second;
+        context.framework_environment["CUDA_VISIBLE_DEVICES"] = visible->second;
 }
 
 /// Lists settings of this machine that govern other programs but are switched off in these measurements.
-void tell_what_was_set_aside(Context& context, const std::vector<std::string>& unset) {
+void print_set_aside_settings(Context& context, const std::vector<std::string>& unset) {
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {
         context.machine.add("set_aside", "policy");
@@ -341,10 +342,10 @@ int check_gpu(const std::vector<std::string>& words) {
     context.judging.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
-    tell_what_was_set_aside(context, left_out);
+    print_set_aside_settings(context, left_out);
     for (const Step& step : steps) {
         const std::size_t before = context.lines.size();
-        measure(context, step);
+        run_step(context, step);
         std::for_each(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(), print_line);
     }
     return finish(context);

@@ -11,36 +11,36 @@ namespace gpu {
 
 namespace {
 
-/// A line without its name. Judges throw it where a finding is missing.
-struct Judged {
+/// A line without its name. Functions that judge throw it where a finding is missing.
+struct Judgement {
     Verdict verdict;
     std::string text;
 };
 
-/// Evidence for a judge: the line's name, and the findings of its section.
+/// Evidence for a judgement: the line's name, and the findings of its section.
 struct Case {
     const std::string& name;
     const Findings& findings;
-    const Judging& judging;
+    const JudgementFacts& judging;
 
     /// Ends the judgement if one of these variants was not measured.
     void need(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
             const auto& failures = findings.all(std::string(variant) + "/failure");
             if (failures.empty()) continue;
-            throw Judged{failures.front() == no_time_left ? Verdict::not_tried : Verdict::failed,
-                         std::string(variant) + ": " + failures.front()};
+            throw Judgement{failures.front() == no_time_left ? Verdict::not_tried : Verdict::failed,
+                            std::string(variant) + ": " + failures.front()};
         }
     }
     /// Ends the judgement if a variant has no finding of this name, with the variant's failure as the reason.
     void need(const std::string& variant, const std::string& finding) const {
         if (!findings.all(variant + "/" + finding).empty()) return;
         need({variant.c_str()});
-        throw Judged{Verdict::failed, variant + ": " + not_measured};
+        throw Judgement{Verdict::failed, variant + ": " + not_measured};
     }
     void need_decisions(const std::string& variant) const {
         if (findings.all(variant + "/decided").empty())
-            throw Judged{Verdict::not_tried, "no product shows that the library is loaded here"};
+            throw Judgement{Verdict::not_tried, "no product shows that the library is loaded here"};
     }
     std::string lowest(const std::string& variant, const std::string& finding) const {
         return findings.lowest(variant + "/" + finding);
@@ -62,10 +62,10 @@ bool is_lower(const std::string& left, const std::string& right) {
 
 // ---- one product
 
-Judged judge_loading(const Case& of) {
+Judgement judge_loading(const Case& of) {
     try {
         of.need("high", "decided");
-    } catch (const Judged& why) {
+    } catch (const Judgement& why) {
         if (why.text.ends_with(nothing_recorded))
             return {Verdict::wrong, "it was preloaded, but recorded no product"};
         if (why.text.find(not_preloaded) != std::string::npos) return {Verdict::wrong, why.text};
@@ -75,7 +75,7 @@ Judged judge_loading(const Case& of) {
             "loaded; it decides and records: cublasSgemm at high is " + of.findings.all("high/decided").front()};
 }
 
-Judged judge_unconfigured(const Case& of) {
+Judgement judge_unconfigured(const Case& of) {
     of.need({"native", "preloaded"});
     for (const char* variant : {"native", "preloaded"}) of.need(variant, "bits");
     const std::string without = of.distinct("native", "bits");
@@ -94,9 +94,9 @@ std::string reason_of(const Case& of, const std::string& word) {
     return reason == not_measured ? "" : " (" + reason + ")";
 }
 
-/// Returns true if a product is better than it was decided, but still lowered: FAST_16BF and FAST_16F also permit
-/// TF32, and nothing else. If it is FP32, the decision had no effect, which is a fault.
-bool is_better(const std::string& format, const std::string& decided) {
+/// Returns true if a product is more accurate than was decided, but still below FP32: FAST_16BF and FAST_16F also
+/// permit TF32, and nothing else. If the product is FP32, the decision had no effect, which is a fault.
+bool is_more_accurate(const std::string& format, const std::string& decided) {
     return format == "tf32" && is_format(decided) && is_lower(decided, format);
 }
 
@@ -106,13 +106,13 @@ std::string fault_of(const Case& of, const std::string& word, const std::string&
     const std::string decided = of.distinct(word, "decided");
     if (!expected.empty() && decided != expected)
         return word + " was decided as " + decided + reason_of(of, word) + ", not " + expected;
-    if (format == (decided == "bf16x9" ? "fp32" : decided) || is_better(format, decided)) return {};
+    if (format == (decided == "bf16x9" ? "fp32" : decided) || is_more_accurate(format, decided)) return {};
     return word + ": decided " + decided + ", measured " + format;
 }
 
 bool is_refusal(const std::string& answer) { return !is_format(answer) && answer != "wrong"; }
 
-Judged judge_precision(const Case& of) {
+Judgement judge_precision(const Case& of) {
     const std::string& word = of.name;
     of.need({word.c_str()});
     of.need(word, "format");
@@ -128,11 +128,12 @@ Judged judge_precision(const Case& of) {
     if (!fault.empty()) return {Verdict::wrong, fault};
     std::string text =
         "decided " + decided + ", measured " + format + reason_of(of, word) + ", error " + of.distinct(word, "error");
-    if (is_better(format, decided)) text += ": " + decided + " permits " + format + ", and this cuBLAS used it";
+    if (is_more_accurate(format, decided))
+        text += ": " + decided + " permits " + format + ", and this cuBLAS used it";
     return {Verdict::shown, text};
 }
 
-Judged judge_other_precisions(const Case& of) {
+Judgement judge_other_precisions(const Case& of) {
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
 #define FLOAT64_RULE_PRECISION(...)  // the product is of float32
@@ -149,7 +150,7 @@ Judged judge_other_precisions(const Case& of) {
         if (!fault.empty()) return {Verdict::wrong, fault};
         const std::string decided = of.distinct(word, "decided");
         outcomes.push_back(std::string(word) + ": " + decided);
-        if (is_better(format, decided)) {
+        if (is_more_accurate(format, decided)) {
             outcomes.back() += ", which permits " + format;
             is_each_as_decided = false;
         }
@@ -161,7 +162,7 @@ Judged judge_other_precisions(const Case& of) {
 
 // ---- a floor
 
-/// Ways to ask for less than FP32, as one line of the verdict covers them.
+/// The ways to ask for less than FP32 that one line of the verdict covers.
 struct OptIns {
     const char* line;
     const char* what;
@@ -182,12 +183,12 @@ const OptIns opt_ins[] = {
 };
 
 /// Returns true if an answer means that this cuBLAS or device does not have the product.
-bool is_lacking(const std::string& answer) {
+bool is_unavailable(const std::string& answer) {
     constexpr const char* words[] = {"absent", "NOT_SUPPORTED", "INVALID_VALUE", "ARCH_MISMATCH"};
     return std::ranges::find(words, answer) != std::end(words);
 }
 
-Judged judge_floor(const Case& of) {
+Judgement judge_floor(const Case& of) {
     const OptIns& group = *std::ranges::find(opt_ins, of.name, &OptIns::line);
     for (const char* name : group.names)
         for (const char* variant : {group.without, group.with}) of.need(variant, name);
@@ -196,7 +197,7 @@ Judged judge_floor(const Case& of) {
     for (const char* name : group.names) {
         const std::string native = of.lowest(group.without, name);
         const std::string held = of.lowest(group.with, name);
-        if (held == native && is_lacking(native)) continue;
+        if (held == native && is_unavailable(native)) continue;
         if (is_lower(native, "fp32") && is_format(native)) lowered.push_back(std::string(name) + " " + native);
         if (held == "fp32")
             ++held_up;
@@ -218,7 +219,7 @@ Judged judge_floor(const Case& of) {
 
 // ---- float64
 
-constexpr const char* emulated = "fp64_emulated";
+constexpr const char* emulated_format = "fp64_emulated";
 
 /// Returns the names of the products of float64 that were measured.
 std::vector<std::string> products_of(const Findings& findings) {
@@ -230,7 +231,7 @@ std::vector<std::string> products_of(const Findings& findings) {
     return names;
 }
 
-Judged judge_float64_as_called(const Case& of) {
+Judgement judge_float64_as_called(const Case& of) {
     of.need({"native", "recorded"});
     of.need_decisions("recorded");
     std::vector<std::string> changed;
@@ -243,7 +244,7 @@ Judged judge_float64_as_called(const Case& of) {
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
 
-Judged judge_float64_pin(const Case& of) {
+Judgement judge_float64_pin(const Case& of) {
     of.need({"native", "environment", "fp64", "environment, fp64"});
     std::vector<std::string> winning, refused, lowered;
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
@@ -251,10 +252,10 @@ Judged judge_float64_pin(const Case& of) {
         for (const std::string& each : products_of(of.findings)) {
             const std::string before = of.lowest(without, each);
             const std::string held = of.lowest(with, each);
-            if (held == before && is_lacking(before)) continue;
-            if (before == emulated) lowered.push_back(each);
+            if (held == before && is_unavailable(before)) continue;
+            if (before == emulated_format) lowered.push_back(each);
             if (held != "fp64")
-                (held == emulated || held == "wrong" ? winning : refused)
+                (held == emulated_format || held == "wrong" ? winning : refused)
                     .push_back(std::string(with) + "/" + each + " " + held);
         }
     }
@@ -265,21 +266,21 @@ Judged judge_float64_pin(const Case& of) {
                                 " were: " + joined(lowered)};
 }
 
-Judged judge_float64_emulation(const Case& of) {
-    of.need({"native", emulated});
-    of.need_decisions(emulated);
+Judgement judge_float64_emulation(const Case& of) {
+    of.need({"native", emulated_format});
+    of.need_decisions(emulated_format);
     if (of.judging.is_floored) return {Verdict::measured, "the floor of this machine's policy forbids it"};
-    if (of.distinct(emulated, "reason").find("fp64_emulation_unavailable") != std::string::npos)
+    if (of.distinct(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
         return {Verdict::measured, "this GPU or this cuBLAS has no emulated FP64"};
     std::vector<std::string> kept, pedantic;
     for (const char* each : {"dgemm", "ex_64f", "lt_64f"})
-        if (const std::string seen = of.lowest(emulated, each); seen != emulated)
+        if (const std::string seen = of.lowest(emulated_format, each); seen != emulated_format)
             kept.push_back(std::string(each) + " " + seen);
     for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
-        if (of.lowest(emulated, each) == emulated) pedantic.emplace_back(each);
+        if (of.lowest(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
         return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic)};
-    // What a rule allows, cuBLAS may leave unused.
+    // cuBLAS need not use what a rule allows.
     if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept)};
     return {Verdict::shown, "dgemm, ex_64f and lt_64f are emulated under a rule; PEDANTIC ones are not"};
 }
@@ -290,7 +291,7 @@ std::string milliseconds_text(double milliseconds) {
     return milliseconds < 1 ? digits("%.1f us", milliseconds * 1000) : digits("%.2f ms", milliseconds);
 }
 
-Judged judge_time(const Case& of, int n) {
+Judgement judge_time(const Case& of, int n) {
     const auto middle = [&](const std::string& what) {
         return median(of.findings.numbers(what + "_ms_" + std::to_string(n)));
     };
@@ -309,7 +310,7 @@ Judged judge_time(const Case& of, int n) {
                                    digits("; forced takes %.3f of native", forced / tf32)};
 }
 
-Judged judge_cost(const Case& of) {
+Judgement judge_cost(const Case& of) {
     of.need({"turns"});
     of.need("turns", "launch");
     const auto number = [&](const std::string& name) { return median(of.findings.numbers("turns/" + name)); };
@@ -328,7 +329,7 @@ Judged judge_cost(const Case& of) {
 
 // ---- graphs and audits
 
-Judged judge_graph(const Case& of) {
+Judgement judge_graph(const Case& of) {
     of.need({"native", "high"});
     const std::string expected = of.judging.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
@@ -348,7 +349,7 @@ Judged judge_graph(const Case& of) {
                                 " where the program asks for TF32 itself"};
 }
 
-Judged judge_audits(const Case& of) {
+Judgement judge_audits(const Case& of) {
     of.need({"high"});
     of.need("high", "captured");
     const auto& audits = of.findings.all("high/audit");
@@ -369,13 +370,14 @@ Judged judge_audits(const Case& of) {
                 " errors match those that the host computes in float64, to 2%; a captured product is left alone"};
 }
 
-/// The lines of each section, in the order of the verdict.
-struct Judge {
+/// A line of the verdict about a section, and the function that judges it.
+struct VerdictLine {
     const char* section;
     const char* line;
-    Judged (*judge)(const Case& of);
+    Judgement (*judge)(const Case& of);
 };
-constexpr Judge judges[] = {
+/// The lines of each section, in the order of the verdict.
+constexpr VerdictLine verdict_lines[] = {
     {"product", "library", judge_loading},
     {"product", "as called", judge_unconfigured},
     {"product", "highest", judge_precision},
@@ -395,13 +397,13 @@ constexpr Judge judges[] = {
     {"audits", "audits", judge_audits},
 };
 
-/// Judges, and gives the answer its name.
-template <class Judgement>
-Line line_of(const std::string& name, const Judgement& judge) {
-    Judged answer{};
+/// Returns the line with this name and the judgement that `judge` returns or throws.
+template <class Judge>
+Line line_of(const std::string& name, const Judge& judge) {
+    Judgement answer{};
     try {
         answer = judge();
-    } catch (const Judged& why) {
+    } catch (const Judgement& why) {
         answer = why;
     }
     return {name, answer.verdict, answer.text};
@@ -429,9 +431,9 @@ bool is_floored(const Findings& findings) {
     return findings.distinct("high/decided") != "tf32" && findings.distinct("high/reason") == "floor";
 }
 
-std::vector<Line> judge(const std::string& section, const Findings& findings, const Judging& judging) {
+std::vector<Line> judge(const std::string& section, const Findings& findings, const JudgementFacts& judging) {
     std::vector<Line> lines;
-    for (const Judge& each : judges)
+    for (const VerdictLine& each : verdict_lines)
         if (section == each.section) {
             const std::string name = each.line;
             lines.push_back(line_of(name, [&] { return each.judge({name, findings, judging}); }));

@@ -26,7 +26,7 @@ struct Line {
 };
 
 /// Facts that a judgement needs besides the findings of its section.
-struct Judging {
+struct JudgementFacts {
     int compute_capability = 0;  ///< 10·major + minor: 90 means 9.0
     std::vector<int> sizes;      ///< sizes at which the section was measured
     bool is_floored = false;     ///< a policy of this machine forbids formats below FP32
@@ -41,6 +41,6 @@ struct Judging {
 bool is_floored(const Findings& findings);
 
 /// Returns the lines about a section, in the order of the verdict.
-std::vector<Line> judge(const std::string& section, const Findings& findings, const Judging& judging);
+std::vector<Line> judge(const std::string& section, const Findings& findings, const JudgementFacts& judging);
 
 }  // namespace gpu

@@ -41,7 +41,7 @@ const char* meaning_of(CUresult result) {
 }
 
 /// Returns a possible reason why this process sees no device; empty: none is known.
-std::string why_hidden() {
+std::string why_no_device() {
     if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
         return std::string("; CUDA_VISIBLE_DEVICES is '") + visible + "'";
     constexpr const char* control = "/dev/nvidiactl";
@@ -132,7 +132,7 @@ Device::Device() {
     if (started == CUDA_SUCCESS) CHECKED(driver, cuDeviceGetCount, &count);
     if (count == 0)
         throw NoDevice("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
-                       ", devices: " + std::to_string(count) + why_hidden());
+                       ", devices: " + std::to_string(count) + why_no_device());
     devices = count;
 
     CUdevice device = 0;

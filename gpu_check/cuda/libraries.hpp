@@ -32,14 +32,15 @@ class Library {
         return reinterpret_cast<Function*>(address(name));
     }
 
-    /// Returns a function, like find(). If the library does not have it, ends the program.
+    /// Returns a function, like find(). If the library does not have it, throws std::runtime_error.
     template <class Function>
     Function& get(const char* name) const {
         if (Function* function = find<Function>(name)) return *function;
         throw std::runtime_error(file_ + " has no " + name);
     }
 
-    /// Returns the library's own function. dlsym, by which find() looks, may return one of a preloaded library.
+    /// Returns the library's own function. find() uses dlsym, which may return a preloaded library's function
+    /// instead.
     template <class Function>
     Function* find_own(const char* name) const {
         return reinterpret_cast<Function*>(address_in_library(name));
@@ -133,7 +134,7 @@ class Cublas {
     std::string version;  // version of cuBLAS, such as 13.1.0
 };
 
-/// Returns the name of a status, such as CUBLAS_STATUS_NOT_SUPPORTED.
+/// Returns the name of a status without its prefix: NOT_SUPPORTED for CUBLAS_STATUS_NOT_SUPPORTED.
 const char* text(cublasStatus_t status);
 void check(cublasStatus_t status, const char* what);
 void check(CUresult result, const char* what);

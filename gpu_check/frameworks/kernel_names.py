@@ -15,6 +15,6 @@ _RULES = [
 
 
 def format_of(name):
-    """tf32, bf16, fp16 or fp32; unknown: it multiplies, its name does not say how; none: it does not multiply."""
+    """tf32, bf16, fp16 or fp32; unknown: the kernel multiplies, but its name does not say how; none: it is no product."""
     lower = name.lower()
     return next((format_name for format_name, pattern in _RULES if re.search(pattern, lower)), "none")

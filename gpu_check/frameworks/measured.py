@@ -8,9 +8,9 @@ apart or more. tests/cublas/test_judges.py gives both judges the same products.
 import numpy
 
 FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
-MATCHING_FP32 = 2e-5
-MATCHING_LOWER = 1e-4
-SCALES = (2.0**20, 1.0, 2.0**-30)  # of rows and columns: beyond FP16's numbers, among them, and below its smallest
+FP32_MATCH_DISTANCE = 2e-5
+LOWER_MATCH_DISTANCE = 1e-4
+SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns: above, within and below the range of FP16
 
 
 def is_lower(left, right):
@@ -22,7 +22,7 @@ def lowest(formats):
 
 
 def _drop_bits(matrix, bits, ties):
-    """float32 with the last bits dropped: the whole of rounding, but for NaN and FP16's range."""
+    """Rounds float32 numbers to fewer bits, without regard to NaN and to FP16's range."""
     words = numpy.ascontiguousarray(matrix, dtype=numpy.float32).view(numpy.uint32)
     half = numpy.uint32(1 << bits - 1)
     added = {"even": half - numpy.uint32(1) + (words >> bits & numpy.uint32(1)), "away": half, "truncate": numpy.uint32(0)}[ties]
@@ -50,7 +50,7 @@ ROUNDINGS = [(name, ties) for name in ("tf32", "bf16", "fp16") for ties in ("eve
 
 
 def _distance(result, reference, exact):
-    """Elements that are infinite or NaN in both agree; if one is so in one of both only, nothing does."""
+    """Elements that are infinite or NaN in both agree. One that is so in only one of the two makes the distance infinite."""
     finite = numpy.isfinite(reference)
     if not finite.any() or (numpy.isfinite(result) != finite).any():
         return float("inf")
@@ -79,7 +79,7 @@ def _powers_of_two(numbers):
 
 
 class Product:
-    """The first `rows` rows of a @ b, as each format has them."""
+    """The first `rows` rows of a @ b, as each format gives them."""
 
     def __init__(self, a, b, rows=64):
         self._a, self._b = a[:rows], b
@@ -102,19 +102,19 @@ class Product:
             result = numpy.asarray(result, dtype=numpy.float64) / self._scale
             exact = self._reference(None)
             error = _distance(result, exact, exact)
-            if error < MATCHING_FP32:
+            if error < FP32_MATCH_DISTANCE:
                 return "fp32", None, error
             distances = {rounding: _distance(result, self._reference(rounding), exact) for rounding in ROUNDINGS}
         nearest = min(distances, key=distances.get)
-        if distances[nearest] < MATCHING_LOWER:
+        if distances[nearest] < LOWER_MATCH_DISTANCE:
             return nearest + (error,)
         return self._format_by_level(result, error), None, error
 
     def _format_by_level(self, result, error):
-        """By the size of the error alone, for a library that rounds something else than the operands."""
+        """Names a format by the size of the error alone, for a library that rounds other numbers than the operands."""
         exact = self._reference(None)
         tf32, bf16 = (_distance(self._reference((name, "truncate")), exact, exact) for name in ("tf32", "bf16"))
-        # To nearest, BF16 has half of the error that truncating has.
+        # Rounding to the nearest number of BF16 has half of the error that truncating has.
         limit_of_tf32 = (tf32 * bf16 / 2) ** 0.5
         if error < 2 * bf16:
             return "tf32" if error < limit_of_tf32 else "bf16"

@@ -7,7 +7,7 @@ import os
 
 
 def start_numpy(own):
-    """On the CPU, without such a setting: shows that measuring and reading the log work where no GPU is."""
+    """Runs on the CPU, ignores `own`, and shows that measuring and reading the log work where there is no GPU."""
     import numpy
 
     return numpy.__version__, "cpu", {"numpy.matmul": lambda a, b: numpy.matmul(a, b)[:64]}
@@ -67,7 +67,7 @@ def start_jax(own):
         device = jax.devices("cuda")[0]
     except RuntimeError as error:
         raise RuntimeError("it sees no CUDA device") from error
-    if own != "default":  # by default, TF32 where the device has it
+    if own != "default":  # by default, JAX uses TF32 where the device has it
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if own == "tf32" else "float32")
 
     def on_device(operation):

@@ -8,7 +8,7 @@
 that the shim's setting asks for. Prints one row of a Markdown table per operation, as soon as it is known; with --json, a
 line {"version", "device"}, and one for each operation. Each operation runs twice, and the lower format counts; with
 --kernels once more under torch.profiler, for the names of its kernels. A product that
-no decision is about went past the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
+no decision is about bypassed the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
 framework cannot do here (NVRTC without headers, say) says so in its row; the others go on.
 Ends with 0; 1 where a result is lower than its decision, a decision or result is not as expected, no operation ran, or the
 log was not written; 77 where the framework or a CUDA device is missing.
@@ -55,7 +55,7 @@ def one_line(error):
 
 
 def summary(decisions):
-    """Each distinct decision once."""
+    """Each distinct decision once, with its count."""
     lines = {}
     for d in decisions:
         reason = "" if d["reason"] == "as_requested" else f", {d['reason']}"
@@ -87,8 +87,8 @@ def verdict(measured, decisions, arguments, formats):
     return ("ok" if measured == applied or applied == "bf16x9" else f"ok: {applied} permits {measured}, which was used"), False
 
 
-def tell(answer, framework, arguments):
-    """Prints what came of one operation."""
+def print_row(answer, framework, arguments):
+    """Prints the result of one operation: a row of the table, or a line of JSON."""
     if arguments.json:
         answer["decisions"] = [{key: d[key] for key in ("function", "applied", "how", "reason")} for d in answer["decisions"]]
         print(json.dumps(answer), flush=True)
@@ -134,7 +134,7 @@ def main():
         try:
             results = [operation(a, b), operation(a, b)]
         except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
-            tell({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{version}, {device}", arguments)
+            print_row({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{version}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
@@ -147,7 +147,7 @@ def main():
         if arguments.kernels:
             answer["kernels"] = operations.torch_kernels_of(lambda: operation(a, b))
         failed |= answer["fails"]
-        tell(answer, f"{version}, {device}", arguments)
+        print_row(answer, f"{version}, {device}", arguments)
     if not ran:
         print("products.py: no operation ran", file=sys.stderr)
     if arguments.log and not log.exists():

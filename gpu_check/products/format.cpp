@@ -11,11 +11,11 @@ namespace gpu {
 
 namespace {
 
-// Limit for errors that still count as FP32. Summing in float32 errs far less for k up to 8192, and two formats lie
-// far more apart. Tensor cores truncate their sums, while other units round them. With 8 products a step, that moves
-// a result by 1.6e-5 at k = 2048 and by 5.5e-5 at 8192, always towards zero.
-constexpr double matching_fp32 = 2e-5;
-constexpr double matching_lower = 1e-4;
+// Largest distances from a reference at which a result matches it. Sums in float32 have far smaller errors for k up
+// to 8192, and two formats are farther apart. Tensor cores truncate their sums, while other units round them. With 8
+// products a step, that moves a result by 1.6e-5 at k = 2048 and by 5.5e-5 at 8192, always towards zero.
+constexpr double fp32_match_distance = 2e-5;
+constexpr double lower_match_distance = 1e-4;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -47,8 +47,8 @@ float rounded_to_fp16(float value, Rounding::Ties ties) {
 
 bool is_finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
-/// Returns the rms of the difference over the rms of `exact`, in the chosen elements that are finite; infinity if one
-/// of them is finite in one of both only, or none is finite.
+/// Returns the rms of the difference over the rms of `exact`, in the chosen elements that are finite; infinity if an
+/// element is finite in only one of `result` and `reference`, or no element is finite.
 double distance(std::span<const Complex> result, const std::vector<Complex>& reference,
                 const std::vector<Complex>& exact, const std::vector<bool>& is_chosen) {
     double difference = 0;
@@ -80,9 +80,10 @@ struct Errors {
 };
 
 /// Names a format by the size of the error alone. Needed when no reference can match, because the library rounds sums
-/// of operands (3m) or intermediate results (trsm). tf32, bf16: the errors of operands that are truncated to these.
+/// of operands (3m) or intermediate results (trsm). tf32, bf16: the errors if operands are truncated to these
+/// formats.
 const char* format_by_level(const Errors& errors, double tf32, double bf16) {
-    // To nearest, BF16 has half of the error that truncating has.
+    // Rounding to the nearest number of BF16 has half of the error that truncating has.
     const double limit_of_tf32 = std::sqrt(tf32 * bf16 / 2);
     if (errors.of_all < limit_of_tf32) return "tf32";
     if (errors.of_all < 2 * bf16) return "bf16";
@@ -115,11 +116,11 @@ Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_r
     const std::vector<Complex> exact = reference({});
     const std::vector<bool> all(exact.size(), true);
     const double error = distance(result, exact, exact, all);
-    if (error < matching_fp32) return {"fp32", "exact operands", error};
+    if (error < fp32_match_distance) return {"fp32", "exact operands", error};
     // Skips the exact operands: a solve in TF32 is closer to their result than to that of any rounded operands.
     Rounding nearest;
     double least = infinity;
-    double truncated[4] = {};  // errors of operands that are truncated to each format
+    double truncated[4] = {};  // errors if operands are truncated to each format
     for (const Rounding rounding : all_roundings) {
         const std::vector<Complex> candidate = reference(rounding);
         if (rounding.ties == Rounding::truncate) truncated[rounding.format] = distance(candidate, exact, exact, all);
@@ -128,7 +129,7 @@ Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_r
         least = from_candidate;
         nearest = rounding;
     }
-    if (least < matching_lower) return {name_of(nearest.format), match_of(nearest), error};
+    if (least < lower_match_distance) return {name_of(nearest.format), match_of(nearest), error};
     const Errors errors{error, distance(result, exact, exact, is_in_range_of_fp16)};
     return {format_by_level(errors, truncated[Rounding::tf32], truncated[Rounding::bf16]), "level", error};
 }

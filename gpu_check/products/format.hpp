@@ -1,7 +1,7 @@
 // Finds out from a product's result alone to which format its operands were rounded.
 //
-// The result is compared with one reference per format and rounding: a product of operands that were rounded so,
-// which the host sums in float64. Summing in float32 moves a result by some 1e-6, and on tensor cores by up to 6e-5;
+// The result is compared with one reference per format and rounding: a product of operands rounded in that way, which
+// the host sums in float64. Summing in float32 moves a result by some 1e-6, and on tensor cores by up to 6e-5;
 // two references lie 2e-4 apart or more, since the operands (host_problem.hpp) hold ties, and numbers that FP16 does
 // not have. So the match is unmistakable, and it does not depend on the order in which a kernel sums.
 // frameworks/measured.py judges in the same way; tests/cublas/test_judges.py gives both the same products.
@@ -44,9 +44,9 @@ struct Measured {
         0;  // distance from the product of the exact operands: rms of the difference over rms of the product
 };
 
-/// Finds the rounding of a result. `reference` computes the same elements from operands that were rounded so. An
-/// element that is infinite or NaN agrees with one that is also one of these. is_in_range_of_fp16: elements whose
-/// operands FP16 rounds as TF32 does.
+/// Finds the rounding of a result. `reference` computes the same elements from operands with the given rounding. An
+/// element that is infinite or NaN agrees with any element that is infinite or NaN. is_in_range_of_fp16: elements
+/// whose operands FP16 rounds as TF32 does.
 Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
                const std::function<std::vector<Complex>(Rounding)>& reference);
 

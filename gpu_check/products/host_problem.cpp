@@ -12,8 +12,8 @@ namespace gpu {
 
 namespace {
 
-// Scales of the rows in the first, second and last third. FP16 ranges from 2^-24 to 65504. Where rows below the
-// diagonal are the smaller ones, no element of a symmetric matrix outweighs the others of its row.
+// Scales of the rows in the first, second and last third. FP16 ranges from 2^-24 to 65504. The scales fall, so that
+// in a symmetric matrix, which is stored below the diagonal, no element outweighs all others of its row.
 constexpr double scales_of_product[] = {0x1p20, 1, 0x1p-30};
 // Quotients of these scale the matrix of a solve: from 2^-30 to 2^54.
 constexpr double scales_of_solve[] = {1, 0x1p-30, 0x1p24};

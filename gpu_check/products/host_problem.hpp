@@ -1,9 +1,10 @@
 // Matrices on the host for one level-3 product, and the judgement of its result. Needs no device.
 //
-// All elements are such that the formats differ by far. An eighth of them are ties of TF32 and FP16, halfway between
-// two numbers of the format, and an eighth are ties of BF16, so that a result tells how ties are rounded. TF32 and
-// FP16 keep equally many bits. So a third of the rows is too large for FP16, and a third is smaller than its smallest
-// number. Powers of two scale these rows, and with them the rows of the result; judge() divides by the same powers.
+// The elements make results in different formats differ clearly. An eighth of them are ties of TF32 and FP16, halfway
+// between two numbers of the format, and an eighth are ties of BF16, so that a result tells how ties are rounded.
+// TF32 and FP16 keep equally many bits. So a third of the rows is too large for FP16, and a third is smaller than its
+// smallest number. Powers of two scale these rows, and with them the rows of the result; judge() divides by the same
+// powers.
 #pragma once
 
 #include <complex>

@@ -10,10 +10,10 @@ namespace gpu {
 
 namespace {
 
-constexpr double fp64_error = 1e-13;  // larger: emulated
-constexpr double wrong_error = 1e-2;  // larger: not this product at all
-constexpr int spread = 20;            // the largest shift of a factor, in bits
-constexpr int not_written = -2;       // cuBLAS writes -1 for a product that it does not emulate
+constexpr double largest_fp64_error = 1e-13;      // larger: emulated
+constexpr double largest_plausible_error = 1e-2;  // larger: not this product at all
+constexpr int spread = 20;                        // the largest shift of a factor, in bits
+constexpr int not_written = -2;                   // cuBLAS writes -1 for a product that it does not emulate
 
 std::vector<void*> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
     std::vector<void*> result;
@@ -123,18 +123,18 @@ Float64Problem::Float64Problem(const Cublas& cublas, int n)
     : Problem(cublas.device, n, Element::float64),
       host_a_(random_matrix(n, 1)),
       host_b_(random_matrix(n, 2)),
-      kept_(cublas.device, sizeof(int)) {
+      kept_bits_(cublas.device, sizeof(int)) {
     a_.upload(shifted(host_a_, n, false).data(), matrix_bytes_);
     b_.upload(shifted(host_b_, n, true).data(), matrix_bytes_);
     constexpr const char* counter = "cublasSetFixedPointEmulationMantissaBitCountPointer";
     if (const auto count =
             cublas.library.find<decltype(cublasSetFixedPointEmulationMantissaBitCountPointer)>(counter))
-        count(cublas.handle, static_cast<int*>(kept_.address()));
+        count(cublas.handle, static_cast<int*>(kept_bits_.address()));
 }
 
 void Float64Problem::prepare(Shape shape) {
     Problem::prepare(shape);
-    kept_.upload(&not_written, sizeof not_written);
+    kept_bits_.upload(&not_written, sizeof not_written);
 }
 
 /// Compares some columns of the result with the exact ones: rms of the difference over rms of the product.
@@ -154,11 +154,11 @@ Measured Float64Problem::judge(Shape shape, int) const {
             size += exact * exact;
         }
     const auto error = static_cast<double>(std::sqrt(distance / size));
-    const int kept = kept_.download<int>(1).front();
-    // A NaN is no smaller than any number.
-    return {!(error < wrong_error)            ? "wrong"
-            : kept >= 0 || error > fp64_error ? "fp64_emulated"
-                                              : "fp64",
+    const int kept = kept_bits_.download<int>(1).front();
+    // The first condition is also true if `error` is NaN.
+    return {!(error < largest_plausible_error)        ? "wrong"
+            : kept >= 0 || error > largest_fp64_error ? "fp64_emulated"
+                                                      : "fp64",
             kept == not_written ? "-" : std::to_string(kept) + " bits", error};
 }
 
@@ -174,7 +174,7 @@ Result multiply(const Cublas& cublas, Problem& problem, const Way& way) {
     Call call = problem.call();
     call.type = way.type;
     call.algorithm = way.algorithm;
-    if (problem.element == Element::float64) call.workspace = std::size_t{256} << 20;  // emulation needs much
+    if (problem.element == Element::float64) call.workspace = std::size_t{256} << 20;  // for emulation
     Status status = set_mode(cublas.handle, way.mode);
     if (status == CUBLAS_STATUS_SUCCESS) status = function(cublas, call);
     set_mode(cublas.handle, CUBLAS_DEFAULT_MATH);

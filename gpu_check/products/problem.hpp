@@ -79,7 +79,7 @@ class Float64Problem : public Problem {
 
   private:
     const std::vector<double> host_a_, host_b_;
-    Buffer kept_;  // the number of bits that cuBLAS kept
+    Buffer kept_bits_;  // the number of bits that cuBLAS kept
 };
 
 /// One way to ask cuBLAS for a product.
@@ -103,8 +103,8 @@ struct Result {
 /// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.
 Result multiply(const Cublas& cublas, Problem& problem, const Way& way);
 
-/// Three n×n matrices of random numbers between -1 and 1, for products that are timed. A GPU's clock, and so its
-/// speed, depends on the number of bits that change.
+/// Three n×n matrices for products that are timed. Their numbers are random, between -1 and 1, because the clock of a
+/// GPU, and so its speed, depends on how many bits change.
 class RandomMatrices {
   public:
     RandomMatrices(const Device& device, int n);

@@ -14,8 +14,8 @@ namespace gpu {
 
 namespace {
 
-constexpr double same_error = 0.02;     // two errors agree if their relative difference is smaller than this
-constexpr double error_of_fp32 = 1e-5;  // a product with a smaller error ran at FP32, although TF32 was allowed
+constexpr double agreement_tolerance = 0.02;  // two errors agree if their relative difference is smaller than this
+constexpr double largest_fp32_error = 1e-5;   // a product with a smaller error ran at FP32, although TF32 was allowed
 constexpr double alpha = -1.5;
 
 using Numbers = std::vector<float>;
@@ -126,7 +126,7 @@ Errors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
 
 /// Computes C := A B + C, where all elements are one. Runs it once directly, which loads the kernel; then captures it
 /// once and plays the capture twice. Returns true if C is 1 + 3 n afterwards.
-bool is_captured_right(const Cublas& cublas, int n) {
+bool replays_correctly(const Cublas& cublas, int n) {
     const Numbers ones(static_cast<std::size_t>(n) * n, 1.0F);
     const Buffer a(cublas.device, ones), b(cublas.device, ones), c(cublas.device, ones);
     Call call = square(n, a, b, c);
@@ -140,18 +140,18 @@ bool is_captured_right(const Cublas& cublas, int n) {
     return std::ranges::all_of(result, [&](float element) { return element == 1.0F + 3.0F * static_cast<float>(n); });
 }
 
-struct Found {
+struct FoundAudits {
     int audits = 0;
     int skipped = 0;
     fp32shim::record::AuditErrors errors;
 };
 
 /// Returns the audits of one size in a recording.
-Found find_audits(const std::string& recording, int n) {
+FoundAudits find_audits(const std::string& recording, int n) {
     const auto opened = fp32shim::record::RecordingReader::open(recording);
     if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);
     const auto& reader = opened.reader;
-    Found found;
+    FoundAudits found;
     reader->visit_audits([&](const fp32shim::record::RecordedAudit& recorded) {
         const auto* const row = reader->row(recorded.row);
         if (row == nullptr || row->decision.call.n != n) return true;
@@ -164,15 +164,16 @@ Found find_audits(const std::string& recording, int n) {
 }
 
 bool agree(double audited, double measured) {
-    return std::abs(audited - measured) <= same_error * measured ||
-           (audited < error_of_fp32 && measured < error_of_fp32);
+    return std::abs(audited - measured) <= agreement_tolerance * measured ||
+           (audited < largest_fp32_error && measured < largest_fp32_error);
 }
 
-/// Sends what came of a product. If it ran at FP32, as on a GPU without TF32, it has no audit.
-void compare(Worker& worker, const Found& found, const Errors& measured) {
+/// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as on a GPU
+/// without TF32, has no audit.
+void send_comparison(Worker& worker, const FoundAudits& found, const Errors& measured) {
     const double row = found.errors.by(fp32shim::policy::Metric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);
-    const bool needs_none = found.audits == 0 && measured.norm < error_of_fp32;
+    const bool needs_none = found.audits == 0 && measured.norm < largest_fp32_error;
     worker.found("audits", std::to_string(found.audits));
     worker.found("norm",
                  digits("%.4e", found.errors.norm) + " audited, " + digits("%.4e", measured.norm) + " measured");
@@ -189,13 +190,13 @@ void measure_audits(Worker& worker) {
     for (const AuditedProduct& product : products) {
         worker.row(product.title, "", [&] {
             const Errors measured = multiply(worker.cublas(), product, n);
-            compare(worker, find_audits(recording, n), measured);
+            send_comparison(worker, find_audits(recording, n), measured);
         });
         n += 4;
     }
     worker.row("cublasSgemm, captured and replayed", "", [&] {
-        const bool graph_is_right = is_captured_right(worker.cublas(), n);
-        const Found captured = find_audits(recording, n);
+        const bool graph_is_right = replays_correctly(worker.cublas(), n);
+        const FoundAudits captured = find_audits(recording, n);
         // Without TF32, the product before the capture ran at FP32 and was not audited either.
         const bool is_left_alone = graph_is_right && captured.audits <= 1 && captured.skipped == 2 - captured.audits;
         worker.found("captured", is_left_alone ? "not audited, result right" : "WRONG");

@@ -1,5 +1,5 @@
-// Findings of the workers, by name. "native/sgemm_ns" is the finding "sgemm_ns" of the variant "native". Sections
-// without variants have findings without a prefix.
+// Findings of the workers, by name. "native/format" is the finding "format" of the variant "native". Sections without
+// variants have findings without a prefix.
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@ struct NamedWay {
     const char* title;
     Way way;
 };
-constexpr auto usual = CUBLAS_DEFAULT_MATH;
+constexpr auto default_mode = CUBLAS_DEFAULT_MATH;
 
 constexpr NamedWay opt_ins[] = {
     {"nothing", "cublasSgemm, nothing asked for", {"sgemm"}},
@@ -21,35 +21,35 @@ constexpr NamedWay opt_ins[] = {
     {"mode_tensor_op", "cublasSgemm, math mode TENSOR_OP", {"sgemm", CUBLAS_TENSOR_OP_MATH}},
     {"mode_pedantic", "cublasSgemm, math mode PEDANTIC", {"sgemm", CUBLAS_PEDANTIC_MATH}},
     {"32f", "cublasGemmEx, 32F", {"gemm_ex"}},
-    {"fast_tf32", "cublasGemmEx, 32F_FAST_TF32", {"gemm_ex", usual, CUBLAS_COMPUTE_32F_FAST_TF32}},
-    {"fast_16bf", "cublasGemmEx, 32F_FAST_16BF", {"gemm_ex", usual, CUBLAS_COMPUTE_32F_FAST_16BF}},
-    {"fast_16f", "cublasGemmEx, 32F_FAST_16F", {"gemm_ex", usual, CUBLAS_COMPUTE_32F_FAST_16F}},
+    {"fast_tf32", "cublasGemmEx, 32F_FAST_TF32", {"gemm_ex", default_mode, CUBLAS_COMPUTE_32F_FAST_TF32}},
+    {"fast_16bf", "cublasGemmEx, 32F_FAST_16BF", {"gemm_ex", default_mode, CUBLAS_COMPUTE_32F_FAST_16BF}},
+    {"fast_16f", "cublasGemmEx, 32F_FAST_16F", {"gemm_ex", default_mode, CUBLAS_COMPUTE_32F_FAST_16F}},
     {"algorithm_99",
      "cublasGemmEx, 32F, algorithm 99",
-     {"gemm_ex", usual, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP}},
-    {"pedantic", "cublasGemmEx, 32F_PEDANTIC", {"gemm_ex", usual, CUBLAS_COMPUTE_32F_PEDANTIC}},
+     {"gemm_ex", default_mode, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP}},
+    {"pedantic", "cublasGemmEx, 32F_PEDANTIC", {"gemm_ex", default_mode, CUBLAS_COMPUTE_32F_PEDANTIC}},
     {"lt_32f", "cublasLtMatmul, 32F, its heuristic's algorithm", {"lt"}},
     {"lt_fast_tf32",
      "cublasLtMatmul, 32F_FAST_TF32, its heuristic's algorithm",
-     {"lt", usual, CUBLAS_COMPUTE_32F_FAST_TF32}},
+     {"lt", default_mode, CUBLAS_COMPUTE_32F_FAST_TF32}},
 };
 
-constexpr auto emulating = CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH;
+constexpr auto emulated_mode = CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH;
 constexpr NamedWay ways_of_float64[] = {
     {"dgemm", "cublasDgemm", {"dgemm"}},
     {"dgemm_pedantic", "cublasDgemm, PEDANTIC mode", {"dgemm", CUBLAS_PEDANTIC_MATH}},
-    {"dgemm_mode", "cublasDgemm, mode FP64_EMULATED", {"dgemm", emulating}},
-    {"dsyrk_mode", "cublasDsyrk, mode FP64_EMULATED", {"dsyrk", emulating}},
-    {"ex_64f", "cublasGemmEx, 64F", {"gemm_ex", usual, CUBLAS_COMPUTE_64F}},
-    {"ex_pedantic", "cublasGemmEx, 64F_PEDANTIC", {"gemm_ex", usual, CUBLAS_COMPUTE_64F_PEDANTIC}},
-    {"ex_emulated", "cublasGemmEx, 64F_EMULATED", {"gemm_ex", usual, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
-    {"ex_mode", "cublasGemmEx, 64F, mode FP64_EMULATED", {"gemm_ex", emulating, CUBLAS_COMPUTE_64F}},
+    {"dgemm_mode", "cublasDgemm, mode FP64_EMULATED", {"dgemm", emulated_mode}},
+    {"dsyrk_mode", "cublasDsyrk, mode FP64_EMULATED", {"dsyrk", emulated_mode}},
+    {"ex_64f", "cublasGemmEx, 64F", {"gemm_ex", default_mode, CUBLAS_COMPUTE_64F}},
+    {"ex_pedantic", "cublasGemmEx, 64F_PEDANTIC", {"gemm_ex", default_mode, CUBLAS_COMPUTE_64F_PEDANTIC}},
+    {"ex_emulated", "cublasGemmEx, 64F_EMULATED", {"gemm_ex", default_mode, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
+    {"ex_mode", "cublasGemmEx, 64F, mode FP64_EMULATED", {"gemm_ex", emulated_mode, CUBLAS_COMPUTE_64F}},
     {"ex_pedantic_mode",
      "cublasGemmEx, 64F_PEDANTIC, mode FP64_EMULATED",
-     {"gemm_ex", emulating, CUBLAS_COMPUTE_64F_PEDANTIC}},
-    {"lt_64f", "cublasLtMatmul, 64F", {"lt", usual, CUBLAS_COMPUTE_64F}},
-    {"lt_pedantic", "cublasLtMatmul, 64F_PEDANTIC", {"lt", usual, CUBLAS_COMPUTE_64F_PEDANTIC}},
-    {"lt_emulated", "cublasLtMatmul, 64F_EMULATED", {"lt", usual, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
+     {"gemm_ex", emulated_mode, CUBLAS_COMPUTE_64F_PEDANTIC}},
+    {"lt_64f", "cublasLtMatmul, 64F", {"lt", default_mode, CUBLAS_COMPUTE_64F}},
+    {"lt_pedantic", "cublasLtMatmul, 64F_PEDANTIC", {"lt", default_mode, CUBLAS_COMPUTE_64F_PEDANTIC}},
+    {"lt_emulated", "cublasLtMatmul, 64F_EMULATED", {"lt", default_mode, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
 };
 
 std::string title_with_order(const std::string& title, int n) { return title + ", n = " + std::to_string(n); }

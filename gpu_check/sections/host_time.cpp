@@ -21,7 +21,7 @@ namespace gpu {
 
 namespace {
 
-constexpr int order = 32;
+constexpr int matrix_order = 32;
 
 /// Returns the processor time that this thread has used. Other programs do not count, nor does waiting.
 double nanoseconds_of_this_thread() {
@@ -35,14 +35,14 @@ constexpr auto time_for_rounds = std::chrono::seconds(1);  // after it, no round
 constexpr int unmeasured_calls = 200,
               measured_calls = 100;  // calls in a turn: few enough that none waits for the device
 
-/// Changes what the library does in this process, by reloads of its policy file.
-class Switch {
+/// Changes what the library records in this process, by reloads of its policy file.
+class RecordingSwitch {
   public:
-    Switch() : reload_(reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_reload_policy"))) {
+    RecordingSwitch() : reload_(reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_reload_policy"))) {
         if (reload_ == nullptr) throw std::runtime_error("the library was not preloaded");
         std::ifstream file(path_);
-        site_.assign(std::istreambuf_iterator<char>(file), {});
-        if (site_.empty()) site_ = "schema = 1\n";
+        rules_.assign(std::istreambuf_iterator<char>(file), {});
+        if (rules_.empty()) rules_ = "schema = 1\n";
         write("");
     }
 
@@ -57,29 +57,29 @@ class Switch {
   private:
     void write(const std::string& log) const {
         std::ofstream file(path_);
-        file << site_ << log;
+        file << rules_ << log;
         if (!file.flush()) throw std::runtime_error(path_ + ": cannot be written");
     }
 
     int (*reload_)();
     const std::string path_ = std::getenv("FP32_MATMUL_POLICY");
-    std::string site_;   // rules that hold whatever is recorded
+    std::string rules_;  // first content of the file: rules that hold whatever is recorded
     std::string level_;  // level of the last reload
 };
 
-/// Ways to call, in the order of a round. Each is compared with the one that `over` names.
+/// Ways to call, in the order of a round.
 enum Kind { direct, off, summary, calls, kind_count };
 struct Turn {
     const char* name;
-    const char* level;  ///< what is recorded
-    Kind over;
+    const char* level;   ///< argument of RecordingSwitch::record()
+    Kind compared_with;  ///< the way whose times are subtracted
 };
 constexpr Turn turns[kind_count] = {
     {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
 
-/// Sends the median of the differences, one for each round, and between which bounds the true one lies with 99%
-/// certainty.
-void tell_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
+/// Sends the median of the differences, one for each round, and the bounds between which the true median lies with
+/// 99% certainty.
+void send_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
                      const std::vector<double>& right) {
     std::vector<double> each;
     for (std::size_t i = 0; i < left.size(); ++i) each.push_back(left[i] - right[i]);
@@ -96,17 +96,17 @@ void tell_difference(Worker& worker, const std::string& name, const std::vector<
 
 void measure_cost(Worker& worker) {
     worker.row("cublasSgemm", "", [&] {
-        Switch policy;  // comes first, since it writes the file that the library reads at its first product
+        RecordingSwitch policy;  // comes first, since it writes the file that the library reads at its first product
         const Cublas& cublas = worker.cublas();
         using Sgemm = decltype(cublasSgemm_v2);
         Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");
         if (own == nullptr)
             throw std::runtime_error(cublas.library.file() + ": its own cublasSgemm_v2 was not found");
         Sgemm* const called = &cublas.library.get<Sgemm>("cublasSgemm_v2");
-        const RandomMatrices matrices(worker.device(), order);
+        const RandomMatrices matrices(worker.device(), matrix_order);
         const Call p = matrices.call();
         std::array<std::vector<double>, kind_count> times;
-        const auto take = [&](int kind) {
+        const auto run_turn = [&](int kind) {
             policy.record(turns[kind].level);
             const auto call = [&, function = kind == direct ? own : called] {
                 check(function(cublas.handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
@@ -124,13 +124,13 @@ void measure_cost(Worker& worker) {
         for (int round = 0; round < max_rounds; ++round) {
             if (round >= min_rounds && std::chrono::steady_clock::now() - begun > time_for_rounds) break;
             // Every second round goes the other way round, so that a drift has no effect.
-            for (int i = 0; i < kind_count; ++i) take(round % 2 == 0 ? i : kind_count - 1 - i);
+            for (int i = 0; i < kind_count; ++i) run_turn(round % 2 == 0 ? i : kind_count - 1 - i);
         }
         std::vector<double> launches = times[direct];
         std::ranges::sort(launches);
         worker.found(turns[direct].name, digits("%.1f", median(launches)));
         for (const Kind kind : {off, summary, calls})
-            tell_difference(worker, turns[kind].name, times[kind], times[turns[kind].over]);
+            send_difference(worker, turns[kind].name, times[kind], times[turns[kind].compared_with]);
     });
 }
 

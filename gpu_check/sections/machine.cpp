@@ -5,7 +5,7 @@
 
 namespace gpu {
 
-/// Measures devices and versions, and the times of first products.
+/// Finds out the device, the versions, and the time of one product in each of a few sizes.
 void measure_machine(Worker& worker) {
     constexpr double quick = 2;  // milliseconds; if a product takes less, a larger one is timed too
     const auto begun = std::chrono::steady_clock::now();

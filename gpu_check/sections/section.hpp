@@ -17,8 +17,8 @@ struct Variant {
     const char* name;
     const char* variables;       // text "NAME=value ...", in which SHIM means the shim's path and FOLDER means the
                                  // variant's own folder
-    const char* rule = nullptr;  // precision of a rule for every product of float32, or of float64 if only that has
-                                 // the precision, in a policy file that the variant has for itself
+    const char* rule = nullptr;  // precision that a rule in the variant's own policy file sets for all products, or
+                                 // for those of float64 if no other type has this precision; nullptr: no rule
 };
 
 /// One table of results, and the way to measure it.

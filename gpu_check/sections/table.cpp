@@ -39,7 +39,7 @@ const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
                                                {"fp64", VISIBLY UNDER RECORDED "summary", "fp64"},
                                                {"environment, fp64", EMULATING UNDER RECORDED "summary", "fp64"},
                                                {"fp64_emulated", VISIBLY UNDER RECORDED "summary", "fp64_emulated"}};
-const std::vector<Variant> audited = {
+const std::vector<Variant> with_audits = {
     {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
 
 // The most decisive sections come first, since a time limit cuts off the end.
@@ -50,7 +50,7 @@ const std::vector<Section> table = {
     {"float64_rules", "float64 as called, and under rules", measure_float64, rules_of_float64},
     {"graph", "Products captured into a graph: nodes, and replayed bits", measure_graph, native_and_high},
     {"times", "FP32, TF32 and forced TF32, in turns", measure_times, in_turns},
-    {"audits", "Audits against float64", measure_audits, audited},
+    {"audits", "Audits against float64", measure_audits, with_audits},
     {"cost", "What recording costs the host, ns, by turns in one process", measure_cost, turns_in_one_process},
 };
 

@@ -24,21 +24,21 @@ const Cublas& Worker::cublas() {
 
 void Worker::row(const std::string& title, const std::string& prefix, const std::function<void()>& measure) {
     if (next_row_++ < first_row_) return;
-    tell(line::begins, {title, prefix});
+    send_message(line::begins, {title, prefix});
     prefix_ = prefix;
     alarm(row_seconds_);
     measure();
     // A fault of the row's last kernel shows up here and so belongs to this row.
     if (device_) device_->synchronise();
     alarm(row_seconds_);
-    tell(line::ends, {});
+    send_message(line::ends, {});
 }
 
 void Worker::found(const std::string& name, const std::string& value) const {
-    tell(line::found, {prefix_ + name, value});
+    send_message(line::found, {prefix_ + name, value});
 }
 
-void tell(const char* word, const std::vector<std::string>& fields) {
+void send_message(const char* word, const std::vector<std::string>& fields) {
     std::string text = word;
     for (std::string field : fields) {
         std::replace_if(

@@ -28,8 +28,7 @@ class Worker {
     /// worker by SIGALRM.
     Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds);
 
-    /// Returns cuBLAS, and starts it and the device at the first call. The process never ends them; they end
-    /// together.
+    /// Returns cuBLAS, and starts it and the device at the first call. They are in use until the process ends.
     const Cublas& cublas();
     const Device& device();
 
@@ -51,6 +50,6 @@ class Worker {
 };
 
 /// Sends one message to the parent. Tabs and line ends within a field become blanks.
-void tell(const char* word, const std::vector<std::string>& fields);
+void send_message(const char* word, const std::vector<std::string>& fields);
 
 }  // namespace gpu

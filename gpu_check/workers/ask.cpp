@@ -21,9 +21,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// Reads the messages of a worker until it ends.
-class Reader {
+class MessageReader {
   public:
-    Reader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
+    MessageReader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
         : prefix(section.variants.empty() ? "" : std::string(variant.name) + "/"),
           section_(section),
           variant_(variant),
@@ -39,7 +39,7 @@ class Reader {
             title_ = fields[1];
             row_prefix_ = fields[2];
             found_.clear();
-            in_a_row_ = true;
+            is_in_row_ = true;
             ++rows;
         } else if (word == line::found) {
             findings_.add(prefix + fields[1], fields[2]);
@@ -48,7 +48,7 @@ class Reader {
             found_ += (found_.empty() ? "" : "; ") + name + (name.empty() ? "" : " ") + fields[2];
         } else if (word == line::ends) {
             sink_(variant_, title_, found_);
-            in_a_row_ = false;
+            is_in_row_ = false;
         } else if (word == line::failed || word == line::no_device) {
             has_no_device = word == line::no_device;
             reason = fields[1];
@@ -58,11 +58,11 @@ class Reader {
     /// Reports a failure, in the row that the worker was measuring.
     void fail(const std::string& why) {
         const std::string what = reason.empty() ? why : reason;
-        const bool names_the_row = in_a_row_ && what != no_time_left;
+        const bool names_the_row = is_in_row_ && what != no_time_left;
         findings_.add(prefix + "failure", (names_the_row ? title_ + ": " : "") + what);
         if (!section_.faults_are_answers) findings_.add("failures", std::string(section_.name) + ": FAILED: " + what);
-        sink_(variant_, in_a_row_ ? title_ : "-", "FAILED: " + what);
-        in_a_row_ = false;
+        sink_(variant_, is_in_row_ ? title_ : "-", "FAILED: " + what);
+        is_in_row_ = false;
         reason.clear();
     }
 
@@ -77,14 +77,14 @@ class Reader {
     Findings& findings_;
     const RowSink& sink_;
     std::string title_, row_prefix_, found_;  // title, prefix and findings of the row that is being measured
-    bool in_a_row_ = false;
+    bool is_in_row_ = false;
 };
 
 /// Measures a section under one variant. Returns false if the device did not answer at all; other variants would then
 /// wait in vain, too.
 bool ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
                  const RowSink& sink) {
-    Reader reader(section, variant, findings, sink);
+    MessageReader reader(section, variant, findings, sink);
     const VariantRun run(variant, asking.environment, asking.shim);
     const auto handle_line = [&](const std::string& text) { reader.handle_line(text); };
     for (;;) {
@@ -94,7 +94,7 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
             reader.fail(no_time_left);
             return true;
         }
-        const Ended ended =
+        const ProcessEnd ended =
             run_process(worker_words(section, variant, asking, before), run.environment(), asking.until, handle_line);
         if (ended.succeeded()) {
             if (!run.add_decisions(reader.prefix, findings))
@@ -118,8 +118,9 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
     }
 }
 
-/// Measures as a worker.
-[[noreturn]] void work(const std::vector<std::string>& words, const Section& (*section_called)(const std::string&)) {
+/// Measures a section as a worker, and ends the process.
+[[noreturn]] void run_as_worker(const std::vector<std::string>& words,
+                                const Section& (*section_called)(const std::string&)) {
     Environment options;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) options[words[i]] = words[i + 1];
     int status = 0;
@@ -129,10 +130,10 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
                       static_cast<unsigned>(number("--row-seconds")));
         section_called(options["--worker"]).measure(worker);
     } catch (const NoDevice& absent) {
-        tell(line::no_device, {absent.what()});
+        send_message(line::no_device, {absent.what()});
         status = exit_skipped;
     } catch (const std::exception& error) {
-        tell(line::failed, {error.what()});
+        send_message(line::failed, {error.what()});
         status = 1;
     }
     // _exit, without destructors: memory of a faulted context cannot be freed, and a sound context ends with its
@@ -160,7 +161,7 @@ std::vector<std::string> worker_words(const Section& section, const Variant& var
             sizes};
 }
 
-void ask(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink) {
+void measure_section(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink) {
     if (section.variants.empty()) static_cast<void>(ask_variant(section, {"", ""}, asking, findings, sink));
     for (const Variant& variant : section.variants) {
         if (mentions(variant, "SHIM") && !std::filesystem::exists(asking.shim)) {
@@ -181,7 +182,7 @@ int run_program(int argc, char** argv, const Section& (*section_called)(const st
         return status;
     };
     try {
-        if (!words.empty() && words.front() == "--worker") work(words, section_called);
+        if (!words.empty() && words.front() == "--worker") run_as_worker(words, section_called);
         return run(words);
     } catch (const NoDevice& absent) {
         return fail(absent, exit_skipped);

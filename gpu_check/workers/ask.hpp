@@ -30,7 +30,7 @@ using RowSink = std::function<void(const Variant& variant, const std::string& ti
 ///   reason       reason why that format is not the requested one
 /// Findings called "failures" name the section. Sections in which a fault is a valid answer have none.
 /// Throws NoDevice if there is nothing to measure on.
-void ask(
+void measure_section(
     const Section& section, const Asking& asking, Findings& findings,
     const RowSink& sink = [](const Variant&, const std::string&, const std::string&) {});
 
@@ -44,7 +44,7 @@ std::vector<std::string> worker_words(const Section& section, const Variant& var
                                       int first_row = 0);
 /// Runs a program that may be started as its own worker: `--worker SECTION --variant NAME --first ROW --row-seconds N
 /// --size N,N` measures one of the sections that `section_called` returns, other words go to `run`. Returns the exit
-/// status. If something is thrown, that is a line on stderr, and status 77 if it is NoDevice, 2 for wrong arguments.
+/// status. An exception becomes a line on stderr and a status: 77 for NoDevice, 2 for wrong arguments, 1 otherwise.
 int run_program(int argc, char** argv, const Section& (*section_called)(const std::string& name),
                 int (*run)(const std::vector<std::string>& words));
 

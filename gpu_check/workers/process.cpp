@@ -144,18 +144,18 @@ Environment neutral_environment(std::vector<std::string>& left_out) {
 
 std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
 
-bool Ended::hung() const { return timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM); }
+bool ProcessEnd::hung() const { return timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM); }
 
-int Ended::exit_status() const { return !timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+int ProcessEnd::exit_status() const { return !timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 
-Ended run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                  const std::function<void(const std::string&)>& handle_line) {
+ProcessEnd run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
+                       const std::function<void(const std::string&)>& handle_line) {
     Pipe output;
     Pipe errors;
     const pid_t child = start(words, environment, output.ends[1], errors.ends[1]);
     output.close_end(1);
     errors.close_end(1);
-    Ended ended;
+    ProcessEnd ended;
     std::string text;
     while (output.ends[0] >= 0 || errors.ends[0] >= 0) {
         std::array<pollfd, 2> waiting{{{output.ends[0], POLLIN, 0}, {errors.ends[0], POLLIN, 0}}};
@@ -181,7 +181,7 @@ std::string last_line(const std::string& text) {
     return text.substr(before + 1, end - before);
 }
 
-std::string how_it_ended(const Ended& ended, Clock::duration limit) {
+std::string how_it_ended(const ProcessEnd& ended, Clock::duration limit) {
     if (ended.hung()) {
         const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
         return "no answer in " + std::to_string(seconds) + " s";

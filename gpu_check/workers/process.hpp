@@ -20,7 +20,7 @@ Environment own_environment();
 /// Returns the folder that contains this program.
 std::string own_folder();
 
-struct Ended {
+struct ProcessEnd {
     int status = 0;          ///< status from waitpid(); meaningless if `timed_out`
     bool timed_out = false;  ///< the process was killed because its time was over
     std::string errors;      ///< the last kilobytes that the process wrote to stderr
@@ -32,15 +32,15 @@ struct Ended {
     int exit_status() const;
 };
 
-/// Runs a program until it ends, or until the time `until`. Its own children are killed at the end too. take:
-/// receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
-Ended run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                  const std::function<void(const std::string&)>& handle_line);
+/// Runs a program until it ends, or until the time `until`. Processes that the program started are then killed, too.
+/// handle_line: receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
+ProcessEnd run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
+                       const std::function<void(const std::string&)>& handle_line);
 
 /// Returns the last line that is not empty.
 std::string last_line(const std::string& text);
 
 /// Describes the failure of a process: `status 3`, `signal 11`, `no answer in 20 s`.
-std::string how_it_ended(const Ended& ended, Clock::duration limit);
+std::string how_it_ended(const ProcessEnd& ended, Clock::duration limit);
 
 }  // namespace gpu

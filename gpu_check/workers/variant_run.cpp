@@ -14,7 +14,7 @@ namespace gpu {
 
 namespace {
 
-void put(std::string& text, const char* word, const std::string& value) {
+void replace_word(std::string& text, const char* word, const std::string& value) {
     if (const auto at = text.find(word); at != std::string::npos) text.replace(at, std::string(word).size(), value);
 }
 
@@ -43,8 +43,8 @@ VariantRun::VariantRun(const Variant& variant, Environment environment, const st
     if (has_rule || mentions(variant, "FOLDER")) make_folder();
     std::istringstream variables(variant.variables + std::string(is_under_shim ? "" : " FP32_MATMUL_DISABLE=1"));
     for (std::string variable; variables >> variable;) {
-        put(variable, "SHIM", shim);
-        put(variable, "FOLDER", folder_);
+        replace_word(variable, "SHIM", shim);
+        replace_word(variable, "FOLDER", folder_);
         const auto equals = variable.find('=');
         environment_[variable.substr(0, equals)] = variable.substr(equals + 1);
     }

@@ -45,14 +45,14 @@ _OK = 0
 _NOT_ACTIVE = 2
 _SCOPE_DEPTH = 4
 _NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
-# From the header of a recording: magic, process id, flags. record/format/format.hpp has their places.
+# Fields of the header of a recording: magic, process id, flags. record/format/format.hpp has their offsets.
 _HEADER = struct.Struct("=8s12xi236xI")
 _FLAG_LEFT = 128
-_said: set[str] = set()
+_given_warnings: set[str] = set()
 
 
 class FP32ShimWarning(UserWarning):
-    """The library is not loaded, so that a request had no effect."""
+    """A request had no effect, or only a part of it: the library is not loaded, for example."""
 
 
 class FP32ShimError(ValueError):
@@ -117,8 +117,8 @@ def _call(function: str, *arguments: object) -> bool:
 
 
 def _say_once(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
+    if text not in _given_warnings:
+        _given_warnings.add(text)
         warnings.warn(text, FP32ShimWarning, stacklevel=5)
 
 
@@ -175,7 +175,7 @@ def set_precision(precision: str | None) -> None:
 
 
 def get_precision() -> tuple[str, str] | None:
-    """Returns (precision, source) for this thread now, rules aside: ("high", "thread"); None where it is not loaded."""
+    """Returns (precision, source) for this thread now, rules aside: ("high", "thread"); None without the library."""
     precision = ctypes.create_string_buffer(_NAME_SIZE)
     source = ctypes.create_string_buffer(_NAME_SIZE)
     if not _call("fp32shim_get_precision", precision, len(precision), source, len(source)):
@@ -206,7 +206,7 @@ def set_floor(floor: str) -> None:
 
 
 def get_floor() -> str | None:
-    """Returns the strictest floor for this thread now, "none" without one; None where it is not loaded."""
+    """Returns the strictest floor for this thread now, "none" without one; None without the library."""
     floor = ctypes.create_string_buffer(_NAME_SIZE)
     return floor.value.decode() if _call("fp32shim_get_floor", floor, len(floor)) else None
 
@@ -255,8 +255,8 @@ def _is_written_by_us(path: str, inode: int) -> bool:
 # ---- the installation ---------------------------------------------------------------------------------------------
 
 
-def _installed(*names: str) -> pathlib.Path | None:
-    """Returns the first of these files, paths from the prefix, that was installed with this module."""
+def _installed_file(*names: str) -> pathlib.Path | None:
+    """Returns the first of these files that was installed with this module. `names`: paths relative to the prefix."""
     import importlib.metadata  # not imported at the top, so that programs that only use scopes start faster
 
     try:
@@ -274,7 +274,7 @@ def _installed(*names: str) -> pathlib.Path | None:
 def library_path() -> str:
     """Returns the path of libfp32shim.so, for LD_PRELOAD. Raises FileNotFoundError if it is not installed beside this module."""
     multiarch = f"lib/{os.uname().machine}-linux-gnu"
-    found = os.environ.get("FP32SHIM_LIBRARY") or _installed(
+    found = os.environ.get("FP32SHIM_LIBRARY") or _installed_file(
         "lib/libfp32shim.so", f"{multiarch}/libfp32shim.so", f"{multiarch}/fp32shim/libfp32shim.so", "lib64/libfp32shim.so")
     if found is None:
         raise FileNotFoundError("libfp32shim.so was not found beside this module; install fp32shim, or set FP32SHIM_LIBRARY")
@@ -285,7 +285,7 @@ def command_path() -> str:
     """Returns the path of the fp32shim command. Raises FileNotFoundError if it is neither installed nor on the path."""
     import shutil
 
-    found = _installed("bin/fp32shim") or shutil.which("fp32shim")
+    found = _installed_file("bin/fp32shim") or shutil.which("fp32shim")
     if found is None:
         raise FileNotFoundError("the fp32shim command was found neither beside this module nor on PATH; install fp32shim")
     return str(found)
@@ -303,7 +303,7 @@ class Recording:
     not a recording.
     """
 
-    _lacking = _NO_RECORDING  # says why there are no rows
+    _why_no_rows = _NO_RECORDING  # says why there are no rows
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path: str | None = os.fspath(path)
@@ -331,7 +331,7 @@ class Recording:
 
         recordings = self._recordings()
         if not recordings:
-            raise OSError(self._lacking)
+            raise OSError(self._why_no_rows)
         done = subprocess.run([command_path(), "report", "--format", form, *self._options(), "--", *recordings],
                               capture_output=True, text=True, errors="backslashreplace", check=False)
         if not done.stdout:
@@ -364,7 +364,7 @@ class Recording:
         return _as_html(self._tables(10))
 
     def _tables(self, top: int) -> list[_Table]:
-        return _tables(self.report(), top) if self._recordings() else [_Table(self._lacking, (), 0, [])]
+        return _tables(self.report(), top) if self._recordings() else [_Table(self._why_no_rows, (), 0, [])]
 
 
 class Products(Recording):
@@ -380,13 +380,13 @@ class Products(Recording):
         self.path = None
         self.file_names = {}
         self._folder: str | None = None
-        self._copies: list[str] | None = None  # of what was written to during the block, in order; None: it has not ended
-        self._before: str | None = None
-        self._began_in = recording()
-        if self._began_in is None:
+        self._copies: list[str] | None = None  # copies, in order, of what the block wrote to; None: it has not ended
+        self._copy_before: str | None = None
+        self._first_recording = recording()
+        if self._first_recording is None:
             return
-        self._before = self._copy(self._began_in, "before")
-        if self._before is None:
+        self._copy_before = self._copy(self._first_recording, "before")
+        if self._copy_before is None:
             self._copies = []  # without the beginning, earlier products would count too
 
     def _end(self) -> None:
@@ -398,7 +398,7 @@ class Products(Recording):
 
     def _paths(self) -> list[str]:
         """Returns the recordings that the block has written to: after a reload of the policy there may be another one."""
-        return [path for path in dict.fromkeys((self._began_in, recording())) if path is not None]
+        return [path for path in dict.fromkeys((self._first_recording, recording())) if path is not None]
 
     def _copy(self, path: str, name: str) -> str | None:
         """Copies a recording. Where that fails, warns and returns None, since the program has to go on."""
@@ -412,12 +412,12 @@ class Products(Recording):
                 weakref.finalize(self, _remove_folder, self._folder, os.getpid())
             return shutil.copyfile(path, os.path.join(self._folder, name + ".fp32rec"))
         except OSError as problem:
-            self._lacking = f"the recording of this block cannot be copied: {problem}"
-            warnings.warn(self._lacking, FP32ShimWarning, stacklevel=5)
+            self._why_no_rows = f"the recording of this block cannot be copied: {problem}"
+            warnings.warn(self._why_no_rows, FP32ShimWarning, stacklevel=5)
             return None
 
     def _options(self) -> list[str]:
-        return super()._options() + ([f"--since={self._before}"] if self._before else [])
+        return super()._options() + ([f"--since={self._copy_before}"] if self._copy_before else [])
 
     def _recordings(self) -> list[str]:
         return self._paths() if self._copies is None else self._copies
@@ -457,7 +457,7 @@ _LEFT, _RIGHT = str.ljust, str.rjust
 class _Table(typing.NamedTuple):
     heading: str
     titles: tuple[str, ...]
-    numbers: int  # of this many columns, the first ones
+    numbers: int  # how many columns, from the first on, have numbers
     cells: list[tuple[str, ...]]
 
 
@@ -480,14 +480,14 @@ def _product(row: dict[str, typing.Any]) -> tuple[str, ...]:
     return _printable(row["function"] or "?"), size, " ".join(places)
 
 
-def _ran_at(row: dict[str, typing.Any]) -> str:
+def _format_of(row: dict[str, typing.Any]) -> str:
     return str(row["actual"] or row["applied"] or "unknown")
 
 
-def _decisions(rows: list[dict[str, typing.Any]], top: int) -> _Table:
+def _decision_table(rows: list[dict[str, typing.Any]], top: int) -> _Table:
     calls: dict[str, int] = {}
     for row in rows:
-        calls[_ran_at(row)] = calls.get(_ran_at(row), 0) + row["calls"]
+        calls[_format_of(row)] = calls.get(_format_of(row), 0) + row["calls"]
     total = sum(calls.values())
     heading = f"{total:,} product{'' if total == 1 else 's'} recorded"
     if rows:
@@ -497,12 +497,12 @@ def _decisions(rows: list[dict[str, typing.Any]], top: int) -> _Table:
     if len(rows) > top:
         heading += f". The {top} of {len(rows):,} rows that took longest:"
     cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration(row["host_ns"]), *_product(row),
-              f"{row['requested'] or '?'} ({row['source'] or '?'})", _ran_at(row), row["reason"] or "")
+              f"{row['requested'] or '?'} ({row['source'] or '?'})", _format_of(row), row["reason"] or "")
              for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
     return _Table(heading, ("calls", "host time", "function", "size", "where", "asked for", "ran at", "reason"), 2, cells)
 
 
-def _audits(audits: list[dict[str, typing.Any]], top: int) -> _Table:
+def _audit_table(audits: list[dict[str, typing.Any]], top: int) -> _Table:
     def worst(audit: dict[str, typing.Any]) -> float:
         error = audit["row"]["worst"]  # null: infinite
         return float("inf") if error is None else float(error)
@@ -518,7 +518,7 @@ def _audits(audits: list[dict[str, typing.Any]], top: int) -> _Table:
 
 
 def _tables(report: dict[str, typing.Any], top: int) -> list[_Table]:
-    return [_decisions(report["rows"], top), *([_audits(report["audits"], top)] if report["audits"] else [])]
+    return [_decision_table(report["rows"], top), *([_audit_table(report["audits"], top)] if report["audits"] else [])]
 
 
 def _as_text(tables: list[_Table]) -> str:

@@ -22,7 +22,7 @@ if not __package__:  # started as a file, by a kernel.json: sys.path[0] is this 
 import fp32shim
 from fp32shim import notebook
 
-STARTED = "FP32SHIM_KERNEL"  # process id and temporary folder, in the environment of what start() became
+STARTED_VARIABLE = "FP32SHIM_KERNEL"  # process id and temporary folder, in the environment of what start() became
 
 
 def main(words: list[str]) -> int:
@@ -65,12 +65,12 @@ def install(words: list[str]) -> int:
 
 def start(words: list[str]) -> None:
     """Becomes ipykernel under the library; where that is impossible, ipykernel without it. `words` are its arguments."""
-    pid, _, folder = os.environ.pop(STARTED, "").partition(":")
+    pid, _, folder = os.environ.pop(STARTED_VARIABLE, "").partition(":")
     if pid == str(os.getpid()):
         atexit.register(fp32shim._remove_folder, folder, os.getpid())
     else:
         try:
-            become_loaded(words)
+            restart_under_library(words)
         except OSError as problem:
             print(f"fp32shim kernel: started without the library: {problem}", file=sys.stderr)
     from ipykernel import kernelapp  # type: ignore[import-not-found,unused-ignore]
@@ -78,11 +78,11 @@ def start(words: list[str]) -> None:
     kernelapp.launch_new_instance(argv=[*words, "--ext=fp32shim"])
 
 
-def become_loaded(words: list[str]) -> None:
-    """Replaces this process by itself under the library. Returns never, or raises OSError."""
+def restart_under_library(words: list[str]) -> None:
+    """Replaces this process by the same program under the library. Never returns; raises OSError if that is impossible."""
     command = fp32shim.command_path()
     folder = tempfile.mkdtemp(prefix="fp32shim-kernel-")
-    variables = {**os.environ, STARTED: f"{os.getpid()}:{folder}"}
+    variables = {**os.environ, STARTED_VARIABLE: f"{os.getpid()}:{folder}"}
     line = [command, "run", "--quiet"]
     if "FP32_MATMUL_LOG" not in variables:
         line += ["--log", f"{folder}/kernel.fp32rec"]

@@ -103,7 +103,7 @@ class Magic:
             print(NOT_LOADED)
             raise_again(self.run_body(line, cell))
             return
-        with in_force(options):
+        with options_in_force(options):
             with fp32shim.products() as seen:
                 failure = self.run_body(line, cell)
         seen.file_names = cell_names(self.shell)
@@ -118,7 +118,8 @@ class Magic:
         body = cell if cell.lstrip().startswith("%%") else f"# %%fp32shim {line}\n{cell}"
         hidden = {name: (lambda *_, **__: None) for name in ("showtraceback", "showsyntaxerror")}
         compiler = self.shell.compile
-        with replaced(self.shell, hidden), replaced(compiler, {"cache": with_number_of_running_cell(compiler, self.shell)}):
+        cache = cache_with_number_of_running_cell(compiler, self.shell)
+        with replaced_attributes(self.shell, hidden), replaced_attributes(compiler, {"cache": cache}):
             result = self.shell.run_cell(body, store_history=False)
         if result.error_before_exec is not None:  # a syntax error: its traceback has only IPython's own functions
             return typing.cast(BaseException, result.error_before_exec.with_traceback(None))
@@ -131,9 +132,9 @@ def raise_again(failure: BaseException | None) -> None:
         raise failure
 
 
-def with_number_of_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
-    """Returns the compiler's `cache`, which names code, with the number of the running cell: newer versions of IPython have
-    counted on before a cell runs."""
+def cache_with_number_of_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
+    """Returns the compiler's `cache`, which names code, changed to use the number of the running cell: newer versions of
+    IPython raise the count before a cell runs."""
     cache = compiler.cache
     number = len(shell.history_manager.input_hist_raw) - 1 if shell.history_manager is not None else shell.execution_count
 
@@ -144,7 +145,7 @@ def with_number_of_running_cell(compiler: typing.Any, shell: typing.Any) -> typi
 
 
 @contextlib.contextmanager
-def replaced(thing: object, attributes: dict[str, typing.Any]) -> typing.Iterator[None]:
+def replaced_attributes(thing: object, attributes: dict[str, typing.Any]) -> typing.Iterator[None]:
     """Gives an object these attributes of its own for the length of a block."""
     before = {name: vars(thing)[name] for name in attributes if name in vars(thing)}
     vars(thing).update(attributes)
@@ -160,7 +161,7 @@ def replaced(thing: object, attributes: dict[str, typing.Any]) -> typing.Iterato
 
 
 @contextlib.contextmanager
-def in_force(options: argparse.Namespace) -> typing.Iterator[None]:
+def options_in_force(options: argparse.Namespace) -> typing.Iterator[None]:
     """Puts the options of a cell in force, and afterwards the settings that were in force before."""
     given = [name for name in ("precision", "preview", "policy") if getattr(options, name) is not None]
     if len(given) > 1:
@@ -179,7 +180,7 @@ def in_force(options: argparse.Namespace) -> typing.Iterator[None]:
 
 
 def policy_of(options: argparse.Namespace) -> str | None:
-    """Returns the text of the policy that the options need; None: none."""
+    """Returns the text of the policy that the options need; None: they need none."""
     text = ""
     if options.policy is not None:
         text = read_policy(options.policy)
@@ -198,14 +199,14 @@ def policy_of(options: argparse.Namespace) -> str | None:
 
 def read_policy(path: str) -> str:
     """Returns the text of a policy file without errors."""
-    checked = subprocess.run([fp32shim.command_path(), "check", "--", path], capture_output=True, text=True, check=False)
-    if checked.returncode != 0:
-        raise usage_error("--policy: " + (checked.stdout + checked.stderr).strip())
+    check = subprocess.run([fp32shim.command_path(), "check", "--", path], capture_output=True, text=True, check=False)
+    if check.returncode != 0:
+        raise usage_error("--policy: " + (check.stdout + check.stderr).strip())
     return pathlib.Path(path).read_text(encoding="utf-8") + "\n"
 
 
 def put_policy(text: str) -> None:
-    """Puts a policy in force, by the file that the kernel was started with."""
+    """Puts a policy in force: writes it into the policy file that the kernel was started with, and reloads that."""
     path = os.environ.get(CELL_POLICY)
     if path is None or os.environ.get("FP32_MATMUL_POLICY") != path:
         found = os.environ.get("FP32_MATMUL_POLICY")
@@ -245,7 +246,7 @@ def show(seen: fp32shim.Products, with_graph: bool) -> None:
 
 # In a frame, the page begins with warnings and its flame graph: the table above has the totals, and the notebook names
 # the process.
-FRAMED = """<style nonce="{}">body > header, #filtered, #verdict, #complete, [aria-labelledby="totals-title"] {{ display: none }}
+FRAME_STYLE = """<style nonce="{}">body > header, #filtered, #verdict, #complete, [aria-labelledby="totals-title"] {{ display: none }}
 body {{ padding-top: 0 }} main > section {{ margin-top: 1rem }}</style>
 """
 
@@ -253,6 +254,6 @@ body {{ padding-top: 0 }} main > section {{ margin-top: 1rem }}</style>
 def frame(page: str) -> str:
     """Returns a page as a frame. It has no access to the notebook, and needs nothing from elsewhere."""
     nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles that have it
-    page = page.replace("</head>", FRAMED.format(nonce[1]) + "</head>", 1) if nonce else page
+    page = page.replace("</head>", FRAME_STYLE.format(nonce[1]) + "</head>", 1) if nonce else page
     return (f'<iframe sandbox="allow-scripts" title="fp32shim: flame graph and decisions" srcdoc="{html.escape(page)}" '
             'style="width:100%;height:480px;border:1px solid #8884;resize:vertical"></iframe>')

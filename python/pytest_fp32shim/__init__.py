@@ -11,7 +11,7 @@ import pytest
 # Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
 PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32",
             "fp32_perturbed")
-EXPECTED = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
+EXPECT_CHOICES = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
 OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_fail", "fp32shim_baseline", "fp32shim_baseline_update")
 # Options with which pytest runs no test.
 WITHOUT_TESTS = ("collectonly", "help", "version", "markers", "showfixtures", "show_fixtures_per_test", "setuponly", "setupplan")
@@ -28,10 +28,10 @@ def pytest_addoption(parser):
     group.addoption("--fp32shim-preview", metavar="FORMAT", type=str.lower, choices=PREVIEWS,
                     help="round the operands of products to FORMAT, as a GPU would, and tell which tests fail only then: "
                          + ", ".join(PREVIEWS))
-    group.addoption("--fp32shim-expect", metavar="FORMAT", type=str.lower, choices=EXPECTED,
-                    help="fail if a product of a test ran below FORMAT: " + ", ".join(EXPECTED))
-    group.addoption("--fp32shim-fail", metavar="FORMAT", type=str.lower, choices=EXPECTED,
-                    help="let each test fail that makes a product below FORMAT, or below what its markers allow: " + ", ".join(EXPECTED))
+    group.addoption("--fp32shim-expect", metavar="FORMAT", type=str.lower, choices=EXPECT_CHOICES,
+                    help="fail if a product of a test ran below FORMAT: " + ", ".join(EXPECT_CHOICES))
+    group.addoption("--fp32shim-fail", metavar="FORMAT", type=str.lower, choices=EXPECT_CHOICES,
+                    help="let each test fail that makes a product below FORMAT, or below what its markers allow: " + ", ".join(EXPECT_CHOICES))
     parser.addini("fp32shim_fail", "the FORMAT of --fp32shim-fail, where the option is not given", default=None)
     group.addoption("--fp32shim-baseline", metavar="FILE",
                     help="fail if the products of a test ran lower than FILE says, or with larger errors")
@@ -45,20 +45,20 @@ def is_wanted(options):
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
-def take_ini(config, options):
-    """Gives an option that was not given the value of its key in the ini file."""
+def use_ini_value(config, options):
+    """If --fp32shim-fail was not given, takes its value from the ini file."""
     word = config.getini("fp32shim_fail")
     if options.fp32shim_fail is None and word:
         options.fp32shim_fail = word.lower()
-        if options.fp32shim_fail not in EXPECTED:
-            raise pytest.UsageError(f"fp32shim_fail in the ini file: found {word!r}; allowed: {', '.join(EXPECTED)}")
+        if options.fp32shim_fail not in EXPECT_CHOICES:
+            raise pytest.UsageError(f"fp32shim_fail in the ini file: found {word!r}; allowed: {', '.join(EXPECT_CHOICES)}")
 
 
 # Runs before all others, so that output is not yet captured when pytest is started again.
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
-    take_ini(early_config, options)
+    use_ini_value(early_config, options)
     if is_wanted(options):
         from pytest_fp32shim import start
 
@@ -69,7 +69,7 @@ def pytest_load_initial_conftests(early_config):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    take_ini(config, config.option)
+    use_ini_value(config, config.option)
     if is_wanted(config.option):
         from pytest_fp32shim import session
 
@@ -98,4 +98,4 @@ def limit_precision():
     """
     from pytest_fp32shim import marks
 
-    return marks.limited
+    return marks.floor_context

@@ -11,8 +11,8 @@ import pytest
 from pytest_fp32shim import recorded
 
 SCHEMA = 1
-LARGER = 2  # an error counts as worse if it is more than so many times that of the baseline
-NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # floors by level, for messages
+WORSE_ERROR_RATIO = 2  # an error counts as worse if it is larger than that of the baseline by more than this factor
+FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # floors by level, for messages
 UNKNOWN = "unknown"
 
 
@@ -26,7 +26,7 @@ def read(config):
         raise pytest.UsageError(f"--fp32shim-baseline: {path} is not there; --fp32shim-baseline-update writes it")
     try:
         if not path.is_file():
-            raise ValueError("it is no regular file")  # a FIFO would be waited for
+            raise ValueError("it is no regular file")  # reading a FIFO would wait
         found = json.loads(path.read_text())
         if found["schema"] != SCHEMA or not isinstance(found["tests"], dict):
             raise ValueError(f"schema: found {found['schema']!r}; allowed: {SCHEMA}")
@@ -42,18 +42,19 @@ def read(config):
 def judge_against_baseline(session, products, audits):
     """Returns title, lines, and True if something is worse than the baseline."""
     options = session.config.option
-    now = {name: described(products.of_tests[name]) for name in session.tests(products) if products.of_tests.get(name)}
+    now = {name: formats_by_product(products.of_tests[name]) for name in session.tests(products)
+           if products.of_tests.get(name)}
     add_errors(now, products, audits, session)
     before = session.baseline.get("tests", {})
     if options.fp32shim_baseline_update:
         return "baseline", [write(session, {**before, **now})], False
     lines, worse = [], 0
     for name in session.tests(products):
-        reasons = worsened(before.get(name, {}), now.get(name, {}))
+        reasons = reasons_why_worse(before.get(name, {}), now.get(name, {}))
         if reasons:
             worse += 1
             lines.append(f"{name}: WORSE than the baseline: {'; '.join(reasons)}")
-            lines += difference(before.get(name, {}), now.get(name, {}))
+            lines += diff_lines(before.get(name, {}), now.get(name, {}))
     compared = session.tests(products)
     known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
     lines.append(f"{worse:,} of {len(compared):,} tests ran worse than in {options.fp32shim_baseline}. It has {known:,} of "
@@ -64,8 +65,8 @@ def judge_against_baseline(session, products, audits):
     return "baseline", lines, worse > 0
 
 
-def described(rows):
-    """Returns {product: {format: calls}} of a test's rows."""
+def formats_by_product(rows):
+    """Returns {product: {"calls": {format: number}}} of a test's rows."""
     found = {}
     for row in rows:
         calls = found.setdefault(recorded.product_of(row), {"calls": collections.Counter()})["calls"]
@@ -74,9 +75,9 @@ def described(rows):
 
 
 def add_errors(now, products, audits, session):
-    """Adds the largest error of a test's audits, by norm, to its products. An error that is infinite is a text."""
-    of_tests = recorded.attribute([{**each, "trans_a": None, "trans_b": None} for each in audits], list(session.outcomes),
-                                  session.files).of_tests
+    """Adds to each product of a test the largest error of its audits, by norm. An infinite error is stored as a text."""
+    of_tests = recorded.products_by_test([{**each, "trans_a": None, "trans_b": None} for each in audits],
+                                         list(session.outcomes), session.files).of_tests
     for name, each_test in of_tests.items():
         for audit in each_test:
             key = recorded.product_of(audit)
@@ -86,8 +87,8 @@ def add_errors(now, products, audits, session):
                 product["error"] = "infinite" if worst is None else max(float(f"{worst:.2g}"), product.get("error", 0))
 
 
-def below(test):
-    """Returns the calls of a test at or below each level, and those whose format is not known."""
+def calls_below_levels(test):
+    """Returns the number of a test's calls at or below each level, and of those whose format is not known."""
     found = collections.Counter()
     for product in test.values():
         for name, calls in product["calls"].items():
@@ -104,20 +105,20 @@ def worst_error(test):
     return max((float("inf") if error == "infinite" else error for error in errors), default=None)
 
 
-def worsened(before, now):
-    """Returns the reasons why a test is worse than it was; none if it is not."""
-    then, found = below(before), below(now)
-    reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in NAMES.items()
+def reasons_why_worse(before, now):
+    """Returns the reasons why a test is worse than before; an empty list if it is not."""
+    then, found = calls_below_levels(before), calls_below_levels(now)
+    reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in FLOOR_NAMES.items()
                if found[level] > then[level]][-1:]
     if found[UNKNOWN] > then[UNKNOWN]:
         reasons.append(f"calls of unknown format: {then[UNKNOWN]:,} -> {found[UNKNOWN]:,}")
     error, old_error = worst_error(now), worst_error(before)
-    if error is not None and old_error is not None and error > LARGER * old_error:
-        reasons.append(f"largest error: {old_error:.2g} -> {error:.2g}, more than {LARGER} times")
+    if error is not None and old_error is not None and error > WORSE_ERROR_RATIO * old_error:
+        reasons.append(f"largest error: {old_error:.2g} -> {error:.2g}, more than {WORSE_ERROR_RATIO} times")
     return reasons
 
 
-def difference(before, now):
+def diff_lines(before, now):
     """Returns the lines of products that differ, as diff writes them."""
     lines = []
     for name in sorted({**before, **now}):

@@ -16,8 +16,8 @@ import pytest
 
 from pytest_fp32shim import marks, start
 
-# Options of pytest and of other plugins that name a file to write: the run of the user has written it already.
-WRITES = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
+# Options of pytest and of other plugins that name a file to write. The native run must not replace the user's files.
+FILE_OPTIONS = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
           "json_report_file": "--json-report-file", "allure_report_dir": "--alluredir", "md_report_output": "--md-report-output"}
 
 
@@ -28,21 +28,22 @@ def run(config, failed):
         plan, output = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "output")
         plan.write_text(json.dumps(sorted(failed)))
         variables = {name: value for name, value in start.environment.items()
-                     if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED)}
-        variables.update({start.CONTROL: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off", "FP32_MATMUL_PRECISION": "native"})
+                     if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED_VARIABLE)}
+        variables.update({start.CONTROL_VARIABLE: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off",
+                          "FP32_MATMUL_PRECISION": "native"})
         with output.open("w") as stream:
-            subprocess.run(words(config, folder), env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
-                           cwd=config.invocation_params.dir, check=False)
+            subprocess.run(native_command_line(config, folder), env=variables, stdin=subprocess.DEVNULL, stdout=stream,
+                           stderr=subprocess.STDOUT, cwd=config.invocation_params.dir, check=False)
         found = pathlib.Path(f"{plan}.outcomes")
         outcomes = json.loads(found.read_text()) if found.exists() else {}
         return outcomes, output.read_text(errors="replace")[-2000:]
 
 
-def words(config, folder):
+def native_command_line(config, folder):
     """Returns the user's command line with options that keep this run from stopping early and from writing files."""
     line = start.command_line()
     added = ["--maxfail=1000000", "-o", f"cache_dir={folder}/cache", "-o", "log_file="]
-    added += [f"{option}={folder}/{name}" for name, option in WRITES.items() if getattr(config.option, name, None)]
+    added += [f"{option}={folder}/{name}" for name, option in FILE_OPTIONS.items() if getattr(config.option, name, None)]
     if config.pluginmanager.hasplugin("_cov"):
         added.append("--no-cov")
     seed = getattr(config.option, "randomly_seed", None)
@@ -56,7 +57,7 @@ class Control:
     """Hooks of the native run."""
 
     def __init__(self):
-        self.plan = pathlib.Path(start.environment[start.CONTROL].partition(":")[2])
+        self.plan = pathlib.Path(start.environment[start.CONTROL_VARIABLE].partition(":")[2])
         self.failed = set(json.loads(self.plan.read_text()))
         self.outcomes = {}
 

@@ -9,33 +9,34 @@ def judge_formats(session, products, unseen):
     """Returns title, lines, and True if a product ran below the format, or was allowed to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
-    # Where the recordings have oneDNN's products, torch's own setting tells nothing that they do not.
-    has_onednn = unseen is None or any(line.startswith("  oneDNN: ") for line in unseen[0])
+    # If the recordings have oneDNN's products, torch's own setting tells nothing more.
+    onednn_is_unseen = unseen is None or any(line.startswith("  oneDNN: ") for line in unseen[0])
     for name in session.tests(products):
         rows = products.of_tests.get(name, [])
         setting = session.found.get(name, {}).get("torch")
-        is_allowed = has_onednn and setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]
+        is_allowed = onednn_is_unseen and setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]
         verdicts[name] = verdict(rows, is_allowed, expected)
         lines += lines_below(name, rows, expected, is_allowed)
         if is_allowed:
             lines.append(f"    {setting[1]}: it allows oneDNN to multiply at {setting[0]}, and oneDNN's products are not seen")
-    lines += lines_of_others(products, expected)
+    lines += lines_outside_tests(products, expected)
     is_violated = bool(lines)
     if session.config.option.verbose > 0:
         lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
-    lines += totals(expected, verdicts) + only_allowed(products, expected) + not_covered(unseen)
+    lines += totals(expected, verdicts) + lines_only_allowed(products, expected) + lines_not_covered(unseen)
     return f"expect {expected}", lines, is_violated
 
 
-def judge_what_no_test_made(session, products, unseen):
-    """Returns the same for the products that belong to no test, since --fp32shim-fail lets tests fail themselves."""
+def judge_products_outside_tests(session, products, unseen):
+    """Returns title, lines, and True if a product that belongs to no test ran below the format, or was allowed to. Products
+    of tests are not judged here, since --fp32shim-fail lets the tests themselves fail."""
     expected = session.config.option.fp32shim_fail
-    lines = lines_of_others(products, expected)
+    lines = lines_outside_tests(products, expected)
     return f"fail {expected}", [*(lines or [f"Outside of tests, no product that was seen ran below {expected}."]),
-                                *only_allowed(products, expected), *not_covered(unseen)], bool(lines)
+                                *lines_only_allowed(products, expected), *lines_not_covered(unseen)], bool(lines)
 
 
-def lines_of_others(products, expected):
+def lines_outside_tests(products, expected):
     lines = []
     for name, rows in products.of_files.items():
         lines += lines_below(f"{name}, when it was collected", rows, expected)
@@ -47,7 +48,7 @@ CLEAN, UNKNOWN = " seen, none below", "not known for "
 
 
 def lines_below(name, rows, expected, is_allowed=False):
-    """Returns a headline and the products that ran below the format; none if there are none."""
+    """Returns a headline and lines about the products that ran below the format; an empty list if there are none."""
     below = [row for row in rows if recorded.is_below(row, expected)]
     if not below and not is_allowed:
         return []
@@ -76,14 +77,14 @@ def totals(expected, verdicts):
     return [f"{len(texts):,} tests ran: " + ", ".join(f"{number:,} {words}" for number, words in kinds) + "."]
 
 
-def only_allowed(products, expected):
+def lines_only_allowed(products, expected):
     """Returns lines about products that were allowed to run below the format, and are known not to have done so."""
     rows = [row for row in products.all_rows() if row["actual"] is not None and not recorded.is_below(row, expected)
             and recorded.is_below({**row, "actual": None}, expected)]
     return [f"Allowed below {expected}, but not so run here; another processor may round them:", *recorded.lines_of(rows)] if rows else []
 
 
-def not_covered(unseen):
+def lines_not_covered(unseen):
     """Returns lines about what may have multiplied without being seen, and other reasons why nothing is shown."""
     if unseen is None:
         return ["No process left a recording. Nothing is shown."]

@@ -24,53 +24,53 @@ class Failing:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item):
-        item.fp32shim_setting = self.allowed_by_torch(item)  # the body of the test fails for it
+        item.fp32shim_setting = self.allowed_by_torch(item)  # reported after the body of the test
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_call(self, item):
-        self.check(item)
+        self.fail_if_below(item)
         self.fail(item, item.fp32shim_setting or self.allowed_by_torch(item))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item):
-        self.check(item)
+        self.fail_if_below(item)
         if not item.__dict__.get("fp32shim_was_allowed"):
             self.fail(item, self.allowed_by_torch(item))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
-        """Tells in the report of a test that failed before it was checked what ran below: it may be the cause."""
+        """If a test failed before it was checked, adds what ran below to its report, since that may be the cause."""
         report = (yield).get_result()
-        if report.failed and call.when != "teardown" and (text := self.below_of(item)):
+        if report.failed and call.when != "teardown" and (text := self.text_of_products_below(item)):
             report.sections.append(("fp32shim", text))
             item.user_properties.append(("fp32shim", text))  # JUnit's report has no sections
 
-    def check(self, item):
-        self.fail(item, self.below_of(item))
+    def fail_if_below(self, item):
+        self.fail(item, self.text_of_products_below(item))
 
     def fail(self, item, text):
         if text:
-            item.fp32shim_is_below = True  # this phase fails for no reason of its own
+            item.fp32shim_is_below = True  # this phase fails only because of this option
             pytest.fail(text, pytrace=False)
 
     def allowed_by_torch(self, item):
-        """Returns a line if torch's own setting, all that is known of products of oneDNN that are not recorded, is too low."""
+        """Returns a line if torch's own setting is too low: all that is known of oneDNN's products without a recording."""
         setting = session.setting_of_torch(sys.modules.get("torch"))
-        allowed = marks.allowed_below(item, self.level)
+        allowed = marks.lowest_allowed_format(item, self.level)
         if start.environment.get("FP32_MATMUL_ONEDNN") == "1" or not setting or recorded.LEVELS[setting[0]] >= recorded.LEVELS[allowed]:
             return None
         item.fp32shim_was_allowed = True
         return (f"allowed to run below {self.level} (--fp32shim-fail {self.level}): {setting[1]}, with which oneDNN may multiply at "
                 f"{setting[0]}, unseen without FP32_MATMUL_ONEDNN=1")
 
-    def below_of(self, item):
-        """Returns lines about the products of a test that ran below what it may, since the last look; None if there is none."""
-        path, level = fp32shim.recording(), marks.allowed_below(item, self.level)
+    def text_of_products_below(self, item):
+        """Returns lines about a test's products since the last call that ran below what it allows; None if none did."""
+        path, level = fp32shim.recording(), marks.lowest_allowed_format(item, self.level)
         if path is None:
             return f"--fp32shim-fail {self.level}: this process has no recording, so what ran is not known"
         owners = {marks.label_of(marks.name_of(item)): item}
         below = []
-        for row in recorded.command("report", "--format", "json", "--", path)["rows"]:
+        for row in recorded.json_of_command("report", "--format", "json", "--", path)["rows"]:
             if recorded.is_below(row, level) and row["reason"] != "no_product" and recorded.owner_of(row["scope"] or "", owners)[0]:
                 decision = tuple(itertools.takewhile(lambda each: each[0] != "sizes_folded", row.items()))
                 calls = row["calls"] - self.known[decision]

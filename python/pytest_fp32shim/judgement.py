@@ -31,7 +31,7 @@ class Judge:
         name = marks.name_of(report)
         self.files.add(name.partition("::")[0])
         control.note_outcome(self.outcomes, name, report)
-        for kind, value in getattr(report, session.ATTACHED, {}).items():
+        for kind, value in getattr(report, session.FINDINGS_ATTRIBUTE, {}).items():
             if value:
                 self.found.setdefault(name, {})[kind] = value
 
@@ -59,10 +59,10 @@ class Judge:
         files = start.new_recordings()
         report, unseen = {"rows": [], "audits": []}, None
         if files:
-            report = recorded.command("report", "--format", "json", "--", *files)
+            report = recorded.json_of_command("report", "--format", "json", "--", *files)
             if options.fp32shim_preview or options.fp32shim_expect or options.fp32shim_fail:  # before the native run, whose process would count as unseen
                 unseen = recorded.verify(options.fp32shim_expect or options.fp32shim_fail or "fp32", files)
-        products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
+        products = recorded.products_by_test(report["rows"], list(self.outcomes), self.files)
         failed = False
         if options.fp32shim_preview:
             self.sections.append(preview.judge_preview(self, products, unseen))
@@ -71,7 +71,7 @@ class Judge:
             self.sections.append((title, lines))
             failed = is_violated
         if options.fp32shim_fail:
-            title, lines, is_violated = expectation.judge_what_no_test_made(self, products, unseen)
+            title, lines, is_violated = expectation.judge_products_outside_tests(self, products, unseen)
             self.sections.append((title, lines))
             failed = failed or is_violated
         if self.baseline is not None:

@@ -27,7 +27,7 @@ def label_of(name):
 
 
 @contextlib.contextmanager
-def labelled(label, precision=None, floor=None):
+def labelled_scope(label, precision=None, floor=None):
     """Opens a scope; without room for another one, goes on without it."""
     with contextlib.ExitStack() as stack:
         try:
@@ -37,38 +37,38 @@ def labelled(label, precision=None, floor=None):
         yield
 
 
-def limited(floor):
+def floor_context(floor):
     """Returns a context in which no product of this thread runs below `floor`."""
-    word = one_of("limit_precision", "floor", floor, FLOORS)
+    word = parse_word("limit_precision", "floor", floor, FLOORS)
     return fp32shim.scope("", floor=word) if fp32shim.active() else contextlib.nullcontext()
 
 
-def one_of(marker, argument, word, allowed):
+def parse_word(marker, argument, word, allowed):
     """Returns `word` in lower case. Raises ValueError if it is not one of the allowed words."""
     if not isinstance(word, str) or word.lower() not in allowed:
         raise ValueError(f"{marker}: {argument}: found {word!r}; allowed: {', '.join(allowed)}")
     return word.lower()
 
 
-def of_marker(marker):
+def settings_of_marker(marker):
     """Returns the precision and the floor that one marker names, each None where it names none. Raises ValueError."""
     name, words = marker.name, dict(marker.kwargs)
     if name == "limit_precision":
         if len(marker.args) != 1 or words:
             raise ValueError(f"{name}: found {len(marker.args)} arguments and the keys {sorted(words)}; allowed: one floor, "
                              f"such as limit_precision(\"fp32\")")
-        return None, one_of(name, "floor", marker.args[0], FLOORS)
+        return None, parse_word(name, "floor", marker.args[0], FLOORS)
     unknown = sorted(set(words) - {"precision", "floor"})
     if marker.args or unknown or not words:
         found = [repr(each) for each in marker.args] + unknown
         raise ValueError(f"{name}: found {', '.join(found) or 'no argument'}; allowed: precision=…, floor=…, such as "
                          f"fp32shim(precision=\"high\")")
     precision, floor = words.get("precision"), words.get("floor")
-    return (None if precision is None else one_of(name, "precision", precision, PRECISIONS),
-            None if floor is None else one_of(name, "floor", floor, FLOORS))
+    return (None if precision is None else parse_word(name, "precision", precision, PRECISIONS),
+            None if floor is None else parse_word(name, "floor", floor, FLOORS))
 
 
-def of_item(item):
+def settings_of_item(item):
     """Returns the precision and the floor of a test: the closest precision, the strictest floor. Raises ValueError.
 
     A test that asks for the highest precision also gets a floor, so that it keeps it under the rule of a preview.
@@ -76,7 +76,7 @@ def of_item(item):
     precision, floors = None, []
     for name in ("fp32shim", "limit_precision"):
         for marker in item.iter_markers(name):
-            own_precision, own_floor = of_marker(marker)
+            own_precision, own_floor = settings_of_marker(marker)
             precision = precision or own_precision
             floors += [own_floor] if own_floor else []
     if precision in ("highest", "fp32", "ieee"):
@@ -87,13 +87,13 @@ def of_item(item):
 def problem_of(item):
     """Returns what is wrong with the markers of a test; None if nothing is."""
     try:
-        of_item(item)
+        settings_of_item(item)
     except ValueError as problem:
         return str(problem)
     return None
 
 
-def allowed_below(item, level):
+def lowest_allowed_format(item, level):
     """Returns the format below which no product of a test may run: what its markers name, and otherwise `level`."""
-    precision, floor = of_item(item)
+    precision, floor = settings_of_item(item)
     return floor or {"high": "tf32", "tf32": "tf32", "medium": "bf16", "bf16": "bf16"}.get(precision, level)

@@ -8,19 +8,20 @@ import sys
 
 from pytest_fp32shim import control, recorded, start
 
-FULLY_SHOWN = 20  # tests with their products
+FULLY_SHOWN = 20  # number of failing tests that are listed with their products
 
 
 def judge_preview(session, products, unseen):
     """Returns the title and the lines of the section. Runs the tests natively if some failed."""
     word = session.config.option.fp32shim_preview
-    # Not those that only --fp32shim-fail let fail: their numbers are right.
-    failed = [name for name, outcome in session.outcomes.items() if outcome == "failed" and not is_only_below(name, session)]
+    # Leaves out tests that failed only because of --fp32shim-fail: their numbers are right.
+    failed = [name for name, outcome in session.outcomes.items()
+              if outcome == "failed" and not failed_only_by_option(name, session)]
     native, problem = {}, ""
     if failed and session.is_interrupted:
         problem = "The run was interrupted, so the tests that failed did not run natively."
     elif failed:
-        session.say(f"fp32shim: running natively, in a second process, to tell which of {counted(len(failed), 'failure')} "
+        session.say(f"fp32shim: running natively, in a second process, to tell which of {plural(len(failed), 'failure')} "
                     f"{'is' if len(failed) == 1 else 'are'} due to {word} ...")
         native, output = control.run(session.config, failed)
         if not native:
@@ -30,7 +31,7 @@ def judge_preview(session, products, unseen):
     lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
     lines += summary(session, products, failed, only, native)
     if by_onednn := [row for row in products.all_rows() if (row["function"] or "").startswith("onednn_")]:
-        lines += [f"Not previewed: {counted(recorded.count(by_onednn), 'product')} by oneDNN, which no policy lowers:"]
+        lines += [f"Not previewed: {plural(recorded.count(by_onednn), 'product')} by oneDNN, which no policy lowers:"]
         lines += recorded.lines_of(by_onednn)
     if unseen and unseen[0]:
         lines += ["Not previewed, because it was not seen:"] + unseen[0]
@@ -38,15 +39,15 @@ def judge_preview(session, products, unseen):
 
 
 def is_rounded(row):
-    """Returns True for a product that ran below fp32, if the preview can be the reason: it does not lower oneDNN's."""
+    """Returns True for a product that ran below fp32, unless it is one of oneDNN's, which the preview does not lower."""
     return recorded.is_below(row, "fp32") and not (row["function"] or "").startswith("onednn_")
 
 
-def is_only_below(name, session):
+def failed_only_by_option(name, session):
     return "below" in (found := session.found.get(name, {})) and "own" not in found
 
 
-def counted(number, thing):
+def plural(number, thing):
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -67,7 +68,7 @@ def lines_of_test(name, session, products):
         if title:
             lines.append(f"  {title}:")
         else:
-            lines.append(f"  {recorded.count(below):,} of {counted(recorded.count(rows), 'product')} in it ran below fp32:")
+            lines.append(f"  {recorded.count(below):,} of {plural(recorded.count(rows), 'product')} in it ran below fp32:")
         lines += recorded.lines_of(below)
     if len(lines) == 1:
         elsewhere = [row for row in products.elsewhere if is_rounded(row)]
@@ -82,13 +83,13 @@ def summary(session, products, failed, only, native):
     word = session.config.option.fp32shim_preview
     tests = session.tests(products)
     lowered = [name for name in tests if any(is_rounded(row) for row in products.of_tests.get(name, []))]
-    lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
+    lines = [f"{len(lowered):,} of {plural(len(tests), 'test')} that ran had products that ran below fp32; "
              f"{len(failed):,} failed."]
-    if by_gate := [name for name in session.outcomes if is_only_below(name, session)]:
-        lines.append(f"{counted(len(by_gate), 'more test')} failed only because of --fp32shim-fail {session.config.option.fp32shim_fail}.")
+    if by_gate := [name for name in session.outcomes if failed_only_by_option(name, session)]:
+        lines.append(f"{plural(len(by_gate), 'more test')} failed only because of --fp32shim-fail {session.config.option.fp32shim_fail}.")
     outside = [row for row in products.elsewhere if is_rounded(row)]
     if outside:
-        lines.append(f"{counted(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
+        lines.append(f"{plural(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
                      "between tests.")
     if not any(is_rounded(row) for row in products.all_rows()):
         reasons = {row["reason"] for row in products.all_rows()} - {None, "as_requested"}
@@ -97,13 +98,13 @@ def summary(session, products, failed, only, native):
     if native:
         also = [name for name in failed if native.get(name) == "failed"]
         unknown = [name for name in failed if native.get(name) not in ("passed", "failed")]
-        lines.append(f"{len(only):,} of {counted(len(failed), 'failure')} passed natively, {len(also):,} failed there too"
+        lines.append(f"{len(only):,} of {plural(len(failed), 'failure')} passed natively, {len(also):,} failed there too"
                      + (f", and {len(unknown):,} did not run to an end there: {', '.join(unknown[:5])}" if unknown else "") + ".")
         better = [name for name, outcome in native.items() if outcome == "failed" and session.outcomes.get(name) == "passed"]
         if better:
-            lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
-        lines.append(basis(session, word))
-    # A search tries no other formats, and could meet --fp32shim-fail in the ini file.
+            lines.append(f"{plural(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
+        lines.append(basis_of_verdicts(session, word))
+    # The search can try no other formats, and its tests would obey fp32shim_fail of the ini file.
     if only and word in start.DEFAULTS and not session.config.option.fp32shim_fail:
         lines.append(f"Which of its products a test needs exact: {shlex.join(words_of_search(only[0], session.config))}")
     return lines
@@ -119,7 +120,7 @@ def words_of_search(name, config):
             sys.executable, "-m", "pytest", *plugins, path + "".join(rest)]
 
 
-def basis(session, word):
+def basis_of_verdicts(session, word):
     """Returns what the verdicts rest on."""
     text = f"This rests on one run at {word} and one native run of the same tests"
     if getattr(session.config.option, "numprocesses", None):

@@ -13,11 +13,11 @@ from pytest_fp32shim import marks, start
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}  # the floor that each format meets (policy/formats.def): the stricter, the greater.
 # Formats are left out that have no known floor (unchanged, fp64_emulated, fixed).
-GOVERNED = ("float32", "complex64", "float64", "complex128")
-SHOWN = 5  # products of a test
+GOVERNED_TYPES = ("float32", "complex64", "float64", "complex128")
+LISTED_KINDS = 5  # number of kinds of products that are listed for a test
 
 
-def command(*words):
+def json_of_command(*words):
     """Returns the JSON that a command prints.
 
     The command gets this process's environment: without the library it would count as a child that was not covered.
@@ -31,7 +31,7 @@ def command(*words):
 
 def verify(expected, files):
     """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
-    found = command("verify", "--at-least", expected, "--format", "json", "--", *files)
+    found = json_of_command("verify", "--at-least", expected, "--format", "json", "--", *files)
     bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
     # This process still runs, but its tests have ended.
     doubts = dict.fromkeys(each["reason"] for each in found["doubts"] if "still runs" not in each["reason"])
@@ -43,7 +43,7 @@ def format_of(row):
     found = row["actual"] or row["applied"]
     if found == "tf32x3" and row["function"] and row["function"].startswith("kernel:"):
         return "fp32"  # about as accurate; `fp32shim verify` names such kernels
-    return found if found in LEVELS and row["dtype"] in GOVERNED else None
+    return found if found in LEVELS and row["dtype"] in GOVERNED_TYPES else None
 
 
 def is_below(row, expected):
@@ -82,7 +82,7 @@ class Products:
         return list({id(row): row for rows in lists for row in rows}.values())
 
 
-def attribute(rows, tests, files):
+def products_by_test(rows, tests, files):
     """Returns Products. Each row belongs to the longest label of a test or file with which its scope begins."""
     owners = {marks.label_of(name): (False, name) for name in files if name}
     owners.update({marks.label_of(name): (True, name) for name in tests})
@@ -110,7 +110,7 @@ def owner_of(scope, owners):
     return None, ""
 
 
-def lines_of(rows, indent="    ", most=SHOWN):
+def lines_of(rows, indent="    ", most=LISTED_KINDS):
     """Returns lines about rows, one for each product, format and place, the most work first."""
     calls, work = collections.Counter(), collections.Counter()
     for row in rows:

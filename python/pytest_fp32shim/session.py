@@ -13,7 +13,7 @@ import pytest
 from pytest_fp32shim import marks, start
 
 # Name of the attribute of a report that has the plugin's own findings of a test: a dict that JSON can hold.
-ATTACHED = "fp32shim_found"
+FINDINGS_ATTRIBUTE = "fp32shim_found"
 
 
 def register(config):
@@ -43,19 +43,19 @@ class Scopes:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
-        precision, floor = (None, None) if marks.problem_of(item) else marks.of_item(item)  # pytest_runtest_setup says it
-        with marks.labelled(marks.label_of(marks.name_of(item)), precision, floor):
+        precision, floor = (None, None) if marks.problem_of(item) else marks.settings_of_item(item)  # pytest_runtest_setup reports it
+        with marks.labelled_scope(marks.label_of(marks.name_of(item)), precision, floor):
             yield
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item):
-        if problem := marks.problem_of(item):  # of a marker that came after the collection
+        if problem := marks.problem_of(item):  # a marker that was added after the collection is wrong
             pytest.fail(f"marker {problem}", pytrace=False)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         if isinstance(collector, pytest.File):
-            with marks.labelled(marks.label_of(collector.nodeid)):
+            with marks.labelled_scope(marks.label_of(collector.nodeid)):
                 yield
         else:
             yield
@@ -65,7 +65,7 @@ class Scopes:
         if fixturedef.scope == "function":
             yield
         else:
-            with marks.labelled(f"fixture:{fixturedef.argname}"):
+            with marks.labelled_scope(f"fixture:{fixturedef.argname}"):
                 yield
 
     @pytest.hookimpl(hookwrapper=True)
@@ -74,15 +74,15 @@ class Scopes:
         report = outcome.get_result()
         found = {}
         if report.failed and self.options.fp32shim_preview:
-            found["fixtures"] = fixtures_that_outlive(item)
+            found["fixtures"] = fixtures_that_outlive_test(item)
             found["below" if item.__dict__.pop("fp32shim_is_below", False) else "own"] = True
         if self.options.fp32shim_expect and "torch" in sys.modules:
             found["torch"] = setting_of_torch(sys.modules["torch"])
         if any(found.values()):
-            setattr(report, ATTACHED, found)
+            setattr(report, FINDINGS_ATTRIBUTE, found)
 
 
-def fixtures_that_outlive(item):
+def fixtures_that_outlive_test(item):
     """Returns the names of a test's fixtures whose products may have run in the scope of another test."""
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return sorted(name for name, each in definitions.items() if each and each[-1].scope != "function")
@@ -94,7 +94,7 @@ def setting_of_torch(torch):
         word = torch.get_float32_matmul_precision()
         if word != "highest":
             return {"high": "tf32"}.get(word, "bf16"), f"torch.get_float32_matmul_precision() was {word!r}"
-    except Exception:  # another version, or a mixture of its two interfaces, which it refuses to answer
+    except Exception:  # another version of torch, or a program that used both interfaces, after which torch raises an error
         pass
     try:
         word = torch.backends.mkldnn.matmul.fp32_precision

@@ -22,14 +22,14 @@ import pytest
 import fp32shim
 
 is_ready = False  # set when this process is as the options need it
-others = frozenset()  # recordings of earlier runs in the same folder
+earlier_recordings = frozenset()  # recordings of earlier runs in the same folder
 # The environment and the folder as they are before a test runs: tests change both, or clear them.
 environment = dict(os.environ)
 folder_at_start = pathlib.Path.cwd()
 command = None  # the fp32shim command; set when the process is ready
-STARTED = "FP32SHIM_PYTEST"  # process id and folder of the recordings, in the environment of what this module started
-CONTROL = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
-DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
+STARTED_VARIABLE = "FP32SHIM_PYTEST"  # holds process id and temporary folder, in the environment of what this module started
+CONTROL_VARIABLE = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
+DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}  # default precision, by preview
 RULE = """schema = 1
 [[rule]]
 name = "pytest --fp32shim-preview"
@@ -44,7 +44,8 @@ def is_worker():
 
 def is_control():
     """Returns True in the native run that follows a preview, and in its workers."""
-    return environment.get(CONTROL, "").partition(":")[0] == str(os.getppid()) or (is_worker() and CONTROL in environment)
+    return (environment.get(CONTROL_VARIABLE, "").partition(":")[0] == str(os.getppid())
+            or (is_worker() and CONTROL_VARIABLE in environment))
 
 
 def recordings_folder():
@@ -53,43 +54,43 @@ def recordings_folder():
 
 def new_recordings():
     """Returns the recordings that were made since this process began, of this process and its children."""
-    return sorted(set(recordings_folder().glob("*.fp32rec")) - others)
+    return sorted(set(recordings_folder().glob("*.fp32rec")) - earlier_recordings)
 
 
-def started_as():
+def pid_and_folder_of_start():
     """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
-    pid, _, folder = environment.get(STARTED, "").partition(":")
+    pid, _, folder = environment.get(STARTED_VARIABLE, "").partition(":")
     return pid, folder
 
 
 def remove_folder():
     """Removes the temporary folder at the end of the process that it was made for, not of a forked child."""
-    pid, folder = started_as()
+    pid, folder = pid_and_folder_of_start()
     if pid == str(os.getpid()) and folder:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def start_under_the_library(config, options):
-    """Returns where this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
-    global is_ready, others, command
+    """Returns if this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
+    global is_ready, earlier_recordings, command
     if is_control():
         return
-    check(options)
+    check_options(options)
     if "FP32_MATMUL_LOG" in os.environ:  # before the first call of the library, which makes this process's recording
-        others = frozenset(recordings_folder().glob("*.fp32rec"))
-    pid = started_as()[0]
+        earlier_recordings = frozenset(recordings_folder().glob("*.fp32rec"))
+    pid = pid_and_folder_of_start()[0]
     atexit.register(remove_folder)
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
         check_is_not_disabled()
         is_ready = True
-        with contextlib.suppress(FileNotFoundError):  # said when it is needed
+        with contextlib.suppress(FileNotFoundError):  # reported when the command is needed
             command = fp32shim.command_path()
         return
     if pid == str(os.getpid()) or is_worker():
         raise pytest.UsageError("fp32shim: libfp32shim.so is not loaded, although it was preloaded: LD_PRELOAD does not "
                                 f"reach {sys.executable}; `fp32shim doctor -- {sys.executable}` says why")
     if not is_pytest_itself(config):
-        if is_rule(options):
+        if needs_rule(options):
             raise pytest.UsageError(f"--fp32shim-preview {options.fp32shim_preview}: this program is not pytest's own command, so it "
                                     "is not started again under libfp32shim.so; use that command, or tf32 or bf16")
         folder = options.fp32shim_keep or "NEW_FOLDER"
@@ -99,10 +100,10 @@ def start_under_the_library(config, options):
     start_again(options)
 
 
-def check(options):
+def check_options(options):
     if options.fp32shim_baseline_update and not options.fp32shim_baseline:
         raise pytest.UsageError("--fp32shim-baseline-update: found no --fp32shim-baseline; add --fp32shim-baseline FILE")
-    if is_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED):
+    if needs_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED_VARIABLE):
         raise pytest.UsageError(f"--fp32shim-preview: found {options.fp32shim_preview!r} beside FP32_MATMUL_POLICY; allowed "
                                 "with a policy of your own: tf32, bf16; or give your policy a rule with that precision")
 
@@ -115,7 +116,7 @@ def check_is_not_disabled():
     raise pytest.UsageError("fp32shim is not active in this process; unset FP32_MATMUL_DISABLE, or leave fp32shim's options out")
 
 
-def is_rule(options):
+def needs_rule(options):
     """Returns True for a preview that only a rule can name."""
     return options.fp32shim_preview is not None and options.fp32shim_preview not in DEFAULTS
 
@@ -130,10 +131,10 @@ def is_pytest_itself(config):
 
 
 def is_started_by_hand(options):
-    """Returns True if `fp32shim run` was given by hand what the options need."""
+    """Returns True if the user started `fp32shim run` with what the options need."""
     log = os.environ.get("FP32_MATMUL_LOG", "")
     previews = DEFAULTS.get(options.fp32shim_preview)
-    return (log.endswith(".fp32rec") and not is_rule(options)
+    return (log.endswith(".fp32rec") and not needs_rule(options)
             and (previews is None or (os.environ.get("FP32_MATMUL_CPU") == "emulate"
                                       and fp32shim.get_float32_matmul_precision() == previews)))
 
@@ -149,7 +150,7 @@ def run_words(command, options, folder):
     words = [command, "run", "--quiet", "--log", f"{folder}/run.fp32rec"]
     if options.fp32shim or options.fp32shim_preview:
         words += ["--cpu", "emulate"] if options.fp32shim_preview or "FP32_MATMUL_CPU" not in os.environ else []
-    if is_rule(options):
+    if needs_rule(options):
         words += ["--policy", f"{folder}/preview.toml"]
     elif options.fp32shim_preview:
         words += ["--precision", DEFAULTS[options.fp32shim_preview]]
@@ -171,12 +172,12 @@ def start_again(options):
     try:
         command = fp32shim.command_path()
         folder = new_folder(options)
-        if is_rule(options):
+        if needs_rule(options):
             pathlib.Path(folder, "preview.toml").write_text(RULE.format(options.fp32shim_preview))
     except OSError as problem:
         raise pytest.UsageError(f"fp32shim: pytest was not started under libfp32shim.so: {problem}") from None
     variables = dict(os.environ)
-    variables[STARTED] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
+    variables[STARTED_VARIABLE] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
     if options.fp32shim_preview and not variables.get("PYTHONHASHSEED"):
         # A native run follows, in which sets and dicts have to have the same order.
         variables["PYTHONHASHSEED"] = str(random.randrange(1, 2**32))

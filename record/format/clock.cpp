@@ -33,7 +33,7 @@ ticks_by_clock() {
     return ticks_before + elapsed_ns / second_ns * rate + elapsed_ns % second_ns * rate / second_ns;
 }
 
-void leave_counter(std::uint64_t ticks_per_second) {
+void stop_using_counter(std::uint64_t ticks_per_second) {
     if (counter_traps.load(std::memory_order_relaxed)) return;
     const ClockPoint now = read_clocks();
     ticks_before = now.ticks;
@@ -42,7 +42,7 @@ void leave_counter(std::uint64_t ticks_per_second) {
     counter_traps.store(true, std::memory_order_release);
 }
 
-void leave_counter_if_it_traps() {
+void stop_using_counter_if_it_traps() {
 #if defined(__x86_64__)
     int mode = PR_TSC_ENABLE;
     if (system::raw::syscall6(SYS_prctl, PR_GET_TSC, system::raw::address(&mode)) == 0 && mode == PR_TSC_SIGSEGV)

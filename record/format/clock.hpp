@@ -15,10 +15,10 @@ extern constinit std::atomic<bool> counter_traps;
 /// Returns an estimate of the processor's counter, from the kernel's clock. Touches no vector register.
 std::uint64_t ticks_by_clock();
 /// Makes ticks() use the kernel's clock from now on. `ticks_per_second`: rate at which ticks() continues.
-void leave_counter(std::uint64_t ticks_per_second);
+void stop_using_counter(std::uint64_t ticks_per_second);
 /// Makes ticks() use the kernel's clock if reading the counter would end this process. A child inherits that state
-/// from its parent. Needs no clock but the kernel's.
-void leave_counter_if_it_traps();
+/// from its parent. ticks() then counts nanoseconds, since the counter's rate cannot be measured.
+void stop_using_counter_if_it_traps();
 
 /// Reads the processor's counter, which has one constant rate on all processors. The processor may read it before or
 /// after neighbouring instructions. Precondition: !counter_traps.

@@ -38,7 +38,7 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     }
 }
 
-/// Returns the audit that an entry holds. A newer version may have written values that its enumerations do not have.
+/// Returns the audit that an entry holds. Its enumerations may have values that only a newer version knows.
 inline Audit load(const AuditRecord& entry) {
     Audit audit;
     audit.tested = static_cast<policy::AuditFormat>(entry.tested);
@@ -54,9 +54,9 @@ inline Audit load(const AuditRecord& entry) {
         audit.alpha = number(1);
         audit.beta = number(2);
     } else {
-        if ((entry.notes & audit_weighed) != 0) audit.cancellation = number(0);
-        if ((entry.notes & audit_checked) != 0) audit.fp32_error = number(1);
-        if ((entry.notes & audit_checked) != 0) audit.tested_error = number(2);
+        if ((entry.notes & audit_has_cancellation) != 0) audit.cancellation = number(0);
+        if ((entry.notes & audit_has_float64_errors) != 0) audit.fp32_error = number(1);
+        if ((entry.notes & audit_has_float64_errors) != 0) audit.tested_error = number(2);
     }
     Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};

@@ -40,7 +40,7 @@ struct FactHash {
 
 /// Hashes of facts about a file. Only equality matters, so they are short.
 struct FileState {
-    FactHash<3> change;  ///< inode and times of the last change and modification: another one after each change
+    FactHash<3> change;  ///< hash of the inode and the times of the last change and modification
     FactHash<2> size;
     FactHash<2> layout;  ///< program headers, which a process reads in its own memory; see layout_hash()
 
@@ -61,7 +61,7 @@ struct FileState {
 };
 static_assert(sizeof(FileState) == 7);
 
-/// Returns the hash of program headers, whose places and sizes differ between most builds of a library.
+/// Returns the hash of a file's program headers. Their offsets and sizes differ between most builds of a library.
 inline FactHash<2> layout_hash(std::span<const std::byte> headers) {
     if (headers.empty()) return {};
     return FactHash<2>(

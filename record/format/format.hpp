@@ -12,6 +12,7 @@
 //                      objects   1364 ObjectRecords of 48 bytes: one per loaded program or library
 //                      audits    682 AuditRecords of 96 bytes, all of one slot: one per audited call
 //                      fingerprints  221 FingerprintRecords of 296 bytes, all of one slot: one per fingerprinted call
+//                      operands  1169 OperandsRecords of 56 bytes, all of one slot: one per fingerprinted call
 //                      rules     2046 RuleRecords of 32 bytes: one per rule of the policy
 //                      gpu times 1364 GpuTimeRecords of 48 bytes, all of one slot: one per row that was measured
 //
@@ -73,13 +74,13 @@ inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objec
 inline constexpr std::uint32_t flag_left =
     128;  ///< the process continued in another file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
-inline constexpr std::uint32_t flag_children_file = 512;  ///< there was such a file for the run when the process or
-                                                          ///< the run ended
+inline constexpr std::uint32_t flag_children_file =
+    512;  ///< the run has such a file, which `verify` has to read, too
 inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` was to note the end of the run
-inline constexpr std::uint32_t flag_asks_onednn = 2048;   ///< each oneDNN that asks how much to print is answered so
-                                                          ///< that it tells its executions (object_tells)
+inline constexpr std::uint32_t flag_asks_onednn = 2048;   ///< the shim answers each oneDNN that reads ONEDNN_VERBOSE
+                                                          ///< so that it prints its executions (object_tells)
 inline constexpr std::uint32_t flag_asks_kernels = 4096;  ///< the kernels that are launched on GPUs are recorded
-inline constexpr std::uint32_t flag_kernels_missed = 8192;  ///< but some may not be
+inline constexpr std::uint32_t flag_kernels_missed = 8192;  ///< some launched kernels may not be recorded
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -176,7 +177,8 @@ enum class ChildDetail : std::uint8_t { none, folder, interpreter };
 inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
-/// Bit of ChildRecord::detail_kind: the loader was told of further libraries, or of folders for libraries.
+/// Bit of ChildRecord::detail_kind: the child's environment names further libraries for the loader or folders for
+/// them.
 inline constexpr std::uint8_t child_has_own_libraries = 128;
 
 /// A program that ran without the shim. Either the recorded process started it, or, with flag_children_only, some
@@ -186,8 +188,8 @@ struct ChildRecord {
     std::uint32_t count;       ///< number of starts; 0: the kernel refused every one
     std::int64_t first_ns;     ///< time of the first start: nanoseconds since 1970, UTC
     std::int64_t last_ns;      ///< time of the last start: nanoseconds since 1970, UTC
-    std::int32_t pid;          ///< process that started the program or became it by exec; the first, if there were
-                               ///< several
+    std::int32_t pid;          ///< id of the process that started the program or became it by exec; of the first, if
+                               ///< there were several
     std::uint8_t why;          ///< reason why the program lacked the shim: a record::WhyUnseen
     std::uint8_t detail_kind;  ///< meaning of the detail that `text` holds: a ChildDetail, and
                                ///< child_has_own_libraries
@@ -227,7 +229,7 @@ inline constexpr std::size_t environment_limit = 64;
 inline constexpr std::size_t mark_limit = 256;
 inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files found no space in the mark
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
-/// The process multiplied after it had changed where its log is to be, or had switched the shim off.
+/// The process multiplied after it had changed the name of its log, or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
 inline constexpr std::uint32_t mark_asks_onednn = 8;    ///< as flag_asks_onednn
 inline constexpr std::uint32_t mark_asks_kernels = 16;  ///< as flag_asks_kernels
@@ -240,7 +242,7 @@ struct MarkSegment {
     std::int64_t noted_ns;          ///< end of the first process that left this mark: nanoseconds since 1970, UTC
     std::uint16_t pins;             ///< variables of `run --pin`: see ProcessFacts::pins
     std::uint16_t processor;        ///< as Header::processor; older writers left zeros
-    std::uint32_t layouts;          ///< number of the first files whose FileState::layout follows the files
+    std::uint32_t layouts;          ///< number of files, from the first on, whose FileState::layout follows the files
     std::uint32_t count;            ///< number of files; the first is the program itself
     std::uint32_t size;             ///< number of bytes of the files in `files`
     char files[segment_size - 32];  ///< for each file: a MarkedFile, then its path, then its build id; then layouts
@@ -256,10 +258,10 @@ static_assert(sizeof(MarkedFile) == 4);
 
 // ---- end of a run -------------------------------------------------------------------------------------------------
 
-/// Note of `fp32shim run` in each recording of a run whose program has ended.
+/// Note that `fp32shim run` leaves in each recording of a run when the run's program has ended.
 struct RunEnd {
     std::int64_t ended_ns;     ///< time of this note: nanoseconds since 1970, UTC; 0: no note
-    std::uint32_t running;     ///< number of other processes of the run that still ran
+    std::uint32_t running;     ///< number of other processes of the run that were still running
     std::uint32_t recordings;  ///< number of recordings of the run on this machine; 0: unknown
     std::uint64_t began;       ///< start of `fp32shim run`, as Header::process_start; 0: unknown
 };
@@ -301,7 +303,7 @@ struct Header {
     std::uint8_t reserved_line1[3];
     // Offset 128. Places of the texts:
     TextRange texts[text_count];
-    std::uint16_t processor;     ///< word of record/processor.hpp; its bits about the end of the process come last
+    std::uint16_t processor;     ///< word of record/processor.hpp; its bits about AMX are set when the process ends
     std::uint8_t allows_bf16x9;  ///< 1: BF16x9 met the floor fp32 at the start
     std::uint8_t reserved2;
     TextRange floor_exception;   ///< names of the exceptions that lowered `floor`; behind the texts
@@ -317,7 +319,7 @@ struct Header {
     std::uint64_t uncounted_events;  ///< number of events lost because their threads got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refusal of disk space or a write; 0: none
     std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept
-    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored, without the header
+    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored, not counting the header
     std::uint8_t reserved3[20];
     // Offset 320. Written by `fp32shim set` and `reload`, read by each call:
     std::uint64_t command;  ///< the last CommandWord that was sent
@@ -357,7 +359,7 @@ struct Header {
     /// Number of processes that multiplied and could not make a recording: forked children; in the file for the
     /// children of a run, processes of the run
     std::uint32_t unrecorded;
-    std::uint64_t listed_in;  ///< list_number() of the file that this recording entered; 0: none
+    std::uint64_t listed_in;  ///< list_number() of the file whose list this recording entered; 0: none
     std::uint64_t program;    ///< number of the program that the process runs, equal in forked children; 0: unknown
     std::uint64_t reserved9;
     ListedRecording listed[listed_limit];
@@ -383,9 +385,11 @@ static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, chang
               offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&
               offsetof(Header, text) == 32768);
 
-/// Number of bytes at the beginning of a header that are equal in copies of one recording, and in no two recordings.
+/// Number of bytes at the beginning of a header that are equal in copies of one recording, and differ between any two
+/// recordings.
 inline constexpr std::size_t identity_size = offsetof(Header, texts);
-/// Returns the number by which a recording's header names the list that it entered: a hash of these bytes. Never 0.
+/// Returns the number of a file's list, by which recordings in the list name it (Header::listed_in): a hash of
+/// `identity`, the first identity_size bytes of the file. Never 0.
 inline std::uint64_t list_number(std::string_view identity) { return system::Hash().add(identity).value(); }
 inline std::uint64_t list_number(const Header& header) {
     return list_number(std::string_view(reinterpret_cast<const char*>(&header), identity_size));

@@ -36,7 +36,7 @@ std::string_view read_begin(const char* path, std::span<char> buffer) {
 }
 
 template <class Integer>
-Integer number_at(std::string_view text) {
+Integer leading_number(std::string_view text) {
     Integer value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
@@ -57,9 +57,9 @@ ProcessStart read_stat(std::string_view folder) {
         const std::size_t space = stat.find(' ');
         if (space == std::string_view::npos) return {};
         stat.remove_prefix(space + 1);
-        if (field + 1 == parent_field) process.parent = number_at<std::int32_t>(stat);
+        if (field + 1 == parent_field) process.parent = leading_number<std::int32_t>(stat);
     }
-    process.start = number_at<std::uint64_t>(stat);
+    process.start = leading_number<std::uint64_t>(stat);
     return process;
 }
 
@@ -80,7 +80,7 @@ std::int32_t read_own_pid(std::string_view folder) {
     if (begin == std::string_view::npos) return 0;
     std::string_view line = status.substr(begin + 1);
     line = line.substr(0, line.find('\n'));
-    return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
+    return leading_number<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
 /// Returns the number of a process's PID namespace. /proc/PID/ns/pid links to `pid:[4026531836]`.
@@ -89,7 +89,7 @@ std::uint64_t read_pid_namespace(std::string_view folder) {
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);
     constexpr std::size_t prefix = 5;
     if (size <= static_cast<long>(prefix)) return 0;
-    return number_at<std::uint64_t>(std::string_view(buffer, static_cast<std::size_t>(size)).substr(prefix));
+    return leading_number<std::uint64_t>(std::string_view(buffer, static_cast<std::size_t>(size)).substr(prefix));
 }
 
 std::array<std::uint8_t, 16> read_boot_id() {
@@ -107,7 +107,7 @@ std::array<std::uint8_t, 16> read_boot_id() {
 
 }  // namespace
 
-bool ProcessIdentity::has_boot_of(const ProcessIdentity& other) const {
+bool ProcessIdentity::shares_boot_with(const ProcessIdentity& other) const {
     return boot_id == other.boot_id && boot_id != decltype(boot_id){};
 }
 
@@ -115,7 +115,7 @@ ProcessIdentity identify_self() {
     return {system::raw::getpid(), read_start("self"), read_pid_namespace("self"), read_boot_id()};
 }
 
-ProcessStart start_of(std::int32_t pid) {
+ProcessStart process_start_of(std::int32_t pid) {
     char buffer[16];
     ProcessStart process = read_stat(system::LineWriter(buffer).number(pid).view());
     process.pid = pid;

@@ -15,7 +15,7 @@ struct ProcessIdentity {
 
     bool operator==(const ProcessIdentity&) const = default;
     /// Returns true if both processes ran under the same boot of one kernel; false if that is unknown.
-    bool has_boot_of(const ProcessIdentity& other) const;
+    bool shares_boot_with(const ProcessIdentity& other) const;
 };
 
 /// Returns the identity of this process. Raw system calls; allocates nothing, leaves errno alone.
@@ -28,7 +28,7 @@ struct ProcessStart {
     std::uint64_t start = 0;  ///< as ProcessIdentity::start
 };
 /// Returns what /proc has about process `pid`. Raw system calls; allocates nothing, leaves errno alone.
-ProcessStart start_of(std::int32_t pid);
+ProcessStart process_start_of(std::int32_t pid);
 
 /// Returns the identity that /proc has for process `pid_here`. `start` is 0 if there is no such process, or if it has
 /// ended and its parent has not yet waited for it. Fields that this user may not read stay 0. Allocates.

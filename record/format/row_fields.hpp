@@ -40,14 +40,14 @@ inline constexpr bool is_text_of_a_row[] = {
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
 };
-inline constexpr auto texts_of_a_row =
+inline constexpr auto text_count_of_a_row =
     static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
 /// Fills `content`, which must be all zeros, from a decision. `intern(text, id)` sets `id` to a text's id. If the
 /// file has no space for the text, it returns false, and then to_content() returns false too.
 template <class Intern>
 bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
-    // Files store the text of a new provider before that of a new scope, unlike the table.
+    // New texts go into the file in this order: the provider's comes before the scope's, unlike in the table.
     if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
         !intern(decision.provider, content.provider))
         return false;
@@ -59,7 +59,8 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
             return true;
         }
     };
-    // A copy, because some fields are bit-fields. An algorithm whose text lies too far into the file is left out.
+    // `stored` is a copy, because no reference can be bound to a bit-field. If the id of an algorithm's text does not
+    // fit into its 28 bits, the algorithm is left out.
     const auto put_field = [&](const auto& value, auto stored, auto put_back) {
         if (!put(value, stored)) return false;
         put_back(stored);

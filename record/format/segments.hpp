@@ -33,7 +33,7 @@ inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKin
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
-    std::uint32_t slot;      ///< number of the slot, a thread's part of the file; kinds strings, rows, objects: 0
+    std::uint32_t slot;      ///< number of the slot, a thread's part of the file; 0 in strings, rows, objects, rules
     std::uint32_t sequence;  ///< position, from 0, among the segments of this kind (and of this slot if the segment
                              ///< has one)
     std::uint32_t count;     ///< number of events (kind events), or how often the ring has been full (kind ring)
@@ -82,13 +82,13 @@ inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
 
 /// A decision: the fields of DecisionEvent (record/events.hpp) that all its calls share. Enumerations are stored as
-/// numbers, which static_asserts at the end of this file fix.
+/// numbers, which static_asserts at the end of format.hpp fix.
 struct RowContent {
     std::int64_t m;  ///< size in elements, as passed to the library; -1: the function has no such size
     std::int64_t n;
     std::int64_t k;
     std::int64_t batch;
-    std::uint32_t flags : 4;  ///< bits row_is_…
+    std::uint32_t flags : 4;  ///< bits row_…
     StringId algorithm : 28;  ///< 0 if the text lies beyond the first 4 GiB of the file
     StringId function;
     StringId caller;
@@ -154,15 +154,14 @@ struct CounterRecord {
     std::uint64_t shortest;      ///< duration of the shortest timed call, in ticks
     std::uint64_t longest;       ///< duration of the longest timed call, in ticks
     std::uint64_t first;         ///< time at which the first call returned, in ticks
-    std::uint64_t last;          ///< time at which the last timed call returned, in ticks
+    std::uint64_t last;          ///< time at which the last call returned, in ticks; short untimed calls may follow
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
     std::uint32_t untimed;       ///< untimed calls since the last timed one; `total` does not yet contain them
     std::uint64_t timed;         ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
 
-// ---- times on a GPU
-// ------------------------------------------------------------------------------------------------
+// ---- times on a GPU -----------------------------------------------------------------------------------------------
 
 /// Times on the GPU of those calls of one slot with one row that were measured there, in nanoseconds. `samples` is
 /// stored last.
@@ -171,9 +170,9 @@ struct GpuTimeRecord {
     std::uint64_t total;    ///< sum of their times
     std::uint64_t shortest;
     std::uint64_t longest;
-    std::uint64_t total_of_firsts;  ///< times of those measured calls that were the slot's first of the row
-    std::uint32_t row_plus_one;     ///< number of the row plus 1; 0: unused
-    std::uint32_t firsts;           ///< number of those calls
+    std::uint64_t total_of_first_calls;  ///< sum of the times of measured calls that were the slot's first of the row
+    std::uint32_t row_plus_one;          ///< number of the row plus 1; 0: unused
+    std::uint32_t first_calls;           ///< number of measured calls that were the slot's first of the row
 };
 static_assert(sizeof(GpuTimeRecord) == 48);
 /// Largest number of segments with times on a GPU in one slot. Rows beyond them have none.
@@ -202,7 +201,7 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 // ---- objects ------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that the object calls bypasses the shim
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object's calls of some product bypass the shim
 inline constexpr std::uint32_t object_tells = 2;  ///< the object has oneDNN, each of whose executions is recorded
 inline constexpr std::uint32_t object_is_silent =
     4;  ///< if the object has oneDNN, some executions may not be recorded
@@ -217,7 +216,7 @@ struct ObjectRecord {
     std::uint64_t first_seen;               ///< ticks at which the shim first noticed the object, some time after its
                                             ///< loading
     StringId path;                          ///< path by which the loader names it
-    std::uint32_t flags;                    ///< bits object_is_…, which may also be set after publication
+    std::uint32_t flags;                    ///< bits object_…, which may also be set after publication
     std::uint8_t build_id_size;             ///< bytes of the build id; 0: the file has none
     std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
     FileState file;                         ///< facts about the file when it was noted; older writers left zeros
@@ -245,7 +244,7 @@ struct AuditRecord {
     std::uint32_t worst_column;
     std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
     /// In a record about NaN or infinity: number, from 0, of the product in its batch; the bits of the magnitudes of
-    /// alpha and beta. Otherwise, as far as `notes` say: the bits of cancellation, fp32_error and tested_error.
+    /// alpha and beta. Otherwise the bits of cancellation, fp32_error and tested_error; `notes` says which are known.
     std::uint32_t further[3];
 };
 static_assert(sizeof(AuditRecord) == 96);

@@ -15,7 +15,7 @@ namespace fp32shim::record {
 
 namespace {
 
-// Returns the buffer without its first byte. In that byte put() can place a line feed, to end a torn line.
+// Returns the buffer without its first byte. In that byte write_buffer() can place a line feed, to end a torn line.
 std::span<char> line_in(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
@@ -54,7 +54,7 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
                "; nothing is logged; " + std::string(description.remedy);
     }
     owner_.store(system::this_process(), std::memory_order_release);
-    handle_result(put(buffer, format_start(start_, facts_, this_moment(), line_in(buffer))), buffer);
+    handle_result(write_buffer(buffer, format_start(start_, facts_, this_moment(), line_in(buffer))), buffer);
     return {};
 }
 
@@ -75,9 +75,9 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
     }
-    int error = put(buffer, format());
+    int error = write_buffer(buffer, format());
     // recover() has used the buffer, so the line is formatted again.
-    if (error == EBADF && recover(buffer)) error = put(buffer, format());
+    if (error == EBADF && recover(buffer)) error = write_buffer(buffer, format());
     handle_result(error, buffer);
 }
 
@@ -113,7 +113,7 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
         stop_logging(error, buffer);
     } else {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
-        handle_result(put(buffer, format_start(start, facts_, this_moment(), line_in(buffer))), buffer);
+        handle_result(write_buffer(buffer, format_start(start, facts_, this_moment(), line_in(buffer))), buffer);
     }
     owner_.store(system::this_process(), std::memory_order_release);
     return error == 0;
@@ -141,7 +141,7 @@ int DecisionLog::open_file() {
 
 /// Writes the line of `size` bytes that begins at buffer[1]. buffer[0] may take a line feed, to end an earlier line
 /// that was written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
-int DecisionLog::put(LogBuffer buffer, std::size_t size) {
+int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
     const bool after_torn = torn_.exchange(false, std::memory_order_relaxed);
@@ -167,7 +167,8 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Handles a result of put(). If `error` is an errno, counts a lost line. If it is 0, reports the lines lost before.
+/// Handles a result of write_buffer(). If `error` is an errno, counts a lost line. If it is 0, reports the lines lost
+/// before.
 void DecisionLog::handle_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -181,7 +182,7 @@ void DecisionLog::handle_result(int error, LogBuffer buffer) {
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";
     event.dropped = dropped;
-    if (put(buffer, format_error(event, facts_, this_moment(), line_in(buffer))) != 0)
+    if (write_buffer(buffer, format_error(event, facts_, this_moment(), line_in(buffer))) != 0)
         dropped_.fetch_add(dropped, std::memory_order_relaxed);
 }
 
@@ -191,7 +192,7 @@ void DecisionLog::stop_logging(int error, LogBuffer buffer) {
 }
 
 void DecisionLog::warn_once(int error, std::string_view consequence, LogBuffer buffer) {
-    if (!complained_.first()) return;
+    if (!warning_.first()) return;
     const system::IoError description = system::describe_io_error(error);
     system::LineWriter out(buffer);
     out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);

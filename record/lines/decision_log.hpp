@@ -64,7 +64,7 @@ class DecisionLog {
     bool recover(LogBuffer buffer);
     bool enter_child(LogBuffer buffer);
     int open_file();
-    int put(LogBuffer buffer, std::size_t size);
+    int write_buffer(LogBuffer buffer, std::size_t size);
     void handle_result(int error, LogBuffer buffer);
     void stop_logging(int error, LogBuffer buffer);
     void warn_once(int error, std::string_view consequence, LogBuffer buffer);
@@ -78,7 +78,7 @@ class DecisionLog {
     std::atomic<bool> gave_up_{false};
     std::atomic<bool> torn_{false};  // the file ends in an incomplete line, so the next write begins with a line feed
     std::atomic<std::int64_t> dropped_{0};
-    system::OncePerProcess complained_;
+    system::OncePerProcess warning_;
     system::ForkSafeLock lock_;
 
     // After open() only enter_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before

@@ -46,7 +46,7 @@ void add(CounterRecord& sum, const CounterRecord& more) {
 
 /// Adds an estimate for the untimed calls that `total` lacks: each counts as the mean of the calls in `total`. For
 /// that mean, the longest call is limited to outlier_factor times the mean of the others.
-void complete_total(CounterRecord& counters) {
+void add_untimed_estimate(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
     if (untimed == 0 || known < 1) return;
@@ -119,7 +119,7 @@ void visit_published(const RecordingBytes& bytes, std::span<const IndexedSegment
 }
 
 /// Reports a recording that somebody appended to this one, since nothing in it is read.
-void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
+void report_appended_recording(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
     constexpr std::uint64_t segment_size = format::segment_size;
     std::uint64_t offset = std::max(std::uint64_t{next_segment}, std::uint64_t{1}) * segment_size;
     while (offset < bytes.size()) {
@@ -151,7 +151,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     }
     SegmentIndex index = index_segments(*bytes_, *problems_);
     check_completeness(index.whole_count, header.segments_in_use);
-    check_end(*bytes_, header.next_segment, *problems_);
+    report_appended_recording(*bytes_, header.next_segment, *problems_);
     arrange_events(index[SegmentKind::events]);
     object_segments_ = std::move(index[SegmentKind::objects]);
     rule_segments_ = std::move(index[SegmentKind::rules]);
@@ -164,7 +164,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     operand_segments_ = sorted_by_slot(std::move(index[SegmentKind::operands]));
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
-    decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
+    decisions_->set_segments(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
     read_environment(header);
@@ -267,7 +267,7 @@ bool RecordingReader::add_counters(const IndexedSegment& segment, std::uint32_t 
         if (record.row_plus_one == 0) continue;
         is_in_use = true;
         if (record.calls == 0) continue;
-        complete_total(record);
+        add_untimed_estimate(record);
         const std::uint32_t row = record.row_plus_one - 1;
         if (row >= format::row_limit) {
             problems_->add(offset + i * sizeof(CounterRecord),
@@ -314,7 +314,7 @@ void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rin
         events.slot = number;
         drop_misordered_segments(events);
         exclude_appended_events(*bytes_, events);
-        count_missing(events);
+        count_missing_events(events);
     }
 }
 
@@ -343,7 +343,7 @@ void RecordingReader::drop_misordered_segments(SlotEvents& events) {
 
 /// Finds out how many full rings of a slot have no copy in the file. If the recording overwrites old events, counts
 /// the missing events as overwritten; otherwise reports a problem.
-void RecordingReader::count_missing(const SlotEvents& events) {
+void RecordingReader::count_missing_events(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
         expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
@@ -422,7 +422,7 @@ void RecordingReader::read_environment(const format::Header& header) {
         if (facts_.file_size < sizeof header) break;
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
         std::string value = decisions_->text(entry.value, offset);
-        if (value.empty()) continue;  // it is in a part of the file that is missing
+        if (value.empty()) continue;  // the text is in a part of the file that is missing
         environment_.push_back(
             {static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset), std::move(value)});
     }

@@ -112,7 +112,8 @@ class SentCommand {
                        : ": can no longer be opened; check whether the process still runs";
         if (const std::string why = why_not_recording_into(file_.number(), identify_process(pid_)); !why.empty())
             return " " + why;
-        // Two simultaneous commands have different senders in their words; the later word stays in the header.
+        // The words of two commands sent at the same time differ in the sender's process id. The later one stays in
+        // the header.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
         if (sequence == 0) sequence = 1;  // 0 would mean that there is no command
@@ -166,7 +167,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
 
 /// Returns the reason why this user may not inspect a process. `status`: result of stat for the process's folder in
 /// /proc.
-std::string why_not_looked_into(const struct stat& status) {
+std::string why_not_inspectable(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " cannot be inspected from here: it has more rights than this command, or is outside its container";
     return " belongs to another user; only that user and root may inspect it";
@@ -190,7 +191,7 @@ FoundRecording find_live_recording(std::int32_t pid) {
     std::string why;
     if (auto recording = recording_of(pid, why)) return {std::move(recording), {}};
     if (!why.empty() && !why.ends_with(belongs_to_another_process)) return {std::nullopt, process + ": " + why};
-    if (!std::ifstream(folder + "/maps").is_open()) return {std::nullopt, process + why_not_looked_into(status)};
+    if (!std::ifstream(folder + "/maps").is_open()) return {std::nullopt, process + why_not_inspectable(status)};
     return {std::nullopt,
             process +
                 " records nothing: it runs without fp32shim, without FP32_MATMUL_LOG=NAME.fp32rec, or has not "

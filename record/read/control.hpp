@@ -39,8 +39,9 @@ FoundRecording find_live_recording(std::int32_t pid);
 enum class CommandOutcome : std::uint8_t {
     done,          ///< the command takes effect with the process's next product
     refused,       ///< the process could not obey; `message` is its reason
-    not_answered,  ///< the process ran no product in time; the command takes effect with its next product
-    failed,        ///< the command was not sent
+    not_answered,  ///< the process ran no product in time, or the command or the recording was replaced; `message`
+                   ///< says which
+    failed,        ///< the command was not sent, or the process has ended
 };
 struct CommandAnswer {
     CommandOutcome outcome = CommandOutcome::failed;

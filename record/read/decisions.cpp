@@ -17,8 +17,8 @@ constexpr std::size_t cached_texts = 64;
 
 }  // namespace
 
-void RecordingDecisions::start(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings,
-                               std::size_t rows_in_use) {
+void RecordingDecisions::set_segments(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings,
+                                      std::size_t rows_in_use) {
     rows_ = std::move(rows);
     strings_ = std::move(strings);
     sort_by_sequence(rows_, "rows", problems_);
@@ -34,7 +34,7 @@ void RecordingDecisions::release_memory() {
 
 /// Finds the row with number `id`; nullopt: the row is not published. With `is_new`, a row that row_window_ shows as
 /// unpublished is read from the file again, since it may have been published after row_window_ was filled.
-std::optional<RecordingDecisions::Published> RecordingDecisions::find_row(std::uint32_t id, bool is_new) {
+std::optional<RecordingDecisions::PublishedRow> RecordingDecisions::find_row(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const IndexedSegment* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
     if (segment == nullptr) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<RecordingDecisions::Published> RecordingDecisions::find_row(std::u
         std::memcpy(&record, bytes.data(), sizeof record);
     }
     if (record.published != 1) return std::nullopt;
-    return Published{offset, record.content, record.stack};
+    return PublishedRow{offset, record.content, record.stack};
 }
 
 const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
@@ -57,7 +57,7 @@ const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
     if (cached.is_used && cached.row.id == id) return &cached.row;
     const auto published = find_row(id);
     if (!published) return nullptr;
-    read_texts(id, *published, cached);
+    fill_cached_row(id, *published, cached);
     return &cached.row;
 }
 
@@ -76,13 +76,13 @@ void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& vi
         for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
             const auto published = find_row(static_cast<std::uint32_t>(id), false);
             if (!published) continue;
-            read_texts(static_cast<std::uint32_t>(id), *published, words);
+            fill_cached_row(static_cast<std::uint32_t>(id), *published, words);
             if (!visitor(words.row)) return;
         }
     }
 }
 
-void RecordingDecisions::read_texts(std::uint32_t id, const Published& published, CachedRow& words) {
+void RecordingDecisions::fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words) {
     const format::RowContent& content = published.content;
     RecordedRow& row = words.row;
     row.id = id;
@@ -95,11 +95,11 @@ void RecordingDecisions::read_texts(std::uint32_t id, const Published& published
         return std::string_view(words.texts[index++] = cached_text(text, published.offset));
     });
     if (!file_names_.empty() && row.stack != 0) rename_where(words);
-    if (name_location_ && row.stack != 0) name_location_(row);
+    if (location_namer_ && row.stack != 0) location_namer_(row);
     words.is_used = true;
 }
 
-/// Writes `where` anew if it is a line, among those of the call path, whose file has another name.
+/// Replaces the name of the file in `where` if `where` is a line of the call path and name_files() renamed that file.
 void RecordingDecisions::rename_where(CachedRow& words) {
     std::string_view& where = words.row.decision.call.where;
     char line[512];
@@ -145,7 +145,7 @@ std::optional<RecordedFrame> RecordingDecisions::recorded_frame(format::StringId
         return std::nullopt;
     }
     std::memcpy(&record, bytes.data(), sizeof record);
-    // A parent is stored before its callees, so its id is smaller. This check ends the walk even in a corrupt file.
+    // A caller is stored before its callees, so its id is smaller. This check ends the walk even in a corrupt file.
     if (record.parent >= id) {
         problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
         return std::nullopt;
@@ -158,7 +158,7 @@ std::optional<RecordedFrame> RecordingDecisions::recorded_frame(format::StringId
 /// new.
 const IndexedSegment* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const IndexedSegment* known = find_sequence(strings_, sequence);
-    if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
+    if (known != nullptr || std::exchange(has_reindexed_, true)) return known;
     ProblemList ignored;
     strings_ = index_segments(bytes_, ignored)[format::SegmentKind::strings];
     sort_by_sequence(strings_, "texts", ignored);

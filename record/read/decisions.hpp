@@ -16,7 +16,7 @@
 
 namespace fp32shim::record {
 
-/// One distinct decision of a recording. `decision.host_ns` is always -1; RecordedCounters hold the times.
+/// One distinct decision of a recording. `decision.host_ns` is always -1; RecordedCounters has the times.
 struct RecordedRow {
     std::uint32_t id = 0;
     /// The texts belong to the reader and stay valid as long as the row does. An enumeration may have a value of a
@@ -45,7 +45,7 @@ class RecordingDecisions {
 
     /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, which sets the size of the
     /// cache.
-    void start(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings, std::size_t rows_in_use);
+    void set_segments(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings, std::size_t rows_in_use);
 
     /// Returns a row; nullptr: the file lacks it. The result is valid until the next call of row().
     const RecordedRow* row(std::uint32_t id);
@@ -63,10 +63,10 @@ class RecordingDecisions {
 
     /// Calls `name` with each row that is read from now on. `name` may set members that follow from the call path,
     /// such as `where`. The texts that it sets must live as long as this object.
-    void name_locations_by(std::function<void(RecordedRow&)> name) { name_location_ = std::move(name); }
+    void set_location_namer(std::function<void(RecordedRow&)> name) { location_namer_ = std::move(name); }
 
-    /// Returns the function that name_locations_by() was given. This object no longer calls it.
-    std::function<void(RecordedRow&)> release_namer() { return std::move(name_location_); }
+    /// Returns the function that set_location_namer() was given. This object no longer calls it.
+    std::function<void(RecordedRow&)> release_location_namer() { return std::move(location_namer_); }
 
     /// Gives source files other names, by their paths: in frame(), and in `where` of rows whose call paths have them.
     void name_files(std::map<std::string, std::string> names) { file_names_ = std::move(names); }
@@ -75,7 +75,7 @@ class RecordingDecisions {
     void release_memory();
 
   private:
-    struct Published {
+    struct PublishedRow {
         std::uint64_t offset;
         format::RowContent content;
         format::StringId stack;
@@ -83,8 +83,8 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[format::texts_of_a_row];  ///< texts that the string_views in `row` refer to
-        std::string where;                          ///< `where` of `row` if its file has another name
+        std::string texts[format::text_count_of_a_row];  ///< texts that the string_views in `row` refer to
+        std::string where;                               ///< `where` of `row` if its file has another name
     };
 
     struct CachedText {
@@ -92,19 +92,19 @@ class RecordingDecisions {
         std::string text;
     };
 
-    std::optional<Published> find_row(std::uint32_t id, bool is_new = true);
+    std::optional<PublishedRow> find_row(std::uint32_t id, bool is_new = true);
     const IndexedSegment* find_text_segment(std::uint32_t sequence);
-    void read_texts(std::uint32_t id, const Published& published, CachedRow& words);
+    void fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words);
     void rename_where(CachedRow& words);
     std::optional<RecordedFrame> recorded_frame(format::StringId id);
     const std::string& cached_text(format::StringId id, std::uint64_t referred_from);
 
     const RecordingBytes& bytes_;
     ProblemList& problems_;
-    std::function<void(RecordedRow&)> name_location_;
+    std::function<void(RecordedRow&)> location_namer_;
     std::map<std::string, std::string> file_names_;
     std::vector<IndexedSegment> rows_, strings_;  // segments sorted by sequence
-    bool has_looked_again_ = false;
+    bool has_reindexed_ = false;
     RecordingWindow row_window_, text_window_;
     std::size_t cache_size_ = 1;
     std::vector<CachedRow> cache_;   // cached rows by id; allocated at first use

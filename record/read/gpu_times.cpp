@@ -13,17 +13,18 @@ void RecordingReader::read_gpu_times(const std::vector<IndexedSegment>& segments
     for (const IndexedSegment& indexed : segments) {
         bytes_->read_into(indexed.offset, *segment);
         for (const GpuTimeRecord& entry : segment->entries) {
-            // A file that is being written may have a sum one call ahead of `samples`; others are corrupt.
+            // In a file that is being written, `first_calls` may be one ahead of `samples`. Larger contradictions
+            // mean that the entry is corrupt.
             if (entry.row_plus_one == 0 || entry.row_plus_one > format::row_limit || entry.samples == 0 ||
-                entry.firsts > entry.samples + 1 || entry.total_of_firsts > entry.total)
+                entry.first_calls > entry.samples + 1 || entry.total_of_first_calls > entry.total)
                 continue;
             GpuTimeRecord& sum = gpu_times_.try_emplace(entry.row_plus_one - 1, GpuTimeRecord{}).first->second;
             sum.shortest = sum.samples == 0 ? entry.shortest : std::min(sum.shortest, entry.shortest);
             sum.longest = std::max(sum.longest, entry.longest);
             sum.samples += entry.samples;
             sum.total += entry.total;
-            sum.total_of_firsts += entry.total_of_firsts;
-            sum.firsts += entry.firsts;
+            sum.total_of_first_calls += entry.total_of_first_calls;
+            sum.first_calls += entry.first_calls;
         }
     }
 }
@@ -33,9 +34,9 @@ void RecordingReader::add_gpu_times(RowCounters& result) const {
     if (found == gpu_times_.end()) return;
     const format::GpuTimeRecord& times = found->second;
     // A first call often waits for its kernel to be loaded, so it says nothing about others.
-    const bool has_others = times.samples > times.firsts;
-    const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_firsts : 0)) /
-                         static_cast<double>(times.samples - (has_others ? times.firsts : 0));
+    const bool has_others = times.samples > times.first_calls;
+    const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_first_calls : 0)) /
+                         static_cast<double>(times.samples - (has_others ? times.first_calls : 0));
     const bool are_all_measured = times.samples >= result.counters.calls;
     const double all =
         are_all_measured ? static_cast<double>(times.total) : typical * static_cast<double>(result.counters.calls);

@@ -37,8 +37,8 @@ std::string RecordingReader::leave_out(const RecordingReader& earlier) {
         if (now == gpu_times_.end()) continue;
         subtract(now->second.samples, before.samples);
         subtract(now->second.total, before.total);
-        subtract(now->second.total_of_firsts, before.total_of_firsts);
-        now->second.firsts -= std::min(now->second.firsts, before.firsts);
+        subtract(now->second.total_of_first_calls, before.total_of_first_calls);
+        now->second.first_calls -= std::min(now->second.first_calls, before.first_calls);
         if (now->second.samples == 0) gpu_times_.erase(now);
     }
     subtract(total_calls_, earlier.total_calls_);

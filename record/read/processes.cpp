@@ -39,18 +39,18 @@ std::string content_of(const std::string& path) {
 
 /// Returns the process if it belongs to the run, or may belong to it: it has the shim, but its environment, which
 /// would say so, was overwritten. Servers show their title there.
-std::optional<LeftProcess> process_of_run(std::int32_t pid, std::uint64_t run) {
+std::optional<RemainingProcess> process_of_run(std::int32_t pid, std::uint64_t run) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string content = content_of(folder + "/environ");
     const std::string environment = '\0' + content;
     const std::string entry = '\0' + std::string(run_variable) + '=';
     if (const std::size_t found = environment.find(entry); found != std::string::npos) {
         const bool is_of_run = parse_run_note(environment.c_str() + found + entry.size()).number == run;
-        return is_of_run ? std::optional(LeftProcess{pid, true}) : std::nullopt;
+        return is_of_run ? std::optional(RemainingProcess{pid, true}) : std::nullopt;
     }
     const bool was_overwritten = !content.empty() && content.find('=') == std::string::npos;
     const bool may_be = was_overwritten && content_of(folder + "/maps").find("libfp32shim.so") != std::string::npos;
-    return may_be ? std::optional(LeftProcess{pid, false}) : std::nullopt;
+    return may_be ? std::optional(RemainingProcess{pid, false}) : std::nullopt;
 }
 
 }  // namespace
@@ -84,14 +84,14 @@ std::string executable_of(std::int32_t pid) {
     return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
 }
 
-std::vector<LeftProcess> processes_left_of_run(std::uint64_t run, std::uint64_t began) {
+std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began) {
     std::vector<std::int32_t> own_line;  // this process and those from which it descends
-    for (std::int32_t pid = identify_self().pid; pid > 0; pid = start_of(pid).parent) own_line.push_back(pid);
+    for (std::int32_t pid = identify_self().pid; pid > 0; pid = process_start_of(pid).parent) own_line.push_back(pid);
     constexpr std::chrono::milliseconds longest_wait{64};
     for (std::chrono::milliseconds wait{1};; wait *= 2) {
-        std::vector<LeftProcess> left;
+        std::vector<RemainingProcess> left;
         for (const std::int32_t pid : list_processes()) {
-            if (std::ranges::count(own_line, pid) > 0 || !is_of_this_user(pid) || start_of(pid).start < began)
+            if (std::ranges::count(own_line, pid) > 0 || !is_of_this_user(pid) || process_start_of(pid).start < began)
                 continue;
             if (const auto process = process_of_run(pid, run)) left.push_back(*process);
         }

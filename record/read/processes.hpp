@@ -17,7 +17,7 @@ std::string command_of(std::int32_t pid);
 std::string executable_of(std::int32_t pid);
 
 /// A process of a run that still runs.
-struct LeftProcess {
+struct RemainingProcess {
     std::int32_t pid = 0;
     bool is_certain =
         true;  ///< false: the process has overwritten its environment, so it may be of another run, or of none
@@ -28,6 +28,6 @@ struct LeftProcess {
 /// system calls. Waits up to an eighth of a second for the last ones to end, because helpers of Python outlive their
 /// program for some milliseconds. Includes processes that have the shim and have overwritten their environment.
 /// Misses processes whose environment this user may not read.
-std::vector<LeftProcess> processes_left_of_run(std::uint64_t run, std::uint64_t began);
+std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record

@@ -129,7 +129,7 @@ RecordingReader::Opened RecordingReader::open_descriptor(int descriptor, const s
 bool RecordingReader::refresh() {
     RecordingReader fresh(bytes_);
     if (!fresh.read().empty()) return false;
-    fresh.decisions_->name_locations_by(decisions_->release_namer());
+    fresh.decisions_->set_location_namer(decisions_->release_location_namer());
     *this = std::move(fresh);
     return true;
 }
@@ -242,14 +242,14 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     objects_.ask_onednn = (header.flags & format::flag_asks_onednn) != 0;
     objects_.ask_kernels = (header.flags & format::flag_asks_kernels) != 0;
     objects_.kernels_missed = (header.flags & format::flag_kernels_missed) != 0;
-    take_rate(header);
-    // Clock ticks after boot are of 10 ms in Linux's interface. CLOCK_MONOTONIC stands still while the machine
-    // sleeps, so a start after the settings were read is none.
+    read_ticks_per_second(header);
+    // In Linux's interface, a clock tick after boot is 10 ms. CLOCK_MONOTONIC stands still while the machine sleeps,
+    // so the result may lie after the time when the settings were read. It is wrong then, and not used.
     const Wide age =
         static_cast<Wide>(header.start_monotonic_ns) - static_cast<Wide>(header.process_start) * 10'000'000;
     const std::int64_t start = clamped_time(static_cast<Wide>(facts_.opened_ns) - age);
-    constexpr std::int64_t tick = 20'000'000;
-    if (header.process_start != 0 && start > 0 && start <= facts_.process.start_ns + tick)
+    constexpr std::int64_t two_ticks_ns = 20'000'000;
+    if (header.process_start != 0 && start > 0 && start <= facts_.process.start_ns + two_ticks_ns)
         facts_.process_start_ns = start;
     const bool is_left = (header.flags & format::flag_left) != 0;
     if (header.exited_at != 0 && !is_left) facts_.exited_ns = realtime_of(header.exited_at);
@@ -258,7 +258,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
 /// Takes the rate that the writer measured, so that all readers show the same times. The writer measures again
 /// whenever the recording's age has doubled, and at `exit`, so a time is wrong by no more than the reading of the
 /// clocks took.
-void RecordingReader::take_rate(const format::Header& header) {
+void RecordingReader::read_ticks_per_second(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second != 0) return;
     problems_->add(offsetof(format::Header, ticks_per_second),
@@ -270,7 +270,7 @@ RecordingState RecordingReader::state() const {
     const ProcessIdentity recorded = facts_.identity;
     const ProcessIdentity self = identify_self();
     if (recorded.start == 0 || self.start == 0) return RecordingState::unknown;
-    if (!recorded.has_boot_of(self)) {
+    if (!recorded.shares_boot_with(self)) {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && facts_.process.host == names.nodename;
         return is_same_host ? RecordingState::ended

@@ -89,7 +89,7 @@ struct RecordedCounters {
     std::uint64_t shortest_ns = 0;  ///< duration of the shortest call; 0: there are no calls
     std::uint64_t longest_ns = 0;
     std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
-    std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC
+    std::int64_t last_ns = 0;   ///< time at which the last call returned, likewise; short untimed calls may follow
     std::uint64_t timed_calls = 0;
     std::uint64_t gpu_samples = 0;      ///< number of calls whose time on the GPU was measured
     std::uint64_t gpu_calls = 0;        ///< number of calls of the rows in which there are such calls
@@ -106,7 +106,7 @@ struct RecordedEvent {
     std::uint32_t row = 0;  ///< number of the row: RecordedRow::id
     std::uint32_t slot = 0;
     std::int32_t thread = 0;  ///< id of the calling thread; 0: unknown
-    std::uint64_t ticks = 0;  ///< `end_ns` in ticks; rises from event to event within a slot
+    std::uint64_t ticks = 0;  ///< time in the file: the end, or the begin of an untimed call; rises within a slot
 
     std::int64_t begin_ns() const {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
@@ -185,7 +185,7 @@ struct RecordedChild {
     std::string interpreter;  ///< interpreter of a script; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
     bool has_own_libraries =
-        false;  ///< the child's environment told the loader of further libraries, or of folders for them
+        false;  ///< the child's environment names further libraries for the loader, or folders for them
     std::uint32_t count = 0;
     std::int32_t pid = 0;       ///< process that started the program or became it by exec; the first, if there were
                                 ///< several
@@ -287,7 +287,7 @@ class RecordingReader {
     /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
     void release_memory();
 
-    /// Leaves out the calls that an earlier copy of the recording has, with their single calls and audits;
+    /// Leaves out the calls that an earlier copy of the recording has, with their events and audits;
     /// fingerprints stay. Shortest and longest calls of a row that had calls before remain those of all its calls,
     /// and its `first_ns` becomes the `last_ns` of the copy. Returns the reason, to follow the copy's name, if
     /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before refresh().
@@ -304,8 +304,8 @@ class RecordingReader {
     const RecordedRow* row(std::uint32_t id) const;
     /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: the file lacks it.
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
-    /// Returns the reader of rows, for their formats and for other names of locations and files. These are to be set
-    /// before rows are read.
+    /// Returns the reader of rows. It also gives their formats, and takes other names for locations and files, which
+    /// must be set before rows are read.
     RecordingDecisions& decisions() const { return *decisions_; }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may have gaps, two rows may be equal,
     /// and a row may have no calls.
@@ -391,7 +391,7 @@ class RecordingReader {
     void visit_audits(const AuditVisitor& visitor) const;
     /// Visits the records of the first products that made and that received NaN or infinity, if there are any.
     void visit_nonfinite(const AuditVisitor& visitor) const;
-    /// Visits the audits and those records of NaN or infinity, one slot after the other, in the order of the calls.
+    /// Visits both kinds of records, one slot after the other, in the order of the calls.
     void visit_all_audits(const AuditVisitor& visitor) const;
     /// Returns the number of calls whose results were searched for NaN and infinity; 0 also in older files.
     std::uint64_t searched_calls() const { return searched_calls_; }
@@ -421,7 +421,7 @@ class RecordingReader {
     std::string text(const format::Header& header, const format::TextRange& range, std::size_t header_bytes);
     std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
     std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
-    void take_rate(const format::Header& header);
+    void read_ticks_per_second(const format::Header& header);
     void read_segments(const format::Header& header);
     void read_counters(const std::vector<IndexedSegment>& segments);
     bool add_counters(const IndexedSegment& segment, std::uint32_t first,
@@ -431,7 +431,7 @@ class RecordingReader {
     void check_completeness(std::uint32_t whole, std::uint32_t in_use);
     void arrange_events(const std::vector<IndexedSegment>& full_rings);
     void drop_misordered_segments(SlotEvents& events);
-    void count_missing(const SlotEvents& events);
+    void count_missing_events(const SlotEvents& events);
     void read_changes(const format::Header& header);
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
     void read_children(const format::Header& header);
@@ -444,8 +444,8 @@ class RecordingReader {
     void add_gpu_times(RowCounters& result) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
 
-    // On the heap: `decisions_` refers to the two objects before it, and these references must survive a move of the
-    // reader.
+    // These objects are on the heap: `decisions_` refers to the two before it, and these references must survive a
+    // move of the reader.
     std::shared_ptr<RecordingBytes> bytes_;
     std::unique_ptr<ProblemList> problems_;
     std::unique_ptr<RecordingDecisions> decisions_;

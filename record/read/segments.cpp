@@ -80,15 +80,15 @@ std::uint64_t RecordingBytes::next_data_offset(std::uint64_t offset) const {
 }
 
 std::string_view RecordingWindow::at(std::uint64_t offset, std::size_t wanted) {
-    if (held_.empty() || offset < begin_ || offset + wanted > begin_ + held_.size()) {
-        held_.resize(size);
-        held_.resize(bytes_.read(offset, held_.data(), size));
+    if (cached_.empty() || offset < begin_ || offset + wanted > begin_ + cached_.size()) {
+        cached_.resize(size);
+        cached_.resize(bytes_.read(offset, cached_.data(), size));
         begin_ = offset;
     }
-    return std::string_view(held_.data(), held_.size()).substr(offset - begin_, wanted);
+    return std::string_view(cached_.data(), cached_.size()).substr(offset - begin_, wanted);
 }
 
-void RecordingWindow::forget() { held_ = std::vector<char>(); }
+void RecordingWindow::forget() { cached_ = std::vector<char>(); }
 
 void ProblemList::add(std::uint64_t offset, std::string what) {
     constexpr std::size_t limit = 100;

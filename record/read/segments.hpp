@@ -79,7 +79,7 @@ class RecordingWindow {
   private:
     const RecordingBytes& bytes_;
     std::uint64_t begin_ = 0;
-    std::vector<char> held_;
+    std::vector<char> cached_;
 };
 
 /// List of the first 100 different problems found in a recording's file, by rising offset.

@@ -16,17 +16,17 @@
 
 namespace fp32shim::record {
 
-bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
+bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return belongs_to(system::this_process()) && file_.is_open(); }
 
-/// Makes the file of a forked child, if that has none yet. Returns false if this process cannot have a file.
+/// Makes the file of a forked child, if the child has none yet. Returns false if this process cannot have a file.
 bool Recording::ensure_own_file() {
     const std::uint32_t self = system::this_process();
-    if (!is_of(self)) {
+    if (!belongs_to(self)) {
         const system::HeldLock held(lock_);
         if (!held) return false;
-        if (!is_of(self)) enter_child();
+        if (!belongs_to(self)) enter_child();
     }
     return file_.is_open();
 }
@@ -47,7 +47,7 @@ void Recording::enter_child() {
     if (error != 0) {
         // Until the child has a file of its own, the header is its parent's.
         std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
-        changes_.forget();
+        changes_.forget_last_command();
         file_.abandon();
         const system::IoError description = describe_error(error);
         char buffer[1024];

@@ -59,7 +59,7 @@ void append_carried_over(format::Header& header, std::optional<policy::Precision
 void RecordingChanges::begin_list(format::Header& header, std::optional<policy::Precision> precision,
                                   policy::Floor floor) {
     append_carried_over(header, precision, floor);
-    forget();
+    forget_last_command();
 }
 
 std::optional<RecordingChanges::Command> RecordingChanges::receive_command() {

@@ -26,7 +26,7 @@ struct PolicyFacts {
 };
 
 /// Receives commands, answers them, and records changes; see Recording::changes(). Thread-safe, except for
-/// begin_list() and forget().
+/// begin_list() and forget_last_command().
 class RecordingChanges {
   public:
     RecordingChanges(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
@@ -61,7 +61,7 @@ class RecordingChanges {
     /// yet.
     void begin_list(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
     /// Forgets the last command that was taken. Needed for a new header: none of its commands has been taken.
-    void forget() { taken_.store(0, std::memory_order_relaxed); }
+    void forget_last_command() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
     void append(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);

@@ -55,7 +55,7 @@ void fill_child_record(ChildRecord& record, const UnseenChild& child) {
     record.why = static_cast<std::uint8_t>(child.why);
 }
 
-bool is_same(const ChildRecord& a, const ChildRecord& b) {
+bool is_same_child(const ChildRecord& a, const ChildRecord& b) {
     return a.why == b.why && a.detail_kind == b.detail_kind && a.path_size == b.path_size &&
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
@@ -133,7 +133,7 @@ int open_existing(const ChildrenFile& file) {
 }
 
 /// Returns true if the open file belongs to the children of this run, and was not put there by somebody else.
-bool is_the_file(int descriptor, std::uint64_t run) {
+bool is_children_file_of_run(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size < static_cast<off_t>(sizeof(Header)))
@@ -151,9 +151,9 @@ bool is_the_file(int descriptor, std::uint64_t run) {
            (flags & format::flag_children_only) != 0;
 }
 
-/// Returns the descriptor if it is of the file for this run, or a negative errno.
-int checked(int descriptor, std::uint64_t run) {
-    if (descriptor < 0 || is_the_file(descriptor, run)) return descriptor;
+/// Returns the descriptor if it is of the file for this run. Otherwise closes it and returns a negative errno.
+int close_unless_of_run(int descriptor, std::uint64_t run) {
+    if (descriptor < 0 || is_children_file_of_run(descriptor, run)) return descriptor;
     raw::close(descriptor);
     return -EEXIST;
 }
@@ -176,7 +176,7 @@ void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
     for (ChildRecord& record : header.children) {
         const std::atomic_ref state(record.state);
         std::uint32_t found = state.load(std::memory_order_acquire);
-        if (found == format::child_is_whole && is_same(record, wanted)) {
+        if (found == format::child_is_whole && is_same_child(record, wanted)) {
             const std::atomic_ref count(record.count);
             if (event == ChildEvent::failed) {
                 count.fetch_sub(1, std::memory_order_relaxed);
@@ -211,10 +211,12 @@ int open_children_file(const ChildrenFile& file) {
         if (error != 0) return -error;
         descriptor = open_existing(file);
     }
-    return checked(descriptor, file.run);
+    return close_unless_of_run(descriptor, file.run);
 }
 
-int open_existing_children_file(const ChildrenFile& file) { return checked(open_existing(file), file.run); }
+int open_existing_children_file(const ChildrenFile& file) {
+    return close_unless_of_run(open_existing(file), file.run);
+}
 
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
     return with_children_file(file, [&](Header& header) { record_child(header, child, event); });

@@ -52,7 +52,7 @@ struct ChildrenFile {
 /// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
 /// Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
-/// Opens the file for children if it exists, like open_children_file().
+/// Opens the file for children like open_children_file(), but does not make it.
 int open_existing_children_file(const ChildrenFile& file);
 /// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
 template <class Use>

@@ -45,7 +45,7 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
 
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
-    if (!writer.has_room_for_event() && !make_room_for_events(writer)) return;
+    if (!writer.has_room_for_event() && !make_room_or_drop_event(writer)) return;
     const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
     writer.put_event(end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
@@ -97,7 +97,8 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
            short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);
 }
 
-[[gnu::always_inline]] inline Recording::Counted Recording::counted(ThreadWriter& writer, std::uint64_t key) const {
+[[gnu::always_inline]] inline Recording::CallsOfKey Recording::calls_of_key(ThreadWriter& writer,
+                                                                            std::uint64_t key) const {
     format::CounterRecord* const counters = counters_of(writer, key);
     if (counters == nullptr) return {};
     return {true, has_to_be_timed(*counters), counters->row_plus_one - 1, counters->calls};

@@ -198,7 +198,7 @@ void* RecordingFile::map_new_segment_for_calls() { return map_new_segment_below(
 void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
     if (!has_descriptor()) return nullptr;
     int error = 0;
-    if (const std::uint32_t number = reserve(limit, error); number != 0) {
+    if (const std::uint32_t number = reserve_segment(limit, error); number != 0) {
         error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment_size);
         if (error == 0) {
             if (void* address = map_segment(number)) return address;
@@ -214,10 +214,10 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
                                                          std::span<const format::EventRecord> events) {
     if (!has_descriptor()) return AppendResult::no_room;
     int error = 0;
-    std::uint32_t number = reserve(limit_for_calls(limits_.segments), error);
+    std::uint32_t number = reserve_segment(limit_for_calls(limits_.segments), error);
     const bool is_new = number != 0;
     if (!is_new && limits_.overwrites) {
-        number = next_unused_segment();
+        number = take_oldest_segment();
         if (number == 0) return AppendResult::superseded;  // other threads are overwriting all older segments
     }
     if (number != 0) {
@@ -225,7 +225,7 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
         if (error == 0 || !is_new) queue_for_overwriting(number);
         if (error == 0) {
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
-            return AppendResult::yes;
+            return AppendResult::appended;
         }
         if (is_new) give_back_segment(number);
     }
@@ -239,7 +239,7 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
 
 /// Reserves the next unused segment number, and returns it. If that number is not below `limit`, returns 0 and sets
 /// `error` to 0, which stands for a full file.
-std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
+std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
@@ -254,7 +254,8 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Returns a number that reserve() gave out. If a later number has been reserved meanwhile, the segment stays unused.
+/// Makes a number from reserve_segment() available again. If a later number has been reserved meanwhile, the segment
+/// stays unused.
 void RecordingFile::give_back_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
@@ -289,7 +290,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
     return 0;
 }
 
-std::uint32_t RecordingFile::next_unused_segment() {
+std::uint32_t RecordingFile::take_oldest_segment() {
     const system::HeldLock held(queue_lock_);
     return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
@@ -313,7 +314,7 @@ bool RecordingFile::has_descriptor() {
         }
     }
     set_flag(format::flag_closed);
-    if (said_closed_.first()) {
+    if (closed_warning_.first()) {
         char buffer[1024];
         system::LineWriter out(buffer);
         out.text("recording ")
@@ -356,7 +357,7 @@ void RecordingFile::warn_no_space(int error) {
     if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
-    if (error == 0 ? !said_full_.first() : !said_error_.first()) return;
+    if (error == 0 ? !full_warning_.first() : !error_warning_.first()) return;
 
     char buffer[1024];
     system::LineWriter out(buffer);

@@ -73,16 +73,16 @@ class RecordingFile {
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
     static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
-    /// Maps a new segment of zeros that has disk space. Without space, returns nullptr, and one line on stderr per
-    /// process says so.
+    /// Maps a new segment of zeros that has disk space. Returns nullptr if the disk or the file (max_size) is full,
+    /// there is no memory, or the program has closed the descriptor. One line on stderr per process says why.
     void* map_new_segment() { return map_new_segment_below(limits_.segments); }
     /// Maps a new segment as map_new_segment() does, but for entries of single calls. Such segments must leave space
     /// for counters and rows.
     void* map_new_segment_for_calls();
 
     enum class AppendResult : std::uint8_t {
-        yes,
-        no_room,     ///< not written: no disk space, which is reported on stderr once per process
+        appended,
+        no_room,     ///< not written, for one of the reasons of map_new_segment()
         superseded,  ///< not written: the file is full, and other threads are overwriting all older events
     };
     /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file. If the file is full and
@@ -91,12 +91,12 @@ class RecordingFile {
 
   private:
     void* map_new_segment_below(std::uint32_t limit);
-    std::uint32_t reserve(std::uint32_t limit, int& error);
+    std::uint32_t reserve_segment(std::uint32_t limit, int& error);
     void give_back_segment(std::uint32_t number);
     void* map_segment(std::uint32_t number);
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
-    std::uint32_t next_unused_segment();
+    std::uint32_t take_oldest_segment();
     void queue_for_overwriting(std::uint32_t number);
     bool has_descriptor();
     int open_new(std::string_view path);
@@ -117,7 +117,7 @@ class RecordingFile {
 
     Limits limits_;
     char path_[path_capacity] = {};
-    system::OncePerProcess said_full_, said_error_, said_closed_;
+    system::OncePerProcess full_warning_, error_warning_, closed_warning_;
 };
 
 /// Allocates disk space in a file, so that a full disk is an error at this point and not SIGBUS at a store. Returns 0

@@ -15,9 +15,9 @@ format::GpuTimeRecord* ThreadWriter::gpu_times_of_row(RecordingFile& file, std::
     const auto entry = [&](std::uint32_t index) -> format::GpuTimeRecord& {
         return gpu_time_segments_[index / capacity]->entries[index % capacity];
     };
-    if (const std::uint32_t known = gpu_times_by_row_.known(row); known != 0) return &entry(known - 1);
+    if (const std::uint32_t known = gpu_times_by_row_.number_or_0(row); known != 0) return &entry(known - 1);
     const system::SignalHold hold;
-    std::uint32_t* const number_of_row = gpu_times_by_row_.of(row);
+    std::uint32_t* const number_of_row = gpu_times_by_row_.number_of(row);
     const std::uint32_t number = gpu_times_used_ / capacity;
     if (number_of_row == nullptr || number == std::size(gpu_time_segments_)) return nullptr;
     if (gpu_times_used_ % capacity == 0) {
@@ -51,8 +51,8 @@ void Recording::add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint6
     if (nanoseconds < times->shortest) store(times->shortest, nanoseconds);
     if (nanoseconds > times->longest) store(times->longest, nanoseconds);
     if (is_first) {
-        store(times->total_of_firsts, times->total_of_firsts + nanoseconds);
-        std::atomic_ref(times->firsts).store(times->firsts + 1, std::memory_order_relaxed);
+        store(times->total_of_first_calls, times->total_of_first_calls + nanoseconds);
+        std::atomic_ref(times->first_calls).store(times->first_calls + 1, std::memory_order_relaxed);
     }
     std::atomic_ref(times->samples).store(times->samples + 1, std::memory_order_release);
 }

@@ -103,13 +103,13 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, header_texts(facts_, start));
 
-    // Measured only since the making of the file began, and so not yet exact.
+    // This rate is measured over the short time since the making of the file began, so it is not yet exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
     header.ticks_per_second = rate;
     short_ticks_ = rate / short_calls_per_second;
-    started_ = begun;
+    start_clocks_ = begun;
     refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 

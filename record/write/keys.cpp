@@ -16,7 +16,7 @@ void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
     free_entry(key) = {key, counters};
     ++used_;
-    if (counters < capacity()) in_order_[counters] = key;
+    if (counters < capacity()) keys_by_number_[counters] = key;
 }
 
 void KnownKeys::forget_all() {
@@ -43,14 +43,14 @@ void KnownKeys::grow() {
     // uses small pages.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (size >= huge_page) system::raw::syscall6(SYS_madvise, pages, size, MADV_HUGEPAGE);
-    const std::uint64_t* const in_order_before = in_order_;
+    const std::uint64_t* const keys_before = keys_by_number_;
     entries_ = static_cast<Entry*>(pages);
-    in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));
+    keys_by_number_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));
     bits_ = bits;
     if (before == nullptr) return;
     for (std::size_t index = 0; index < capacity_before; ++index)
         if (before[index].key != 0) free_entry(before[index].key) = before[index];
-    std::memcpy(in_order_, in_order_before, capacity_before * sizeof(std::uint64_t));
+    std::memcpy(keys_by_number_, keys_before, capacity_before * sizeof(std::uint64_t));
     unmap_pages(before, size_of(capacity_before));
 }
 

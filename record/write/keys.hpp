@@ -61,8 +61,8 @@ class KnownKeys {
     }
 
     Entry* entries_;
-    std::uint64_t* in_order_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
-    std::uint32_t bits_;       // binary logarithm of capacity()
+    std::uint64_t* keys_by_number_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
+    std::uint32_t bits_;             // binary logarithm of capacity()
     std::uint32_t used_;
     CountersNumber last_;  // number of the counters found last; below capacity()
 };
@@ -71,8 +71,8 @@ class KnownKeys {
     if (entries_ == nullptr) [[unlikely]]
         return none;
     const CountersNumber last = last_;
-    if (in_order_[last] == key) return last;
-    if (in_order_[last + 1] == key) return last_ = last + 1;
+    if (keys_by_number_[last] == key) return last;
+    if (keys_by_number_[last + 1] == key) return last_ = last + 1;
     std::uint64_t index = first_index(key, bits_);
     while (entries_[index].key != key) {
         if (entries_[index].key == 0) return none;

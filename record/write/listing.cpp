@@ -50,7 +50,7 @@ class Ancestors {
     Ancestors() {
         auto pid = static_cast<std::int32_t>(raw::syscall6(SYS_getppid));
         while (pid > 1 && count_ < limit) {
-            const ProcessStart process = start_of(pid);
+            const ProcessStart process = process_start_of(pid);
             all_[count_++] = process;
             pid = process.parent;
         }
@@ -76,7 +76,7 @@ class ListSearch {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!append_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
             if (system::view(buffer_.data()) == recording_.path) {
-                is_counted_ = true;
+                has_counted_number_ = true;
                 break;
             }
             if (const Entered entered = try_file(buffer_.data()); entered != Entered::no_list) return entered;
@@ -91,19 +91,20 @@ class ListSearch {
         for (const ProcessStart& ancestor : ancestors_.all()) {
             if (has_id) {
                 entered = try_name_of(ancestor.pid, room);
-            } else if (!is_counted_ && append_number(recording_.expanded, ancestor.pid, buffer_)) {
+            } else if (!has_counted_number_ && append_number(recording_.expanded, ancestor.pid, buffer_)) {
                 entered = try_file(buffer_.data());
             }
             if (entered != Entered::no_list) break;
         }
         return entered;
     }
-    /// Returns true if the recording has the name itself or one of its first numbers, not the id of its process.
+    /// Returns true if the recording's name has no number or one of the numbers tried first, not the process id.
     /// Precondition: try_numbers() found no list.
-    bool is_counted() const { return is_counted_; }
+    bool has_counted_number() const { return has_counted_number_; }
     int error() const { return error_; }
-    /// Returns true if a recording of this run was made on another machine. Two machines must not map one file.
-    bool is_elsewhere() const { return is_elsewhere_; }
+    /// Returns true if the search met a recording of this run from another machine. Two machines must not map one
+    /// file.
+    bool was_found_elsewhere() const { return was_found_elsewhere_; }
 
   private:
     /// Tries the name with the id of another process in place of `%p`.
@@ -130,9 +131,10 @@ class ListSearch {
         // A process whose environment was cleared does not know its run.
         if (!is_same_run && own.run != 0) return false;
         const bool is_here = is_equal(own.boot_id, offsetof(Header, boot_id));
-        if (own.run != 0) is_elsewhere_ = is_elsewhere_ || !is_here;
+        if (own.run != 0) was_found_elsewhere_ = was_found_elsewhere_ || !is_here;
         if (own.run != 0 || !is_here) return is_here;
-        // Another owner could truncate the file. Of a run, only its processes know the number.
+        // Without a run, the file must be this user's, since another owner could truncate it. A run's file is safe,
+        // because only the run's processes know its number.
         if (raw::fstat(descriptor, status) < 0 || status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
             return false;
         if (is_same_run && program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
@@ -157,9 +159,9 @@ class ListSearch {
         return error_ == 0 ? Entered::yes : Entered::failed;
     }
 
-    /// Waits for a file that another process is making, which takes long on a busy machine: until the file is a
-    /// second old. Older files were left incomplete, by a process that was killed. Returns false if it is no
-    /// recording.
+    /// Waits until the file is whole, since another process may be making it, which takes long on a busy machine.
+    /// Gives up when the file is a second old: it was left incomplete by a process that was killed. Returns false if
+    /// the file is no recording.
     static bool wait_until_whole(int descriptor) {
         constexpr int most_tries = 1000;
         constexpr int most_tries_by_other_clock = 10;  // tries if the clock of the file's machine is ahead
@@ -184,8 +186,8 @@ class ListSearch {
     const std::span<char> buffer_;
     const Ancestors& ancestors_;
     int error_ = 0;
-    bool is_elsewhere_ = false;
-    bool is_counted_ = false;
+    bool was_found_elsewhere_ = false;
+    bool has_counted_number_ = false;
 };
 
 /// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
@@ -217,9 +219,11 @@ int enter_list(const NewRecording& recording, Header* parent, const ProcessFamil
     if (entered != Entered::no_list) return search.error();
     // If names depend on the process, no other recording of the run finds this one by its name. The same holds for a
     // name that has the process id because the first numbers were taken.
-    const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.is_counted();
+    const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.has_counted_number();
     const bool has_file = family.children.path != nullptr && !family.is_first;
-    return (has_own_name || search.is_elsewhere()) && has_file ? enter_children_file(recording, family.children) : 0;
+    return (has_own_name || search.was_found_elsewhere()) && has_file
+               ? enter_children_file(recording, family.children)
+               : 0;
 }
 
 int count_recording(const ProcessFamily& family) {

@@ -21,30 +21,30 @@ namespace {
 namespace raw = system::raw;
 
 /// A note about one mapped segment. Never freed: once `pages` is 0, the note is reused for another segment.
-struct Guarded {
+struct SegmentNote {
     std::atomic<std::uintptr_t> pages;
     std::atomic<RecordingFile*> file;
     std::atomic<AtFork> at_fork;
     std::atomic<bool> is_replaced;
-    Guarded* next;
+    SegmentNote* next;
 };
 
 // List of notes of the process `owner`. A forked child has none of this memory.
-constinit std::atomic<Guarded*> first{nullptr};
+constinit std::atomic<SegmentNote*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
 constinit system::ForkSafeLock lock;
 // The mapped header, which forked children inherit. They need its address until they have notes of their own.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
-Guarded* first_of_this_process() {
+SegmentNote* first_of_this_process() {
     return owner.load(std::memory_order_acquire) == system::this_process() ? first.load(std::memory_order_acquire)
                                                                            : nullptr;
 }
 
 /// Returns the note for the segment that contains `address`; nullptr: there is none.
-Guarded* find_guarded(std::uintptr_t address) {
-    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next) {
+SegmentNote* find_note(std::uintptr_t address) {
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
         if (pages != 0 && address - pages < format::segment_size) return note;
     }
@@ -52,34 +52,34 @@ Guarded* find_guarded(std::uintptr_t address) {
 }
 
 /// Returns an unused note. Precondition: `lock` is held.
-Guarded* unused_note() {
-    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next)
+SegmentNote* unused_note() {
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
-    auto* const fresh = static_cast<Guarded*>(arena.allocate(sizeof(Guarded)));
+    auto* const fresh = static_cast<SegmentNote*>(arena.allocate(sizeof(SegmentNote)));
     if (fresh == nullptr) return nullptr;
     fresh->next = first.load(std::memory_order_relaxed);
     first.store(fresh, std::memory_order_release);
     return fresh;
 }
 
-bool put_zeros(std::uintptr_t pages) {
+bool map_zeros(std::uintptr_t pages) {
     return raw::syscall6(SYS_mmap, pages, format::segment_size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) >= 0;
 }
 
 /// Maps zeros over the segment that contains `address`. Returns false if no segment of a recording contains it.
-bool replace(std::uintptr_t address) {
-    Guarded* const note = find_guarded(address);
+bool replace_segment(std::uintptr_t address) {
+    SegmentNote* const note = find_note(address);
     if (note == nullptr) {
         // A child without a recording uses its parent's header until it makes a file of its own.
         const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
-        return kept != 0 && address - kept < format::segment_size && put_zeros(kept);
+        return kept != 0 && address - kept < format::segment_size && map_zeros(kept);
     }
     if (note->is_replaced.exchange(true))
         return true;  // another thread has replaced the segment, or is replacing it
                       // now
     const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
-    if (!put_zeros(pages)) return false;
+    if (!map_zeros(pages)) return false;
     if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
         raw::syscall6(SYS_madvise, pages, format::segment_size, MADV_DONTFORK);
     note->file.load(std::memory_order_relaxed)->end_lost_recording();
@@ -88,9 +88,9 @@ bool replace(std::uintptr_t address) {
 
 void on_bus_error(int number, siginfo_t* info, void*) {
     const int kept_errno = errno;
-    // The other signals were sent: by a process, or by the kernel for failed memory that is not in use now.
+    // A signal that is no fault was sent: by a process, or by the kernel for failed memory that is not in use now.
     const bool is_fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
-    if (!is_fault || !replace(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
+    if (!is_fault || !replace_segment(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
         struct sigaction usual {};
         usual.sa_handler = SIG_DFL;
         sigaction(number, &usual, nullptr);
@@ -110,7 +110,7 @@ void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
         arena.forget();
         owner.store(system::this_process(), std::memory_order_release);
     }
-    Guarded* const note = unused_note();
+    SegmentNote* const note = unused_note();
     if (note == nullptr) return;
     note->file.store(&file, std::memory_order_relaxed);
     note->at_fork.store(at_fork, std::memory_order_relaxed);
@@ -122,12 +122,12 @@ void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
 void release_pages(const void* pages) {
     auto kept = reinterpret_cast<std::uintptr_t>(pages);
     kept_pages.compare_exchange_strong(kept, 0);
-    if (Guarded* const note = find_guarded(reinterpret_cast<std::uintptr_t>(pages)))
+    if (SegmentNote* const note = find_note(reinterpret_cast<std::uintptr_t>(pages)))
         note->pages.store(0, std::memory_order_release);
 }
 
 void release_pages_of(const RecordingFile& file) {
-    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next)
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
 }
 

@@ -13,8 +13,8 @@ using format::ObjectSegment;
 
 namespace {
 
-/// Returns the facts about a file that is loaded. `path` ends in a NUL. Of a relative path, which may lead elsewhere
-/// by now, nothing but the layout is known.
+/// Returns the facts about a file that is loaded. `path` ends in a NUL. If it is relative, it may lead to another
+/// file by now, so only the layout is known.
 format::FileState state_of(const LoadedFile& file, std::string_view path) {
     namespace raw = system::raw;
     format::FileState state;

@@ -100,7 +100,8 @@ std::int64_t rounded_up(std::int64_t size) {
 std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which sizes of new rows are rounded up. That makes the last quarter last longer.
-/// Products with a vector are rounded earlier: they are many, of many lengths, and should leave the rows to others.
+/// Sizes of products with a vector are rounded earlier: there are many of these products, of many lengths, and they
+/// should leave rows for other products.
 std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit, bool is_of_vector) {
     return is_of_vector ? row_limit / 64 : row_limit - row_limit / 4;
 }
@@ -135,7 +136,7 @@ int RecordingRows::begin_file(format::Header& header, std::uint32_t row_limit) {
     return 0;
 }
 
-RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
+RecordingRows::FoundRow RecordingRows::row_of(const DecisionEvent& decision) {
     RowKey key{};
     RowContent& content = key.content;
     if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
@@ -243,7 +244,7 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
 template <class Get>
 bool RecordingRows::get_room(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
-    const system::HeldLock held(growth_);
+    const system::HeldLock held(growth_lock_);
     if (!held) return false;
     if (get()) return true;
     retry_at_.store(file_.one_second_from_now(), std::memory_order_relaxed);

@@ -26,7 +26,7 @@ class RecordingRows {
     /// in a forked child, for the child's file.
     int begin_file(format::Header& header, std::uint32_t row_limit);
 
-    struct Found {
+    struct FoundRow {
         std::uint32_t row = format::overflow_row;
         bool is_final = true;  ///< false: there was no space for the row, but there may be later
         bool is_new = false;   ///< true: this call has added the row
@@ -34,9 +34,9 @@ class RecordingRows {
     /// Returns the row of a decision. A new decision gets a new row. Beyond half of the row limit, or a million
     /// frames, a new call path is cut to its known outer frames. Near the limit, sizes of new rows are rounded up to
     /// powers of two. At the limit every new decision gets the overflow row. Thread-safe.
-    Found row_of(const DecisionEvent& decision);
+    FoundRow row_of(const DecisionEvent& decision);
 
-    /// Reads the decision of a row that row_of() has returned. Returns false for the row of calls without one.
+    /// Reads the decision of a row that row_of() has returned. Returns false for overflow_row.
     bool decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const;
 
     /// Returns the id of a text, and adds the text if it is new; 0: the text is empty, or there is no space.
@@ -79,7 +79,7 @@ class RecordingRows {
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
     std::atomic<std::uint64_t> retry_at_{0};  // time in ticks; no segment is requested before it
-    system::ForkSafeLock growth_;
+    system::ForkSafeLock growth_lock_;        // held while a segment is added
     std::uint32_t row_limit_ = format::row_limit;
 };
 

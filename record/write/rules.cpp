@@ -7,8 +7,8 @@ namespace fp32shim::record {
 using format::RuleRecord;
 using format::RuleSegment;
 
-/// Returns the index of the newest entry with this content; the number of entries if there is none. The search begins
-/// at `begin` and wraps around.
+/// Returns the index of the first entry with this content that is not withdrawn; the number of entries if there is
+/// none. The search begins at `begin` and wraps around.
 std::uint32_t RecordingRules::find(std::uint64_t content, std::uint32_t begin) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {

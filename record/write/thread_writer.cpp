@@ -30,13 +30,13 @@ void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, CounterSe
 
 CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t row) {
     if (row == format::overflow_row) return overflow_counters;
-    CountersNumber* const known = by_row_.of(row);
+    CountersNumber* const known = counters_by_row_.number_of(row);
     if (known == nullptr) return overflow_counters;
     if (*known == overflow_counters && has_room_for_counters(file)) *known = assign_counters(row);
     return *known;
 }
 
-std::uint32_t* NumbersOfRows::of(std::uint32_t row) {
+std::uint32_t* NumbersOfRows::number_of(std::uint32_t row) {
     if (row < capacity_) return &numbers_[row];
     constexpr std::size_t least = 1024;
     const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(row + 1, least));

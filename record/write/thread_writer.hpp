@@ -24,12 +24,12 @@ struct CallRecords {
     std::uint64_t retry_at;  // time in ticks; no space is requested before it
 };
 
-/// A number for each row, in private pages that grow. All zeros: none.
+/// A table of a number for each row, in private pages that grow. An object of zeros is an empty table.
 class NumbersOfRows {
   public:
     /// Returns the number of a row, 0 at first; nullptr: there is no memory.
-    std::uint32_t* of(std::uint32_t row);
-    std::uint32_t known(std::uint32_t row) const { return row < capacity_ ? numbers_[row] : 0; }
+    std::uint32_t* number_of(std::uint32_t row);
+    std::uint32_t number_or_0(std::uint32_t row) const { return row < capacity_ ? numbers_[row] : 0; }
 
   private:
     std::uint32_t* numbers_;
@@ -43,9 +43,9 @@ class alignas(64) ThreadWriter {
     ThreadWriter(const ThreadWriter&) = delete;
     ThreadWriter& operator=(const ThreadWriter&) = delete;
 
-    /// Memory of code of a higher floor that belongs to the slot, so that a later thread which continues it has it
-    /// too; nullptr at first, and in a forked child. Not guarded by use_.
-    void*& part() { return part_; }
+    /// Memory that code outside record/ keeps with the slot, so that a later thread that continues the slot finds it
+    /// there; nullptr at first, and in a forked child. Not guarded by use_.
+    void*& attached_memory() { return attached_memory_; }
     /// Counters of the last call that was counted, or that record_observed() leaves here; nullptr: there was none.
     const format::CounterRecord*& last_product() { return last_product_; }
 
@@ -75,7 +75,8 @@ class alignas(64) ThreadWriter {
     }
     /// Adds an event to the ring. Precondition: has_room_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
-        // Makes times rise even if the counter did not: from rising times a reader recognizes this round of the ring.
+        // Times must rise even if the counter did not: where they fall, a reader sees the end of the ring's new
+        // events.
         if (time <= last_time_) time = last_time_ + 1;
         format::EventRecord& event = *next_event_;
         std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
@@ -116,7 +117,7 @@ class alignas(64) ThreadWriter {
     std::int32_t thread_;
     std::uint32_t slot_;
     ThreadWriter* next_;                   // next writer in Recording::writers_
-    ThreadWriter* beside_;                 // writer for calls that find this one in use; see
+    ThreadWriter* spare_;                  // writer for calls that find this one in use; see
                                            // Recording::spare_writer()
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
     std::uint32_t counters_used_;          // number of used entries in the newest segment of counters
@@ -127,9 +128,10 @@ class alignas(64) ThreadWriter {
     CallRecords<format::AuditRecord> audits_;
     CallRecords<format::FingerprintRecord> fingerprints_;
     CallRecords<format::OperandsRecord> operands_;
-    NumbersOfRows by_row_;  // the slot's counters of each row (CountersNumber); overflow_counters: the row has none
-    void* part_;
-    // The following members are guarded by the code that owns part_.
+    NumbersOfRows
+        counters_by_row_;  // the slot's counters of each row (CountersNumber); overflow_counters: the row has none
+    void* attached_memory_;
+    // The following members are guarded by the code that owns attached_memory_.
     NumbersOfRows gpu_times_by_row_;    // number, from 1, of each row's entry in gpu_time_segments_; 0: none
     std::uint32_t gpu_times_used_;      // number of used entries in all segments
     std::uint64_t gpu_times_retry_at_;  // time in ticks; no space for further entries is requested before it

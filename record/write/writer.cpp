@@ -142,7 +142,7 @@ void Recording::enter_list_of_family(format::Header& fresh, std::string_view exp
 
 /// Measures the rate of the processor's counter. The result becomes more exact the longer the recording lasts.
 void Recording::measure_rate() {
-    const std::uint64_t measured = ticks_per_second(started_, read_clocks());
+    const std::uint64_t measured = ticks_per_second(start_clocks_, read_clocks());
     if (measured == 0) return;
     ticks_per_second_.store(measured, std::memory_order_relaxed);
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
@@ -152,7 +152,7 @@ void Recording::measure_rate() {
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
-    const std::uint64_t next = now + (now - started_.ticks);
+    const std::uint64_t next = now + (now - start_clocks_.ticks);
     if (refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) measure_rate();
 }
 
@@ -198,14 +198,14 @@ ThreadWriter* Recording::attach() {
 
 void Recording::detach(ThreadWriter* writer) {
     while (writer != nullptr) {
-        ThreadWriter* const beside = std::exchange(writer->beside_, nullptr);
+        ThreadWriter* const beside = std::exchange(writer->spare_, nullptr);
         detach_one(writer);
         writer = beside;
     }
 }
 
 void Recording::detach_one(ThreadWriter* writer) {
-    if (writer->counter_segment_count_ == 0 && writer->part_ == nullptr) {
+    if (writer->counter_segment_count_ == 0 && writer->attached_memory_ == nullptr) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
         refine_ticks_per_second(ticks());
@@ -223,13 +223,13 @@ void Recording::record_thread_change(ThreadWriter& writer) {
     writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
     // Without room for events, no mark of the thread change is needed.
-    if (writer.ring_ != nullptr && (writer.has_room_for_event() || find_room_for_events(writer)))
+    if (writer.ring_ != nullptr && (writer.has_room_for_event() || make_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
 /// Gives a slot in the file to a zeroed writer. Returns false if there is no space now.
-bool Recording::make_ready(ThreadWriter& writer) {
+bool Recording::give_slot(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     auto* const first = static_cast<format::CounterSegment*>(file_.map_new_segment());
     if (first == nullptr) {
@@ -256,12 +256,12 @@ void Recording::count_lost_call(bool with_event) {
 void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
-    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return count_lost_call(with_event);
-    if (!file_.is_open()) return;  // a lost file does not find its rows again, so each look-up would add one
+    if (writer.counter_segment_count_ == 0 && !give_slot(writer)) return count_lost_call(with_event);
+    if (!file_.is_open()) return;  // the rows of a lost file cannot be found again, so each look-up would add one
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
         if (rule != nullptr) rules_.mark_used(*rule);
-    RecordingRows::Found found = rows_.row_of(decision);
+    RecordingRows::FoundRow found = rows_.row_of(decision);
     if (found.is_new) record_loaded_objects();
     const CountersNumber number = writer.counters_of_row(file_, found.row);
     if (number == overflow_counters && found.row != format::overflow_row) found = {format::overflow_row, false};
@@ -296,8 +296,8 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
 /// of calls.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
-    if (writer.beside_ == nullptr) writer.beside_ = attach();
-    return writer.beside_;
+    if (writer.spare_ == nullptr) writer.spare_ = attach();
+    return writer.spare_;
 }
 
 /// Adds a record of a call. `fill(entry)` sets all fields except time and row. A record without space counts as
@@ -353,7 +353,7 @@ void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint6
 }
 
 /// Makes space for one more event: makes a ring, or copies the full ring into the file. Returns false on failure.
-bool Recording::find_room_for_events(ThreadWriter& writer) {
+bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
     if (is_new ? !writer.make_ring(file_) : !writer.append_ring(file_)) {
@@ -367,10 +367,10 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
     return true;
 }
 
-/// Calls find_room_for_events(). If there is no space, counts the event as dropped and returns false.
-bool Recording::make_room_for_events(ThreadWriter& writer) {
+/// Makes space for one more event. If there is none, counts the event as dropped and returns false.
+bool Recording::make_room_or_drop_event(ThreadWriter& writer) {
     const system::SignalHold hold;
-    if (find_room_for_events(writer)) return true;
+    if (make_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {
         add_relaxed(header()->uncounted_events, 1);
     } else {

@@ -75,7 +75,8 @@ struct RecordingSettings {
     /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
     /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
-    /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: enters none.
+    /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: recordings
+    /// enter no list.
     ProcessFamily (*process_family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
@@ -154,14 +155,14 @@ class Recording {
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
-    /// Calls that the thread has counted under a key so far.
-    struct Counted {
+    /// What the thread knows of the calls that it has counted under a key.
+    struct CallsOfKey {
         bool is_known = false;   ///< the thread knows the key, so that count() will not call `describe`
         bool times_next = true;  ///< the next call has to be timed
         std::uint32_t row = 0;
         std::uint64_t calls = 0;
     };
-    Counted counted(ThreadWriter& writer, std::uint64_t key) const;
+    CallsOfKey calls_of_key(ThreadWriter& writer, std::uint64_t key) const;
     /// Adds the time on the GPU of a call that this writer has counted in this row. `is_first`: the call was the
     /// slot's first of the row. A time without space is dropped. Only one thread may call this for a writer at a
     /// time.
@@ -245,11 +246,11 @@ class Recording {
     void refine_ticks_per_second(std::uint64_t now);
     system::IoError describe_error(int error) const;
     // after_fork.cpp
-    bool is_of(std::uint32_t process) const;
+    bool belongs_to(std::uint32_t process) const;
     bool ensure_own_file();
     void enter_child();
 
-    bool make_ready(ThreadWriter& writer);
+    bool give_slot(ThreadWriter& writer);
     void record_thread_change(ThreadWriter& writer);
     void detach_one(ThreadWriter* writer);
     ThreadWriter* spare_writer(ThreadWriter& writer);
@@ -260,8 +261,8 @@ class Recording {
     template <class Entry, class Fill>
     void add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
                     format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill);
-    bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
+    bool make_room_or_drop_event(ThreadWriter& writer);
     void record_loaded_objects();
 
     RecordingFile file_;
@@ -276,7 +277,7 @@ class Recording {
     std::atomic<std::uint32_t> slot_count_{0};
     system::ForkSafeLock lock_;  // held while a forked child's file is made
 
-    ClockPoint started_;
+    ClockPoint start_clocks_;
     std::atomic<std::uint64_t> ticks_per_second_{0};  // the rate as measured so far; a forked child starts with its
                                                       // parent's value
     std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short

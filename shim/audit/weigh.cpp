@@ -28,7 +28,7 @@ bool is_noise(const Level3& product, const Matrix& start, const Results& results
 }
 
 void store_cancellation(const ErrorSums& sums, record::Audit& audit) {
-    audit.notes |= record::audit_weighed;
+    audit.notes |= record::audit_has_cancellation;
     audit.cancellation = std::max(audit.cancellation, static_cast<float>(sums.cancellation()));
 }
 
@@ -40,7 +40,7 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     sums.store_in(own);
     const bool has_noise = sums.cancellation() >= suspicious_cancellation(product.is_double) &&
                            (own.flags & record::audit_bad_result) == 0 && is_noise(product, start, results, memory);
-    const bool is_first = (audit.notes & record::audit_weighed) == 0;
+    const bool is_first = (audit.notes & record::audit_has_cancellation) == 0;
     const bool had_noise = (audit.notes & record::audit_noise) != 0;
     store_cancellation(sums, audit);
     // In a batch, products of noise do not hide the errors of the others.
@@ -58,7 +58,7 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     const bool by_row = own.errors.row >= own.errors.column;
     LineSums worst{.scale = product.is_double ? 0.0 : 1.0};
     add_line(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);
-    audit.notes |= record::audit_checked;
+    audit.notes |= record::audit_has_float64_errors;
     audit.fp32_error = static_cast<float>(relative_error(worst.exact, worst.reference));
     audit.tested_error = static_cast<float>(relative_error(worst.tested, worst.reference));
 }

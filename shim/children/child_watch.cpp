@@ -430,7 +430,7 @@ void write_mark() {
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
-    const std::uint16_t pins = record::pins_set([](std::string_view name) { return value_of(environ, name); });
+    const std::uint16_t pins = record::find_pins([](std::string_view name) { return value_of(environ, name); });
     const int error = mark.write(children_file_of_run(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
     if (error != 0) warn_mark_not_written(error);
 }

@@ -118,7 +118,7 @@ void open_log(Settings& settings, const Settings* previous) {
         return;
     }
     if (path.empty()) return;
-    record::leave_counter_if_it_traps();
+    record::stop_using_counter_if_it_traps();
     switch (log_kind(path)) {
         case LogKind::none:
             return;

@@ -41,7 +41,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
     if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
-    const record::Recording::Counted counted = recording.counted(writer, key);
+    const record::Recording::CallsOfKey counted = recording.calls_of_key(writer, key);
     if (!counted.is_known) return false;
     // A call that is measured on its GPU takes the way of a new one, by which the handle's stream is asked for.
     if (in_force.gpu_times != 0 && context->measures_next(counted.calls)) return false;

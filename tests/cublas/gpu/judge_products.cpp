@@ -73,7 +73,7 @@ gpu::Findings findings_of(const nlohmann::json& evidence) {
 void judge_report(const std::string& path) {
     std::ifstream file(path);
     const nlohmann::json report = nlohmann::json::parse(file);
-    gpu::Judging judging;
+    gpu::JudgementFacts judging;
     judging.compute_capability = std::stoi(report["machine"]["compute_capability"][0].get<std::string>());
     judging.sizes = {512, 2048, 8192};
     for (const char* section : {"product", "opt_ins", "float64_rules", "times", "cost", "graph", "audits"})

@@ -31,7 +31,7 @@ struct Golden {
 Audit written_audit() {
     Audit audit;
     audit.tested = policy::AuditFormat::tf32;
-    audit.flags = audit_beyond;
+    audit.flags = audit_exceeds_tolerance;
     audit.errors = {0.25, 0.5, 1, 2, 4, 8};
     audit.worst_row = 5;
     audit.worst_column = 6;
@@ -180,7 +180,7 @@ void expect_written_results(const RecordingReader& reader, bool with_results) {
     ASSERT_EQ(reader.slots_with_fingerprints().size(), audits.size());
     if (!with_results) return;
     EXPECT_EQ(audits[0].row, 1U);
-    EXPECT_EQ(audits[0].audit.flags, audit_beyond);
+    EXPECT_EQ(audits[0].audit.flags, audit_exceeds_tolerance);
     EXPECT_EQ(audits[0].audit.errors.column, 8);
     EXPECT_EQ(audits[0].audit.a, (Exponents{-3, 4}));
     RecordedFingerprints fingerprints = reader.fingerprints(reader.slots_with_fingerprints()[0]);

@@ -124,7 +124,7 @@ TEST(Processor, HasNamesForItsFeaturesAndNoneForWhatIsNotKnown) {
 
 TEST(Processor, IsNotAskedForAmxOnceAFilterOfSystemCallsMayBeThere) {
     EXPECT_EQ(in_child([] {
-                  ask_no_more_of_amx();
+                  stop_asking_for_amx_permission();
                   return ask_amx_permission() == 0 ? 0 : 1;
               }),
               0);

@@ -1,7 +1,7 @@
 // Plots differences by the position of products. The scale is logarithmic, so differences of 0 have
 // no point.
 
-import {drawChart, useColours} from "../shared/charts.js";
+import {drawChart, setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted} from "../shared/text.js";
@@ -49,7 +49,7 @@ function chartScales() {
 }
 
 export function drawGrowth() {
-  useColours();
+  setChartDefaults();
   const label =
     "Estimated relative difference by position: median and largest; " +
     "the table below shows it too.";

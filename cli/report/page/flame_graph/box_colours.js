@@ -5,7 +5,7 @@ import {formats, hatchClass} from "../shared/formats.js";
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
 // Returns a mixture of two colours. `share` is that of the second colour, from 0 to 1.
-function mixed(from, to, share) {
+function mixColours(from, to, share) {
   const [start, end] = [channels(from), channels(to)];
   return `rgb(${start.map((value, i) => Math.round(value + share * (end[i] - value))).join(" ")})`;
 }
@@ -17,14 +17,14 @@ export class BoxColours {
     this.full = Object.fromEntries(formats.map((format) => [format, colour(format)]));
     // Boxes have pale colours, so that text on them can be read.
     this.pale = Object.fromEntries(
-      formats.map((format) => [format, mixed(panel, this.full[format], 0.42)]),
+      formats.map((format) => [format, mixColours(panel, this.full[format], 0.42)]),
     );
   }
 
   // Returns the formats with the begin and the size of their stripes in percent.
   stripesOf(node) {
     let begin = 0;
-    return this.sums.parts(node).map(({format, part}) => {
+    return this.sums.sumsByFormat(node).map(({format, part}) => {
       const size = (100 * part) / this.sums.all[node];
       const stripe = {format, begin, size};
       begin += size;
@@ -32,7 +32,7 @@ export class BoxColours {
     });
   }
 
-  stripes(node, colours) {
+  gradientOf(node, colours) {
     const stops = this.stripesOf(node).map(
       ({format, begin, size}) =>
         `${colours[format]} ${begin.toFixed(2)}% ${(begin + size).toFixed(2)}%`,
@@ -53,7 +53,7 @@ export class BoxColours {
 
   // Returns the background of a box.
   background(node) {
-    const edge = `${this.stripes(node, this.full)} bottom / 100% 3px no-repeat`;
-    return `${edge}, ${this.stripes(node, this.pale)}`;
+    const edge = `${this.gradientOf(node, this.full)} bottom / 100% 3px no-repeat`;
+    return `${edge}, ${this.gradientOf(node, this.pale)}`;
   }
 }

@@ -4,10 +4,10 @@ import {sum} from "../shared/text.js";
 
 const leastWidth = 1.5; // pixels
 
-// Returns the boxes of the node `zoomed`, of its callers, and of all nodes below it. A box has
+// Returns the boxes of `zoomNode`, of its callers, and of all nodes below it. A box has
 // either a `node` or, in place of several nodes that are too narrow, their `count`.
-export function layOutBoxes(sums, zoomed, width) {
-  const path = sums.tree.pathTo(zoomed);
+export function layOutBoxes(sums, zoomNode, width) {
+  const path = sums.tree.pathTo(zoomNode);
   const boxes = path.map((node, row) => ({node, left: 0, width, row}));
   const waiting = [boxes.at(-1)];
   while (waiting.length) {

@@ -1,4 +1,4 @@
-// The tip of a box: its full name, its source line and its calls.
+// The tooltip of a box: its full name, its source line and its calls.
 import {element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {percent, quantities} from "../shared/text.js";
@@ -7,7 +7,7 @@ import {percent, quantities} from "../shared/text.js";
 export function formatShares(sums, node) {
   const all = sums.all[node];
   return sums
-    .parts(node)
+    .sumsByFormat(node)
     .flatMap(({format, part}) => [
       element("span", {class: "format"}, swatch(format), `${format} ${percent(part, all)}`),
       " ",
@@ -28,12 +28,15 @@ function sourceLine(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements in the tip of a box. `zoomed` is the top node of the graph that is shown.
-export function tipOf(sums, key, node, zoomed) {
+// Returns the elements in the tooltip of a box. `zoomNode`: the part of the graph that is shown is
+// this node and those below it.
+export function tipOf(sums, key, node, zoomNode) {
   const {tree} = sums;
   const line = tree.line(node) ? `:${tree.line(node)}` : "";
   const amount = quantities[key](sums.all[node]);
-  const ofShown = zoomed ? `, ${percent(sums.all[node], sums.all[zoomed])} of what is shown` : "";
+  const ofShown = zoomNode
+    ? `, ${percent(sums.all[node], sums.all[zoomNode])} of what is shown`
+    : "";
   return [
     element("strong", {}, node === 0 ? "all calls" : tree.name(node)),
     node !== 0 && tree.file(node) && element("span", {class: "file"}, tree.file(node) + line),

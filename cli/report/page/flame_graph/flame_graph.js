@@ -21,9 +21,9 @@ export class FlameGraph {
     this.tip = $("paths-tip");
     this.folding = new Folding(columns);
     this.makeTree = (folded) => new PathTree(folded, sources);
-    this.tree = this.makeTree(this.folding.folded());
+    this.tree = this.makeTree(this.folding.foldedTree());
     this.onSelect = onSelect;
-    this.zoomed = 0; // the graph shows this node's callers and all nodes below it
+    this.zoomNode = 0; // the graph shows this node's callers and all nodes below it
     this.current = 0;
     this.boxes = new Map(); // elements by node
     this.matches = null;
@@ -62,13 +62,13 @@ export class FlameGraph {
   // Draws the tree again after a region was opened or closed. The same frames stay chosen.
   refold() {
     const {originals} = this.tree.columns;
-    const [zoomed, current] = [originals[this.zoomed], originals[this.current]];
-    this.tree = this.makeTree(this.folding.folded());
+    const [zoomNode, current] = [originals[this.zoomNode], originals[this.current]];
+    this.tree = this.makeTree(this.folding.foldedTree());
     const {nodeOf} = this.tree.columns;
-    this.zoomed = nodeOf[zoomed];
+    this.zoomNode = nodeOf[zoomNode];
     this.current = nodeOf[current];
     this.sumUp();
-    if (zoomed !== 0) this.select(this.zoomed);
+    if (zoomNode !== 0) this.select(this.zoomNode);
     this.redraw();
   }
 
@@ -98,14 +98,14 @@ export class FlameGraph {
   draw() {
     this.colours = new BoxColours(this.sums);
     this.boxes = new Map();
-    const layout = layOutBoxes(this.sums, this.zoomed, this.graph.clientWidth);
+    const layout = layOutBoxes(this.sums, this.zoomNode, this.graph.clientWidth);
     const drawn = layout.map((box) => this.boxElement(box));
     const canvas = element("div", {class: "boxes", role: "presentation"}, ...drawn);
     const lastRow = layout.reduce((row, box) => Math.max(row, box.row), 0);
     canvas.style.height = `${(lastRow + 1) * rowHeight}px`;
     this.graph.replaceChildren(canvas);
-    if (!this.boxes.has(this.current)) this.current = this.zoomed;
-    this.mark(this.current);
+    if (!this.boxes.has(this.current)) this.current = this.zoomNode;
+    this.makeCurrent(this.current);
     this.showLegend();
   }
 
@@ -137,7 +137,7 @@ export class FlameGraph {
       result.classList.add("folded");
       result.setAttribute("aria-expanded", "false");
     }
-    if (row < this.tree.depth[this.zoomed]) result.classList.add("caller");
+    if (row < this.tree.depth[this.zoomNode]) result.classList.add("caller");
     if (this.matches) result.classList.add(this.matchClass(node));
     if (node === this.current) result.classList.add("current");
     result.style.background = this.colours.background(node);
@@ -159,14 +159,14 @@ export class FlameGraph {
   }
 
   showLegend() {
-    $("paths-legend").replaceChildren(...formatShares(this.sums, this.zoomed));
+    $("paths-legend").replaceChildren(...formatShares(this.sums, this.zoomNode));
   }
 
-  // --- The current box and its tip
+  // --- The current box and its tooltip
 
   showTip(node) {
     const {left, row} = this.boxes.get(node);
-    this.tip.replaceChildren(...tipOf(this.sums, this.key, node, this.zoomed));
+    this.tip.replaceChildren(...tipOf(this.sums, this.key, node, this.zoomNode));
     this.tip.hidden = false;
     const area = this.graph.getBoundingClientRect();
     const above = area.top - $("paths").getBoundingClientRect().top - this.graph.scrollTop;
@@ -179,7 +179,7 @@ export class FlameGraph {
     this.tip.hidden = true;
   }
 
-  mark(node) {
+  makeCurrent(node) {
     const before = this.boxes.get(this.current)?.element;
     before?.classList.remove("current");
     before?.removeAttribute("aria-selected");
@@ -190,9 +190,9 @@ export class FlameGraph {
     this.graph.setAttribute("aria-activedescendant", box.id);
   }
 
-  // Marks the box that was reached by keys.
+  // Makes a box that was reached by keys the current one.
   moveTo(node) {
-    this.mark(node);
+    this.makeCurrent(node);
     this.boxes.get(node).element.scrollIntoView({block: "nearest"});
     this.showTip(node);
   }
@@ -208,7 +208,7 @@ export class FlameGraph {
     const node = this.nodeAt(event);
     if (node === undefined) return;
     if (this.tree.frames(node)) this.unfold(node);
-    else this.select(node === this.zoomed && node !== 0 ? this.tree.parent(node) : node);
+    else this.select(node === this.zoomNode && node !== 0 ? this.tree.parent(node) : node);
   }
 
   hover(event) {
@@ -218,13 +218,14 @@ export class FlameGraph {
   }
 
   select(node) {
-    this.zoomed = this.current = node;
+    this.zoomNode = this.current = node;
     this.hideTip();
     this.draw();
     this.onSelect(node === 0 ? null : selectionOf(this.tree, node));
   }
 
-  // Marks the boxes that match the words of the search. It searches every frame, so none is folded.
+  // Marks the boxes that match the words of the search. Opens all folded nodes first, since every
+  // frame is searched.
   find() {
     if ($("paths-search").value.trim() && this.folding.isPossible && $("paths-fold").checked) {
       $("paths-fold").checked = false;
@@ -232,11 +233,11 @@ export class FlameGraph {
       return;
     }
     this.matches = search(this.tree, this.sums, $("paths-search").value);
-    $("paths-answer").textContent = this.matches ? this.answer(this.matches) : "";
+    $("paths-answer").textContent = this.matches ? this.answerText(this.matches) : "";
     this.draw();
   }
 
-  answer({count, sum}) {
+  answerText({count, sum}) {
     if (count === 0) return "Nothing found.";
     const share = percent(sum, this.sums.all[0]);
     return `${counted(count, "place")} found: ${share} of all, ${quantities[this.key](sum)}.`;

@@ -1,5 +1,5 @@
-// Folds the frames of libraries in call paths: frames of one library below each other become one
-// node. What a program itself calls then stands out.
+// Folds the frames of libraries in call paths: consecutive frames of one library become one node,
+// so that the program's own frames stand out.
 
 // Libraries by the paths of their files, which are modules of Python and compiled code.
 const libraries = [
@@ -15,8 +15,8 @@ function librariesOf(texts) {
   return texts.map((text) => libraries.findIndex(({files}) => files.test(text)));
 }
 
-// Finds the regions of a tree: nodes of one library that hang together. Returns the top node of
-// each node's region, or 0 for nodes without one. A region of one node is none.
+// Finds the regions of a tree: connected nodes of one library. Returns the top node of each node's
+// region, or 0 for nodes outside of regions. A single node is no region.
 function regionsOf({parent, file, texts}) {
   const libraryOfText = librariesOf(texts);
   const tops = new Int32Array(parent.length);
@@ -53,8 +53,8 @@ export class Folding {
   // Returns a tree in the form of `columns`. Its `frames` and `tops` have, for each folded node,
   // the number of its frames and the top nodes of its regions. `originals` has a node of `columns`
   // for each node, and `nodeOf` a node for each node of `columns`.
-  folded() {
-    if (!this.isPossible) return this.unchanged();
+  foldedTree() {
+    if (!this.isPossible) return this.unfoldedTree();
     const {parent, name, file, line} = this.columns;
     const tree = {parent: [0], name: [name[0]], file: [file[0]], line: [0], originals: [0]};
     const nodeOf = new Int32Array(parent.length);
@@ -83,7 +83,7 @@ export class Folding {
     return {...sums, ...tree, frames, tops, nodeOf, libraryOf: this.regions.nameOf};
   }
 
-  unchanged() {
+  unfoldedTree() {
     const same = this.columns.parent.map((_, node) => node);
     return {...this.columns, frames: new Map(), tops: new Map(), originals: same, nodeOf: same};
   }

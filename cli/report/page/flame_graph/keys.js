@@ -2,7 +2,7 @@
 import {$} from "../shared/elements.js";
 
 // Returns the box next to the current one in the same row.
-function besideCurrent({boxes, current}, step) {
+function nodeBesideCurrent({boxes, current}, step) {
   const {row} = boxes.get(current);
   const nodes = [...boxes]
     .filter(([, box]) => box.row === row)
@@ -12,15 +12,15 @@ function besideCurrent({boxes, current}, step) {
 }
 
 // Returns the widest box below the current one.
-function belowCurrent({boxes, current, sums}) {
+function nodeBelowCurrent({boxes, current, sums}) {
   return sums.childrenFrom(current, 0).find((node) => boxes.has(node)) ?? current;
 }
 
 const actions = {
   ArrowUp: (graph) => graph.moveTo(graph.current === 0 ? 0 : graph.tree.parent(graph.current)),
-  ArrowDown: (graph) => graph.moveTo(belowCurrent(graph)),
-  ArrowLeft: (graph) => graph.moveTo(besideCurrent(graph, -1)),
-  ArrowRight: (graph) => graph.moveTo(besideCurrent(graph, 1)),
+  ArrowDown: (graph) => graph.moveTo(nodeBelowCurrent(graph)),
+  ArrowLeft: (graph) => graph.moveTo(nodeBesideCurrent(graph, -1)),
+  ArrowRight: (graph) => graph.moveTo(nodeBesideCurrent(graph, 1)),
   Home: (graph) => graph.moveTo(0),
   Enter: (graph) => {
     if (graph.tree.frames(graph.current)) graph.unfold(graph.current);

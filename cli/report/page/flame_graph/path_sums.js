@@ -29,7 +29,7 @@ export class PathSums {
   }
 
   // Returns the sums by format, largest first.
-  parts(node) {
+  sumsByFormat(node) {
     return formats
       .map((format, i) => ({format, part: this.byFormat[node * formats.length + i]}))
       .filter(({part}) => part > 0)

@@ -6,8 +6,8 @@ function pathText(tree, node) {
   return `${tree.label(node)}\n${tree.file(node)}\n${source}`.toLowerCase();
 }
 
-// Returns 1 for each node that has all words, otherwise 0. Results are kept by name, file and line,
-// which many nodes share.
+// Returns 1 for each node whose text has all words, and 0 for others. Results are cached by name,
+// file and line, which many nodes share.
 function matchingNodes(tree, words) {
   const isMatch = new Uint8Array(tree.size);
   const known = new Map();

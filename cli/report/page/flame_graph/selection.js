@@ -19,7 +19,7 @@ function nameOf(tree, node) {
 }
 
 // Returns the value of a key. If the map lacks the key, `make` makes the value.
-function foundOrMade(map, key, make) {
+function getOrMake(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
@@ -35,9 +35,9 @@ export function selectionOf(tree, node) {
   for (let i = 0; i < columns.node.length; ++i) {
     if (!isBelow[columns.node[i]]) continue;
     const format = formats[tree.formatIndex[i]];
-    const sums = [foundOrMade(byFormat, format, () => ({format, ...noCalls()}))];
+    const sums = [getOrMake(byFormat, format, () => ({format, ...noCalls()}))];
     if (columns.row[i] >= 0) {
-      sums.push(foundOrMade(rows, columns.row[i], noCalls));
+      sums.push(getOrMake(rows, columns.row[i], noCalls));
     } else {
       sums.push(other);
     }

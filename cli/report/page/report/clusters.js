@@ -1,9 +1,9 @@
 // Separates points of the size map that would hide each other. Points of the same format are
 // merged; others are moved apart.
 
-const distance = 19; // pixels
+const leastDistance = 19; // pixels
 
-// Returns a range around these values whose limits are of the form 1, 2, 5, 10, …
+// Returns a range around these values whose limits are 1, 2 or 5 times powers of ten.
 export function rangeOf(values) {
   if (values.length === 0) return [1, 10];
   const steps = (value) => {
@@ -22,7 +22,7 @@ export function rangeOf(values) {
 // Merges points into clusters. Points join a cluster if they have its format and are nearer than
 // `reach` to its first point. The positions `left` and `up` are in pixels; a cluster has the mean
 // of its points.
-function merged(points, reach) {
+function mergePoints(points, reach) {
   const clusters = [];
   for (const point of points) {
     const isNear = ({format, points: [first]}) =>
@@ -45,11 +45,11 @@ function merged(points, reach) {
 function possibleSteps() {
   const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y]));
   steps.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
-  return steps.map(([x, y]) => ({right: x * distance, up: y * distance}));
+  return steps.map(([x, y]) => ({right: x * leastDistance, up: y * leastDistance}));
 }
 
-// Sets `moved` of each cluster to a step away from the clusters before it. No cluster is moved
-// below `floor`.
+// Sets `offset` of each cluster to the smallest step that keeps it clear of the clusters before it.
+// No cluster is moved below `floor`.
 function moveApart(clusters, floor) {
   const steps = possibleSteps();
   const taken = [];
@@ -59,10 +59,11 @@ function moveApart(clusters, floor) {
       up + step.up >= floor &&
       taken.every(
         (other) =>
-          Math.hypot(other.left - left - step.right, other.up - up - step.up) >= 0.95 * distance,
+          Math.hypot(other.left - left - step.right, other.up - up - step.up) >=
+          0.95 * leastDistance,
       );
-    cluster.moved = steps.find(isFree) ?? steps[0];
-    taken.push({left: left + cluster.moved.right, up: up + cluster.moved.up});
+    cluster.offset = steps.find(isFree) ?? steps[0];
+    taken.push({left: left + cluster.offset.right, up: up + cluster.offset.up});
   }
 }
 
@@ -78,19 +79,19 @@ export function clustersOf(points, ranges, width, height) {
     up: Math.log(point.y) * perY,
   }));
   inPixels.sort((a, b) => b.y - a.y);
-  let reach = distance;
-  let clusters = merged(inPixels, reach);
+  let reach = leastDistance;
+  let clusters = mergePoints(inPixels, reach);
   while (clusters.length > (width * height) / 2000) {
     reach *= 1.3;
-    clusters = merged(inPixels, reach);
+    clusters = mergePoints(inPixels, reach);
   }
   moveApart(clusters, Math.log(ranges.y[0]) * perY);
   for (const cluster of clusters) {
-    const {left, up, moved} = cluster;
+    const {left, up, offset} = cluster;
     const [first, ...others] = cluster.points;
     const mean = others.length ? {x: Math.exp(left / perX), y: Math.exp(up / perY)} : first;
-    cluster.x = mean.x * Math.exp(moved.right / perX);
-    cluster.y = mean.y * Math.exp(moved.up / perY);
+    cluster.x = mean.x * Math.exp(offset.right / perX);
+    cluster.y = mean.y * Math.exp(offset.up / perY);
   }
   return clusters;
 }

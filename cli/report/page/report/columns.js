@@ -1,5 +1,5 @@
 // Columns of the table of decisions. Rows are sorted by `value` and show `cell`.
-import {breakable, element, locationText, second} from "../shared/elements.js";
+import {breakable, element, locationText, secondary} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {numberColumn, textColumn} from "../shared/tables.js";
 import {count, counted, duration, flops, hostTime, percent} from "../shared/text.js";
@@ -9,10 +9,10 @@ import {
   hasMedian,
   hasSpread,
   isEstimated,
-  listed,
   meanLength,
   meanTime,
   routeText,
+  singleDecisions,
   sizeClass,
   sizeClassText,
   sizeText,
@@ -32,7 +32,7 @@ const hostTimeCell = (row) => hostTime(row.host_ns, isEstimated(row));
 function meanCell(row) {
   const isSpread = hasSpread(row) && row.host_ns_min < row.host_ns_max;
   const spread = `${duration(row.host_ns_min)} – ${duration(row.host_ns_max)}`;
-  return [hostTime(meanTime(row), isEstimated(row)), isSpread && second(spread)];
+  return [hostTime(meanTime(row), isEstimated(row)), isSpread && secondary(spread)];
 }
 
 function medianCell(row) {
@@ -42,7 +42,7 @@ function medianCell(row) {
 function gpuTimeCell(row) {
   if (!(row.gpu_samples > 0)) return "–";
   const time = hostTime(row.gpu_ns, row.gpu_samples < row.gpu_calls);
-  return [time, second(`${count(row.gpu_samples)} measured`)];
+  return [time, secondary(`${count(row.gpu_samples)} measured`)];
 }
 
 function shareCell(row) {
@@ -53,22 +53,22 @@ function shareCell(row) {
 
 function requestedCell(row) {
   const source = sourceText(row);
-  return [row.requested ?? "?", source !== row.requested && second(source)];
+  return [row.requested ?? "?", source !== row.requested && secondary(source)];
 }
 
 function appliedCell(row) {
   return [
     swatch(row.format),
     row.format,
-    row.actual && second("as the library says"),
-    row.how && row.how !== "forward" && second(row.how),
-    row.algorithm && second(`algorithm ${row.algorithm}`),
+    row.actual && secondary("as the library says"),
+    row.how && row.how !== "forward" && secondary(row.how),
+    row.algorithm && secondary(`algorithm ${row.algorithm}`),
   ];
 }
 
 function reasonCell(row) {
-  const status = row.status > 0 && second(`status ${row.status}`);
-  return [row.reason ?? "?", row.detail && second(row.detail), status];
+  const status = row.status > 0 && secondary(`status ${row.status}`);
+  return [row.reason ?? "?", row.detail && secondary(row.detail), status];
 }
 
 function siteCell(row) {
@@ -78,19 +78,20 @@ function siteCell(row) {
 }
 
 function functionCell(row) {
-  return [functionText(row), row.dtype && second(deviceText(row))];
+  return [functionText(row), row.dtype && secondary(deviceText(row))];
 }
 
 function sizeCell(row) {
-  if (row.isGroup) return [sizeClassText(row), second("largest of m, n, k")];
+  if (row.isGroup) return [sizeClassText(row), secondary("largest of m, n, k")];
   const more = [transposesText(row), row.batch > 1 && `batch ${row.batch}`].filter(Boolean);
-  return [sizeText(row), more.length > 0 && second(more.join(", "))];
+  return [sizeText(row), more.length > 0 && secondary(more.join(", "))];
 }
 
-// Returns a function that makes the cell of a label. A decision may lack the label.
-const shownAs = {where: locationText, scope: breakable, caller: breakable};
-const labelCell = (key) => (row) => (row[key] ? shownAs[key](row[key]) : row.isGroup ? "" : "–");
-const keyCell = (key) => (row) => shownAs[key](row[key] ?? "–");
+// Functions that make the cell of a label. A decision may lack the label.
+const labelElement = {where: locationText, scope: breakable, caller: breakable};
+const labelCell = (key) => (row) =>
+  row[key] ? labelElement[key](row[key]) : row.isGroup ? "" : "–";
+const keyCell = (key) => (row) => labelElement[key](row[key] ?? "–");
 
 // --- The columns
 
@@ -100,7 +101,7 @@ const labelColumn = (title, key) =>
   textColumn(title, labelCell(key), {
     value: keyValue(key),
     class: key,
-    isNeeded: () => listed.some((row) => row[key]),
+    isNeeded: () => singleDecisions.some((row) => row[key]),
   });
 const keyColumn = (title, key, cell = keyCell(key)) =>
   textColumn(title, cell, {value: keyValue(key), class: key, isNeeded: () => grouping()[key]});
@@ -110,27 +111,30 @@ const countColumn = (title, key, more) =>
 
 const accumulatorCell = ({accumulator: adds, accumulator_as_called: asCalled}) => [
   adds ?? "–",
-  asCalled !== adds && second(`${asCalled ?? "?"} as called`),
+  asCalled !== adds && secondary(`${asCalled ?? "?"} as called`),
 ];
-const accumulator = textColumn("Adds in", accumulatorCell, {
+const accumulatorColumn = textColumn("Adds in", accumulatorCell, {
   value: keyValue("accumulator"),
-  isNeeded: () => listed.some((row) => row.accumulator),
+  isNeeded: () => singleDecisions.some((row) => row.accumulator),
 });
-const applied = textColumn("Applied", appliedCell, {value: keyValue("format"), class: "format"});
-const reason = textColumn("Reason", reasonCell, {value: keyValue("reason")});
+const appliedColumn = textColumn("Applied", appliedCell, {
+  value: keyValue("format"),
+  class: "format",
+});
+const reasonColumn = textColumn("Reason", reasonCell, {value: keyValue("reason")});
 
 const hostTimeValue = keyValue("host_ns");
-const amounts = [
+const quantityColumns = [
   countColumn("Calls", "calls", {id: "calls"}),
   numberColumn("Host time", hostTimeCell, {id: "host_ns", value: hostTimeValue}),
   numberColumn("Mean", meanCell, {value: meanTime}),
   numberColumn("Median", medianCell, {
     value: (row) => row.host_ns_median ?? -1,
-    isNeeded: () => !grouping().any && listed.some(hasMedian),
+    isNeeded: () => !grouping().any && singleDecisions.some(hasMedian),
   }),
   numberColumn("GPU time", gpuTimeCell, {
     value: (row) => row.gpu_ns ?? -1,
-    isNeeded: () => listed.some((row) => row.gpu_samples > 0),
+    isNeeded: () => singleDecisions.some((row) => row.gpu_samples > 0),
   }),
   numberColumn("Work", (row) => flops(work(row)), {id: "work", value: work}),
   numberColumn("Share", shareCell, {value: hostTimeValue}),
@@ -142,10 +146,10 @@ export const decisionColumns = [
   textColumn("Function", functionCell, {value: keyValue("function")}),
   textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size"}),
   requestedColumn(requestedCell),
-  applied,
-  accumulator,
-  reason,
-  ...amounts,
+  appliedColumn,
+  accumulatorColumn,
+  reasonColumn,
+  ...quantityColumns,
   textColumn("Call site", siteCell, {value: routeText, class: "site"}),
 ];
 
@@ -160,8 +164,8 @@ export const groupColumns = [
     isNeeded: () => grouping().size,
   }),
   requestedColumn((row) => row.requested ?? "?"),
-  applied,
-  reason,
+  appliedColumn,
+  reasonColumn,
   countColumn("Decisions", "decisions"),
-  ...amounts,
+  ...quantityColumns,
 ];

@@ -1,4 +1,4 @@
-// Decisions of the page. `listed` are single decisions; each of `groups` sums up several others.
+// Decisions of the page: `singleDecisions`, and `groups`, each of which sums up several others.
 // Both are rows of the table.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
@@ -12,7 +12,7 @@ function listedRow(values) {
   }
   return row;
 }
-export const listed = data.decisions.listed.rows.map(listedRow);
+export const singleDecisions = data.decisions.listed.rows.map(listedRow);
 export const groups = data.decisions.groups.map((group) => ({...group, isGroup: true}));
 export const {rest} = data.decisions; // sums of the decisions that the page lacks
 
@@ -21,15 +21,15 @@ export const {rest} = data.decisions; // sums of the decisions that the page lac
 export const sizes = (row) => [row.m, row.n, row.k].filter((size) => size > 0);
 const product = (numbers) => numbers.reduce((result, one) => result * one, 1);
 export const meanSize = (row) => product(sizes(row)) ** (1 / sizes(row).length);
-// Returns a value for sorting by size: the cube root of the number of multiplications, or what is
-// known of it.
+// Returns a value for sorting by size: the cube root of the number of multiplications, as far as
+// the sizes are known.
 export function meanLength(row) {
   if (row.isGroup) return row.size ?? 0;
   return sizes(row).length ? (product(sizes(row)) * (row.batch ?? 1)) ** (1 / 3) : 0;
 }
 export const work = (row) => row.flops_total ?? (row.flops ?? 0) * row.calls;
 export const meanTime = (row) => row.host_ns / Math.max(row.calls, 1);
-// Times are estimates if not all calls were timed. Of short calls only some are.
+// Times are estimates if not all calls were timed. Only some of the short calls are timed.
 export const isEstimated = (row) => row.timed_calls < row.calls;
 export const hasSpread = (row) => row.timed_calls > 1;
 export const hasMedian = (row) => hasSpread(row) && row.host_ns_median !== undefined;

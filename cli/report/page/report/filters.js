@@ -2,7 +2,7 @@
 import {$, element, showNote} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted, duration, isOrAre, wordsOf} from "../shared/text.js";
-import {hasSpread, isEstimated, listed, rest, sumOf} from "./decisions.js";
+import {hasSpread, isEstimated, rest, singleDecisions, sumOf} from "./decisions.js";
 import {grouping} from "./groups.js";
 import {setUpTable, showTableOf} from "./table.js";
 import {entries, forgetElements, view} from "./view.js";
@@ -125,12 +125,12 @@ function addOptions(id, values) {
   $(id).append(...values.map((value) => element("option", {value}, value)));
 }
 
-// Offers those groupings for which the page has data. The initial choice is that of the command
-// line.
+// Removes groupings for which the page has no data. The initial choice is the grouping of the
+// command line.
 function setUpGrouping() {
   const choice = $("filter-by");
   for (const key of ["where", "scope", "caller"]) {
-    if (!listed.some((row) => row[key])) choice.querySelector(`[value=${key}]`).remove();
+    if (!singleDecisions.some((row) => row[key])) choice.querySelector(`[value=${key}]`).remove();
   }
   const keys = ["where", "scope", "caller", "function", "size", "precision"];
   const asked = keys.filter((key) => data.by[key]);

@@ -4,8 +4,8 @@ import {sizeClass, work} from "./decisions.js";
 
 const textKeys = ["where", "scope", "caller", "function"];
 
-// Returns the grouping chosen by the user: true or false for each key, and `any`, true if any key
-// is.
+// Returns the user's grouping: for each key, whether rows are grouped by it. `any`: rows are
+// grouped, perhaps only by precision, which always counts.
 export function grouping() {
   const words = $("filter-by").value.split(" ").filter(Boolean);
   const keys = Object.fromEntries([...textKeys, "size"].map((key) => [key, words.includes(key)]));

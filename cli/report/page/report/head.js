@@ -19,8 +19,8 @@ function listText({values, more}, separator = ", ") {
   return text + (more ? ` and ${more} more` : "");
 }
 
-// Returns the command, without the folder of its program. Several commands have only the names of
-// their programs in common.
+// Returns the command, without the folder of its program. If there are several commands, returns
+// the names of their programs.
 function titleText({Command: commands, Program: programs}) {
   const named = ({values}, nameOf) => [...new Set(values.map(({text}) => nameOf(text)))];
   const words = commands ? named(commands, (text) => text.replace(/^[^ ]*\//, "")) : [];

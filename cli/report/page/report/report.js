@@ -1,6 +1,6 @@
 // Draws the page of `fp32shim report`.
 
-import {useColours} from "../shared/charts.js";
+import {setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {data, redrawOnChange} from "../shared/page.js";
 import {showTable} from "../shared/tables.js";
@@ -19,7 +19,7 @@ function drawCharts() {
     section.hidden = data.totals.calls === 0;
   }
   if (data.totals.calls === 0) return;
-  useColours();
+  setChartDefaults();
   const {legend, tooltip} = Chart.defaults.plugins;
   legend.position = "bottom";
   Object.assign(legend.labels, {usePointStyle: true, boxHeight: 7});

@@ -1,5 +1,5 @@
 // Facts about the run: processes, changes of settings, and tables whose cells are given as text.
-import {$, element, second} from "../shared/elements.js";
+import {$, element, secondary} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {fillTable, numberColumn, tableOf, textColumn} from "../shared/tables.js";
 import {baseName, count, counted, momentText} from "../shared/text.js";
@@ -10,7 +10,7 @@ function factElements({name, values, more}) {
   const isEach = values.every(({recordings}) => recordings === 1);
   const isOfAll = values.length === 1 && !more && values[0].recordings === data.totals.recordings;
   const shown = values.map(({text, recordings}) =>
-    element("dd", {}, text, !isEach && !isOfAll && second(counted(recordings, "recording"))),
+    element("dd", {}, text, !isEach && !isOfAll && secondary(counted(recordings, "recording"))),
   );
   if (more) shown.push(element("dd", {}, `and ${count(more)} more`));
   return [element("dt", {}, name), ...shown];

@@ -20,7 +20,7 @@ import {
 } from "./decisions.js";
 import {view} from "./view.js";
 
-const heights = {
+const heightChoices = {
   work: {title: "work of all calls", value: work, text: flops},
   host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: duration},
   calls: {title: "number of calls", value: (row) => row.calls, text: withPrefix},
@@ -67,9 +67,9 @@ function pointsNote(points) {
 // --- Points
 
 // Shapes that are large enough for a number.
-const roomy = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
+const shapesForNumbers = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
 const pointShape = ({decisions, format}) =>
-  decisions === 1 || roomy.includes(shapeOf(format)) ? shapeOf(format) : "circle";
+  decisions === 1 || shapesForNumbers.includes(shapeOf(format)) ? shapeOf(format) : "circle";
 
 function datasetOf(format, clusters) {
   const own = clusters.filter((cluster) => cluster.format === format);
@@ -117,7 +117,7 @@ const clusterCounts = {
   },
 };
 
-// --- Tips of points
+// --- Tooltips of points
 
 function labelOf({row}) {
   const size = row.isGroup ? sizeClassText(row) : sizeText(row);
@@ -167,7 +167,7 @@ function logarithmicAxis(title, text, [min, max]) {
 }
 
 export function drawMap() {
-  const height = heights[$("map-height").value];
+  const height = heightChoices[$("map-height").value];
   const points = pointsOf(height);
   $("map-note").textContent = pointsNote(points);
   const ranges = {x: rangeOf(points.map(({x}) => x)), y: rangeOf(points.map(({y}) => y))};

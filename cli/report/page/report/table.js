@@ -9,8 +9,8 @@ import {entries} from "./view.js";
 
 const rowsAtOnce = 1000;
 
-let chosen = entries;
-let drawn = rowsAtOnce;
+let chosenEntries = entries;
+let rowLimit = rowsAtOnce;
 const sortedColumn = decisionColumns.find(({id}) => id === data.sort);
 const order = {title: sortedColumn.title, descending: true};
 
@@ -24,24 +24,24 @@ function showRows() {
   const column =
     columns.find(({title}) => title === order.title) ?? columns.find(({id}) => id === "host_ns");
   order.title = column.title;
-  const rows = grouping().any ? groupedEntries(chosen) : chosen;
+  const rows = grouping().any ? groupedEntries(chosenEntries) : chosenEntries;
   const sorted = sortedEntries(rows, column, order.descending);
   showSortingHead($("decisions"), columns, order, showRows);
   const body = $("decisions").tBodies[0];
-  const shown = sorted.slice(0, drawn);
+  const shown = sorted.slice(0, rowLimit);
   for (const entry of shown) entry.element ??= rowElement(columns, entry.row);
   body.replaceChildren(...shown.map((entry) => entry.element));
   if (sorted.length === 0) {
     const text = entries.length ? "No decision matches the filter." : "No calls were recorded.";
     body.append(wideRow(columns, text, {class: "none"}));
   }
-  $("more").hidden = sorted.length <= drawn;
-  $("more-rows").textContent = `${counted(sorted.length - drawn, "more row")} of this table`;
+  $("more").hidden = sorted.length <= rowLimit;
+  $("more-rows").textContent = `${counted(sorted.length - rowLimit, "more row")} of this table`;
 }
 
 export function showTableOf(someEntries) {
-  chosen = someEntries;
-  drawn = rowsAtOnce;
+  chosenEntries = someEntries;
+  rowLimit = rowsAtOnce;
   showRows();
 }
 
@@ -49,7 +49,7 @@ export function setUpTable() {
   $("more")
     .querySelector("button")
     .addEventListener("click", () => {
-      drawn = Infinity;
+      rowLimit = Infinity;
       showRows();
     });
 }

@@ -56,7 +56,7 @@ function timeStep(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
   const isShort = total_ns < 119.5e9;
   const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
-  // Up to an hour, six hours, and 1, 2, 7, 28 and 364 days.
+  // Up to an hour; 2 and 6 hours; 1, 2, 7, 28 and 364 days.
   const minutes = [1, 2, 5, 10, 30, 60, 120, 360, 1440, 2880, 10080, 40320, 524160];
   const steps = isShort ? [1, 2, 5, 10] : minutes;
   return unit * (steps.find((step) => unit * step >= least) ?? steps.at(-1));

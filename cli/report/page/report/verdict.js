@@ -18,7 +18,7 @@ function belowVerb() {
   return `${below.calls === 1 ? "was" : "were"} allowed to run below FP32`;
 }
 
-const names = {work: "work", host_ns: "host time", calls: "calls"};
+const quantityNames = {work: "work", host_ns: "host time", calls: "calls"};
 
 function shareText(key, part, whole) {
   const isEstimate = key === "host_ns" && totals.estimated;
@@ -34,7 +34,7 @@ function headline() {
   }
   if (below.calls > 0) {
     const key = verdict.measure;
-    const share = `${shareText(key, below, totals)} of the ${names[key]}`;
+    const share = `${shareText(key, below, totals)} of the ${quantityNames[key]}`;
     const least = verdict.unknown ? "At least " : "";
     const some = `${least}${count(below.calls)} of ${counted(calls, callNoun)}`;
     return `${some}, with ${share}, ${belowVerb()}`;
@@ -47,7 +47,7 @@ function headline() {
   return `None of ${counted(known, callNoun)}${precision} ran below FP32`;
 }
 
-// --- The lines below it
+// --- The lines below the headline
 
 const line = (...content) => element("p", {}, ...content);
 
@@ -109,7 +109,7 @@ export function showVerdict() {
   const key = verdict.measure;
   const lines = [
     below.calls > 0 && formatsLine(),
-    placeLine(key, `their ${names[key]}`, below.place, below),
+    placeLine(key, `their ${quantityNames[key]}`, below.place, below),
     placeLine("host_ns", "the host time", verdict.busiest, totals),
     float64Line(),
     unknownLine(),

@@ -1,7 +1,7 @@
 // The calls that the page shows: all calls, or those below a box of the flame graph.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
-import {groups, isEstimated, listed, routeText, sizeText} from "./decisions.js";
+import {groups, isEstimated, routeText, singleDecisions, sizeText} from "./decisions.js";
 
 const searchedKeys =
   "function dtype device compute_capability trans_a trans_b caller where scope provider " +
@@ -14,14 +14,14 @@ function searchedText(row) {
 
 // Rows of the table, each with the text that filters search, and with its element after it was
 // drawn.
-export const entries = [...listed, ...groups].map((row) => ({
+export const entries = [...singleDecisions, ...groups].map((row) => ({
   row,
   element: null,
   text: searchedText(row),
 }));
 
-// Returns sums of the document by the names that the page has for quantities. Times are estimates
-// if not all calls were timed.
+// Returns sums of the document under the names that the page uses for quantities. Times are
+// estimates if not all calls were timed.
 const sumsOf = ({flops_total: work, timed_calls, ...sums}) => {
   const estimated = timed_calls > 0 && timed_calls < sums.calls;
   return {...sums, work, estimated};

@@ -1,8 +1,9 @@
 // Draws charts with Chart.js in the page's colours.
 import {$, colour} from "./elements.js";
 
-// Sets the page's colours and font for all charts that are drawn afterwards.
-export function useColours() {
+// Gives all charts that are drawn afterwards the page's colours and font, no animation, and the
+// size of their parent elements.
+export function setChartDefaults() {
   Chart.defaults.color = colour("muted");
   Chart.defaults.borderColor = colour("line");
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;

@@ -15,7 +15,7 @@ export function element(tag, properties = {}, ...children) {
   return result;
 }
 
-export const second = (text) => element("span", {class: "second"}, text);
+export const secondary = (text) => element("span", {class: "second"}, text);
 
 // Returns a long name in which lines may break after separators.
 export function breakable(name) {

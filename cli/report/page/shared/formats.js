@@ -1,5 +1,5 @@
 // Number formats of policy/formats.def: their order, the shapes of their points in charts, and the
-// hatches of their areas. Hatches tell formats apart whose colours look alike to some readers.
+// hatches of their areas. Hatches distinguish formats whose colours look alike to some readers.
 import {colour, element} from "./elements.js";
 
 const drawings = JSON.parse(document.getElementById("number-formats").textContent);

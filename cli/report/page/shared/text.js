@@ -16,7 +16,7 @@ export function duration(ns) {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-// Returns a time of the document in nanoseconds since 1970, to some 256 of them.
+// Returns a time of the document in nanoseconds since 1970, exact to about 256 ns.
 export function nanoseconds(time) {
   const second = time.slice(0, 19);
   return Date.parse(`${second}Z`) * 1e6 + Number(time.slice(20, 29));

@@ -37,15 +37,16 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
 void ask_and_print(const Section& section, const Arguments& arguments, Findings& findings) {
     const bool has_variants = !section.variants.empty();
     bool is_titled = false;
-    ask(section, arguments.asking, findings,
-        [&](const Variant& variant, const std::string& title, const auto& found) {
-            if (!is_titled)
-                print_heading(section.title, has_variants ? std::vector<std::string>{"run", "row", "found"}
-                                                          : std::vector<std::string>{"row", "found"});
-            is_titled = true;
-            if (has_variants) std::printf("| %s ", variant.name);
-            print_row({title, found});
-        });
+    measure_section(section, arguments.asking, findings,
+                    [&](const Variant& variant, const std::string& title, const auto& found) {
+                        if (!is_titled)
+                            print_heading(section.title, has_variants
+                                                             ? std::vector<std::string>{"run", "row", "found"}
+                                                             : std::vector<std::string>{"row", "found"});
+                        is_titled = true;
+                        if (has_variants) std::printf("| %s ", variant.name);
+                        print_row({title, found});
+                    });
 }
 
 /// Returns the answers in a file of rows, by row; empty if there is no such file.
