@@ -71,8 +71,8 @@ void check_exact_run(const Outcome& exact, const Trial& run, const Groups& group
               exit_code::finding};
 }
 
-/// Asks whether the answer of the command depends on products of these runs: if everything may be lowered, by a run
-/// at the coarsest precision; otherwise by the outputs of the runs so far.
+/// Checks whether the answer of the command depends on its products: by the outputs of the runs so far and, if
+/// everything may be lowered and ran on a CPU, by a run at the coarsest precision.
 void check_dependence(const Answers& answers, CommandSets& sets, Findings& findings) {
     if (!findings.doubt.empty()) return;
     const Outcome& exact = *answers.find(Lowered::only, {});
@@ -96,7 +96,7 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
         findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
 
-/// Writes the policy, if a run has shown that it is enough, and prints the result.
+/// Writes the policy if a run under it was acceptable, and prints the result.
 int write_policy_and_result(const BisectOptions& options, SearchResult result) {
     const Findings& findings = result.findings;
     const std::string& doubt = findings.doubt;

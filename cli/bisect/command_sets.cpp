@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
+constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
 
 }  // namespace
 
@@ -49,7 +49,7 @@ std::optional<SetRun> CommandSets::run_coarsest(const Subset& groups) {
 SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
     ++run_count_;
     SetRun run;
-    const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == tells_nothing;
+    const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == undecided_status;
     run.verdict = is_undecided                     ? Verdict::unresolved
                   : trial.distance.problem.empty() ? Verdict::acceptable
                                                    : Verdict::not_acceptable;
@@ -69,7 +69,7 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
     const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
     for (const Group& group : groups_.all()) known.insert(group.key);
-    for (const RecordedProducts::Met& met : products.groups) {
+    for (const RecordedProducts::RecordedGroup& met : products.groups) {
         const bool is_new = !known.contains(met.group.key);
         if (is_new && !is_first) ++run.new_groups;
         if (is_new && !(is_whole && takes_new_groups)) continue;
@@ -87,7 +87,7 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
     for (auto& [format, set] : run.other_formats) std::ranges::sort(set);
 }
 
-/// Ends a search in which runs keep on meeting groups that no earlier one met.
+/// Throws End if runs keep meeting groups that no earlier run met.
 void CommandSets::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
@@ -117,8 +117,8 @@ std::string CommandSets::caveats() const {
     return text;
 }
 
-/// Estimates the number of all runs, for two culprits among the lines that were lowered.
-void CommandSets::plan_runs(const Outcome& everything_lowered) {
+/// Estimates the number of all runs, assuming two culprits among the lines that were lowered.
+void CommandSets::estimate_runs(const Outcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
     trials_.expect(everything_lowered.last_run +
@@ -138,10 +138,10 @@ std::string CommandSets::text_of_set(const TestedSet& tested) const {
     return fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), settings_.policy.precision);
 }
 
-void CommandSets::note(const TestedSet& tested) {
+void CommandSets::report_outcome(const TestedSet& tested) {
     const Outcome& outcome = tested.outcome;
     const bool is_everything_lowered = tested.lowered == Lowered::all_but && tested.set.empty();
-    if (is_everything_lowered && trials_.expected() == 0) plan_runs(outcome);
+    if (is_everything_lowered && trials_.expected() == 0) estimate_runs(outcome);
     std::string how = outcome.how;
     if (outcome.runs > 1)
         how = fmt::format("{} of {} runs failed{}", outcome.failures, outcome.runs,

@@ -14,14 +14,15 @@
 namespace fp32shim::cli {
 
 /// Writes the policies of sets, judges the runs, and tells the user of each outcome.
-class CommandSets : public SetRuns {
+class CommandSets : public SetRunner {
   public:
     CommandSets(const SearchSettings& settings, Trials& trials, Groups& groups)
         : settings_(settings), trials_(trials), groups_(groups) {}
 
     std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
-    void note(const TestedSet& tested) override;
-    /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran so.
+    void report_outcome(const TestedSet& tested) override;
+    /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran at
+    /// that precision.
     std::optional<SetRun> run_coarsest(const Subset& groups);
     /// Returns sentences about what the judgements of the runs leave out or take for granted.
     std::string caveats() const;
@@ -33,7 +34,7 @@ class CommandSets : public SetRuns {
                         SetRun& run);
     void note_time(const Trial& trial, const TestedSet& tested, const SetRun& run);
     void refuse_endless_groups();
-    void plan_runs(const Outcome& everything_lowered);
+    void estimate_runs(const Outcome& everything_lowered);
     std::string text_of_set(const TestedSet& tested) const;
 
     const SearchSettings& settings_;
