@@ -12,11 +12,11 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the group that a row of a table of live groups is.
-const LiveGroup& live(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
+/// Converts a row of live_table() to its group.
+const LiveGroup& live_group_of(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
 
 /// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
-std::string now_text(double share) {
+std::string host_share_text(double share) {
     if (share <= 0) return "0%";
     if (share < 0.001) return "<0.1%";
     return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
@@ -44,7 +44,7 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
         entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
         entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
     }
-    has_looked_ = true;
+    was_updated_ = true;
     before_ = std::move(now);
     return live;
 }
@@ -72,10 +72,11 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 }
 
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
-    TextColumns columns = {{{"now", true}, [](const MergedRow& row) { return now_text(live(row).host_share); }},
-                           {{"calls/s", true}, [](const MergedRow& row) {
-                                return count_text(static_cast<std::uint64_t>(live(row).calls_per_second));
-                            }}};
+    TextColumns columns = {
+        {{"now", true}, [](const MergedRow& row) { return host_share_text(live_group_of(row).host_share); }},
+        {{"calls/s", true}, [](const MergedRow& row) {
+             return count_text(static_cast<std::uint64_t>(live_group_of(row).calls_per_second));
+         }}};
     const auto amounts = amount_columns().first(2);  // calls and host time
     columns.insert(columns.end(), amounts.begin(), amounts.end());
     for (const TextColumn& column : group_text_columns())

@@ -26,10 +26,10 @@ class GroupRates {
     /// since the start of the recording.
     std::vector<LiveGroup> update(const std::vector<RowGroup>& groups, double seconds);
     /// Returns true before the first update.
-    bool is_new() const { return !has_looked_; }
+    bool is_new() const { return !was_updated_; }
 
   private:
-    bool has_looked_ = false;
+    bool was_updated_ = false;
     struct Counts {
         std::uint64_t calls = 0, host_ns = 0;
     };
