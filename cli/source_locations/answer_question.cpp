@@ -14,18 +14,18 @@ namespace {
 /// A file that is opened for the first question about it.
 class OpenedFile {
   public:
-    OpenedFile(const std::string& path, Readable readable) {
+    OpenedFile(const std::string& path, ReadableParts readable) {
         SymbolTables tables = read_symbol_tables(path);
         exported_.emplace(std::move(tables.exported), true);
         all_.emplace(std::move(tables.all), false);
-        if (readable != Readable::all || libdw() == nullptr) return;
+        if (readable != ReadableParts::all || libdw() == nullptr) return;
         debug_.emplace(*libdw(), path);
         if (all_->is_empty()) all_.emplace(debug_->symbols(), false);
     }
 
     SourceLocation find(std::uint64_t address) {
         SourceLocation location;
-        if (exported_->name(address, location) || all_->name(address, location)) ++location.symbol_offset;
+        if (exported_->set_name(address, location) || all_->set_name(address, location)) ++location.symbol_offset;
         if (debug_)
             debug_->find_location(address, location);
         else

@@ -24,7 +24,7 @@ FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
     map_.build();
 }
 
-bool FunctionSymbols::name(std::uint64_t address, SourceLocation& location) const {
+bool FunctionSymbols::set_name(std::uint64_t address, SourceLocation& location) const {
     const Elf64_Sym* found = nullptr;
     if (const auto index = map_.find(address)) {
         found = &functions_[*index];

@@ -21,11 +21,11 @@ class FunctionSymbols {
 
     bool is_empty() const { return functions_.empty(); }
     /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
-    bool name(std::uint64_t address, SourceLocation& location) const;
+    bool set_name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< sorted by begin, rank, and index from the end of the table; later entries
-                                        ///< are preferred
+    std::vector<Elf64_Sym> functions_;  ///< sorted by address, rank, and index from the end of the table; later
+                                        ///< entries are preferred
     std::vector<char> names_;
     AddressMap map_;
     bool is_exported_;
