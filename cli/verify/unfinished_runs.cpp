@@ -35,7 +35,7 @@ class Run {
         const auto add = [&](const std::string& path, const std::string& text) {
             if (!text.empty()) problems.push_back({path, text});
         };
-        const auto [first, count] = without_end();
+        const auto [first, count] = members_without_end();
         if (count > 0)
             add(first->path,
                 fmt::format("the end of its run is not noted in {}: `fp32shim run` still waits or was killed, or the "
@@ -53,7 +53,7 @@ class Run {
 
     /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
     /// made after the end cannot have it.
-    std::pair<const Member*, std::size_t> without_end() const {
+    std::pair<const Member*, std::size_t> members_without_end() const {
         const Member* first = nullptr;
         std::size_t count = 0;
         for (const Member& member : members_) {
@@ -78,8 +78,9 @@ class Run {
             counted(last_.recordings, "recording"), given == 1 ? "one is" : count_text(given) + " are");
     }
 
-    /// Returns true if all processes of the run that this user may look at are known here.
-    bool is_of_here(const Member& member) const {
+    /// Returns true if this command can see the processes of the recording's run: they belong to this boot, this
+    /// container and this user.
+    bool can_see_processes_of(const Member& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
         return member.facts.identity.has_boot_of(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
@@ -87,7 +88,7 @@ class Run {
     }
 
     std::string running_text_of_run() const {
-        if (std::ranges::all_of(members_, [&](const Member& member) { return is_of_here(member); })) {
+        if (std::ranges::all_of(members_, [&](const Member& member) { return can_see_processes_of(member); })) {
             const auto left = record::processes_left_of_run(members_.front().facts.run, last_.began);
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",

@@ -18,7 +18,7 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string problem_with_output(const VerifyOptions& options, const std::vector<std::string>& recordings) {
+std::string problem_with_output_options(const VerifyOptions& options, const std::vector<std::string>& recordings) {
     if (!options.output.empty() && options.format == "table") return "--output needs --format json, html or in-toto";
     return output_problem(options.output, recordings);
 }
@@ -33,7 +33,7 @@ bool write(std::string_view text, const std::string& path) {
 }
 
 /// Writes the result in the format that was asked for. Returns false after a message if that failed.
-bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCalls>& judged) {
     if (options.format == "table") {
         print(wrapped(text_of(verified, calls, options, judged)));
@@ -70,7 +70,7 @@ int verify(VerifyOptions& options) {
     const bool by_floors = options.at_least.empty() && !options.reproducible && options.accumulate.empty();
     std::string problem = by_floors && options.format != "table" && options.format != "json"
                               ? "--format " + options.format + " needs --at-least, --reproducible or --accumulate"
-                              : problem_with_output(options, found.paths);
+                              : problem_with_output_options(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (!problem.empty()) {
         say("verify", problem);
@@ -96,7 +96,7 @@ int verify(VerifyOptions& options) {
             [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     problems.insert(problems.begin(), unread.begin(), unread.end());
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
+    const VerifyResult verified = verify_calls(calls, problems, options, std::move(expected));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     return status_of(verified.verdict(), options, has_unused_rule(verified.rules));
 }
