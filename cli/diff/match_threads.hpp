@@ -1,5 +1,5 @@
-// Processes and threads of one run that are likely to do what those of the other do. Products are aligned in their
-// order only within such a pair of threads.
+// Matches processes and threads of two runs that are likely to do the same work. Products are aligned in their order
+// only within such a pair of threads.
 #pragma once
 
 #include <cstddef>
