@@ -64,8 +64,8 @@ std::string short_text(std::string_view description) {
     return text;
 }
 
-OfferedCommand offered_words(const Command& command) {
-    OfferedCommand result{command, defined(command).app, {}};
+OfferedCommand offered_command(const Command& command) {
+    OfferedCommand result{command, define_command(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
         if (option->get_group().empty()) continue;  // hidden: it only says what replaced it
         if (!option->get_positional()) {
@@ -258,7 +258,7 @@ Action define_completion(CLI::App& app) {
     add_choice(app, "SHELL", *shell, {"bash", "zsh", "fish"}, "The shell to write for")->required();
     return [shell] {
         std::vector<OfferedCommand> all;
-        for (const Command& command : commands()) all.push_back(offered_words(command));
+        for (const Command& command : commands()) all.push_back(offered_command(command));
         print(*shell == "bash" ? bash_script(all) : *shell == "zsh" ? zsh_script(all) : fish_script(all));
         return exit_code::ok;
     };

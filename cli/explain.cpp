@@ -219,7 +219,7 @@ struct Explanation {
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
-    policy::Applicant applicant;  ///< whom exceptions to a floor were judged for
+    policy::Applicant applicant;  ///< the user for whom exceptions to a floor were judged
 };
 
 /// Returns the code of the rounding to TF32 in JSON.

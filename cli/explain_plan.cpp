@@ -119,15 +119,15 @@ constexpr FactValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1},
                                        {"without cublasGemmGroupedBatchedEx", 0}};
 
 /// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
-struct Unknown {
+struct UnknownFact {
     std::string_view what;
     std::span<const FactValue> values;
     void (*set)(cublas::Asked& asked, std::int32_t value);
 };
 
-std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) {
+std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dtype) {
     using cublas::Asked;
-    std::vector<Unknown> unknowns;
+    std::vector<UnknownFact> unknowns;
     const bool is_lt = function.product().road == Road::lt_matmul;
     const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
     const auto add = [&](std::string_view what, std::span<const FactValue> values, auto set) {
@@ -175,7 +175,7 @@ std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) 
 }
 
 cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
-                           const std::vector<Unknown>& unknowns) {
+                           const std::vector<UnknownFact>& unknowns) {
     const ProductFamily& family = function.product();
     cublas::Request request;
     request.counted = policy::is_single(call.dtype)   ? cublas::Counted::governed
@@ -190,7 +190,7 @@ cublas::Request request_of(const Function& function, const policy::MatmulCall& c
     request.asked.compute_capability = call.compute_capability;
     request.asked.half = {.is_half = policy::is_half(call.dtype),
                           .adds_in_fp16 = family.treatment == Treatment::observed};
-    for (const Unknown& unknown : unknowns) unknown.set(request.asked, unknown.values.front().value);
+    for (const UnknownFact& unknown : unknowns) unknown.set(request.asked, unknown.values.front().value);
     return request;
 }
 
@@ -214,7 +214,7 @@ PlannedFormat outcome_of(const cublas::Plan& plan) {
 
 PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
                          const policy::Policy& policy, const cublas::Environment& environment) {
-    const std::vector<Unknown> unknowns = unknowns_of(function, call.dtype);
+    const std::vector<UnknownFact> unknowns = unknowns_of(function, call.dtype);
     const cublas::Request supposed = request_of(function, call, unknowns);
     const auto plan_of = [&](const cublas::Request& request) {
         const cublas::Plan plan = plan_request(request, decision, policy.floor, environment, policy);
@@ -237,7 +237,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
                         "without them (no_algorithm)",
                         source, limits));
     }
-    for (const Unknown& unknown : unknowns) {
+    for (const UnknownFact& unknown : unknowns) {
         bool matters = false;
         for (const FactValue& value : unknown.values.subspan(1)) {
             cublas::Request request = supposed;

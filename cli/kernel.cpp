@@ -1,4 +1,5 @@
-// fp32shim kernel: adds a kernel to Jupyter that runs under the library. Python does it: python/fp32shim/kernel.py.
+// fp32shim kernel: adds a kernel to Jupyter that runs under the library. Python does the work:
+// python/fp32shim/kernel.py.
 #include <fmt/format.h>
 
 #include <cstdlib>

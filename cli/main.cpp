@@ -48,7 +48,7 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
 
 /// Prevents two misreadings by CLI11. It would split `[a,b]` into two words, and it would take the word after an
 /// empty
-/// `--output=` as the value.
+/// `--output=` as its value.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
@@ -105,7 +105,7 @@ std::string message_for_exclusion(const CLI::App& app) {
     return {};
 }
 
-bool is_truth_value(const CLI::Option& flag) {
+bool is_boolean(const CLI::Option& flag) {
     try {
         static_cast<void>(flag.as<bool>());
         return true;
@@ -114,11 +114,11 @@ bool is_truth_value(const CLI::Option& flag) {
     }
 }
 
-/// Returns the message for a flag with a value; empty if there is none. Truth values, as in `--pin=true`, are no
+/// Returns the message for a flag with a value; empty if there is none. Boolean values, as in `--pin=true`, are no
 /// error, since CLI11 accepts them.
 std::string message_for_flag_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
-        if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_truth_value(*option))
+        if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_boolean(*option))
             return option->get_name() + ": found " + policy::in_quotes(option->results().back()) +
                    "; allowed: no value";
     return {};
@@ -195,7 +195,7 @@ std::string misplaced_option(const CLI::App& app, const std::vector<std::string>
 }
 
 int run_command(const Command& command, std::vector<std::string> words) {
-    const DefinedCommand defined = cli::defined(command);
+    const DefinedCommand defined = define_command(command);
     CLI::App& app = *defined.app;
     const std::size_t program = command.takes_program ? where_program_begins(app, words) : words.size();
     const std::string last_word = words.empty() || program < words.size() ? "" : words.back();

@@ -87,9 +87,9 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may change these processes, which `--all` means: --yes allows it; on a terminal, the
-/// answer after a list of them; without a terminal, that all belong to this user.
-bool may_reach(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
+/// Returns true if the command may change these processes, which are all that `--all` means. Without --yes, the
+/// answer of the user decides on a terminal; elsewhere, all processes must belong to the user.
+bool may_change(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
     const bool is_on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };
     const auto others = std::ranges::count_if(recordings, std::not_fn(is_own));
@@ -118,7 +118,7 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
         record::visit_live_recordings([&](const record::LiveRecording& recording) {
             if (geteuid() == 0 || is_own_process(recording.pid)) recordings.push_back(recording);
         });
-        if (!recordings.empty() && may_reach(command, recordings, options.yes)) return recordings;
+        if (!recordings.empty() && may_change(command, recordings, options.yes)) return recordings;
         status = exit_code::usage;
         if (!recordings.empty()) return {};
         say(command, geteuid() == 0 ? "no process is recording now" : "no process of this user is recording now");
@@ -225,7 +225,7 @@ int reload(const LiveOptions& options) {
 std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     std::vector<std::int32_t> pids;
     for (const std::string& word : words) {
-        const std::int32_t pid = process_id(word).value_or(0);
+        const std::int32_t pid = parse_process_id(word).value_or(0);
         if (pid == 0) throw CLI::ValidationError("PID", not_a_process_id(word));
         if (std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
     }
@@ -251,7 +251,7 @@ Action define_set(CLI::App& app) {
     // The last positional word is the precision. CLI11 cannot distinguish it from a process id.
     auto precision = std::make_shared<CLI::Option*>();
     const auto take_words = [options, precision](const std::vector<std::string>& words) {
-        const bool has_precision = !process_id(words.back());
+        const bool has_precision = !parse_process_id(words.back());
         if (has_precision) (*precision)->add_result(words.back());
         options->pids = process_ids(std::span(words).first(words.size() - (has_precision ? 1 : 0)));
     };

@@ -56,7 +56,7 @@ std::optional<Message> receive_message(int socket) {
     return message.is_discarded() ? std::nullopt : std::optional(std::move(message));
 }
 
-/// Limits this process, so that what it runs can do no more than end it.
+/// Limits this process, so that the code that it runs can at worst end it.
 void restrict_process(std::uint64_t memory) {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);
@@ -76,7 +76,7 @@ void restrict_process(std::uint64_t memory) {
 
 /// Answers questions from the socket until the other process closes it. SIGALRM ends this process if it takes too
 /// long. It ends without the destructors of foreign libraries.
-[[noreturn]] void answer_questions(int socket, const AskedChild::Answering& answer, unsigned seconds) {
+[[noreturn]] void answer_questions(int socket, const AskedChild::AnswerFunction& answer, unsigned seconds) {
     try {
         while (const auto question = receive_message(socket)) {
             alarm(seconds);
@@ -91,7 +91,7 @@ void restrict_process(std::uint64_t memory) {
 
 }  // namespace
 
-AskedChild::AskedChild(Answering answer, unsigned seconds, std::uint64_t memory)
+AskedChild::AskedChild(AnswerFunction answer, unsigned seconds, std::uint64_t memory)
     : answer_(std::move(answer)), seconds_(seconds), memory_(memory) {}
 
 AskedChild::~AskedChild() { end(SIGKILL); }

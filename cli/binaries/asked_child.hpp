@@ -21,14 +21,14 @@ struct Answer {
 };
 
 /// A child process that answers questions. It is forked for the first question, and for the next one after it has
-/// ended. Its stdin, stdout and stderr are closed. Only one thread at a time may use an object. The child allocates
-/// memory and opens libraries, so no other thread may be in dlopen when it is forked.
+/// ended. Its stdin, stdout and stderr are /dev/null. Only one thread at a time may use an object. The child
+/// allocates memory and opens libraries, so no other thread may be in dlopen when it is forked.
 class AskedChild {
   public:
-    using Answering = std::function<Message(const Message& question)>;
+    using AnswerFunction = std::function<Message(const Message& question)>;
 
     /// Runs `answer` in the child, which may take `seconds` for each question and has `memory` bytes for data.
-    explicit AskedChild(Answering answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
+    explicit AskedChild(AnswerFunction answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
     ~AskedChild();
     AskedChild(const AskedChild&) = delete;
     AskedChild& operator=(const AskedChild&) = delete;
@@ -40,7 +40,7 @@ class AskedChild {
     int end(int signal_number);
     std::string how_it_ended(int status) const;
 
-    Answering answer_;
+    AnswerFunction answer_;
     unsigned seconds_;
     std::uint64_t memory_;
     int socket_ = -1;

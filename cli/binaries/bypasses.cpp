@@ -25,7 +25,7 @@ constexpr std::string_view static_blas_name = "static-BLAS", half_code_name = "h
 
 /// Beginnings of names of files whose instructions for BF16 or FP16 are no bypass: the parts of MKL, whose products
 /// are seen where they come in, and numpy's main library, which uses them for functions of its type float16 only.
-constexpr std::string_view no_half_code[] = {"libmkl_", "_multiarray_umath."};
+constexpr std::string_view harmless_half_code[] = {"libmkl_", "_multiarray_umath."};
 
 constexpr std::string_view launch_marker = "cuLaunchKernel";
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul", launch_marker};
@@ -57,7 +57,8 @@ std::string functions_text(const std::vector<std::string>& names, bool are_expor
 
 /// Adds a bypass if a BLAS is linked into the file statically. This shows in BLAS functions that a program exports,
 /// in BLAS functions that any file defines without exporting them, or, in stripped files, in the texts in `markers`.
-/// As elsewhere, a CPU's sgemm is taken to multiply at float32; functions for narrower operands (sbgemm) are a doubt.
+/// As elsewhere, a CPU's sgemm is taken to multiply at float32, unless the file has functions for narrower operands
+/// (sbgemm).
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -88,8 +89,8 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
                         .device = "cpu",
                         .message = fmt::format("is linked into the file{}, so its calls never leave it", names),
                         .remedy = "link the program with a shared BLAS",
-                        .is_float32 = std::ranges::none_of(elf.hidden, is_narrow) &&
-                                      std::ranges::none_of(elf.exports, is_narrow, &ElfSymbol::name)});
+                        .is_float32 = std::ranges::none_of(elf.hidden, has_narrow_operands) &&
+                                      std::ranges::none_of(elf.exports, has_narrow_operands, &ElfSymbol::name)});
 }
 
 std::string instructions_text(std::uint64_t count, std::string_view format) {
@@ -101,8 +102,9 @@ std::string instructions_text(std::uint64_t count, std::string_view format) {
 void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypass>& bypasses) {
     const std::string_view base_name = system::base_name(path);
     const bool is_explained =
-        std::ranges::any_of(elf.exports, [](const ElfSymbol& symbol) { return is_narrow(symbol.name); }) ||
-        std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
+        std::ranges::any_of(elf.exports, [](const ElfSymbol& symbol) { return has_narrow_operands(symbol.name); }) ||
+        std::ranges::any_of(harmless_half_code,
+                            [&](std::string_view known) { return base_name.starts_with(known); }) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;
     const HalfProductCounts found = count_half_precision_instructions(path);
@@ -158,7 +160,7 @@ std::vector<std::string_view> bypass_names() {
     return names;
 }
 
-LookedUp find_looked_up(const std::string& path, const ElfFile& elf) {
+RuntimeLookups find_runtime_lookups(const std::string& path, const ElfFile& elf) {
     const std::string_view name = system::base_name(path);
     if (name.starts_with("libcublas") || name.starts_with("libcuda.")) return {};
     const bool has_cublas =

@@ -30,13 +30,13 @@ std::vector<Bypass> find_bypasses_by_name(const std::string& path);
 /// Returns the names of all bypasses known to fp32shim, in the form that `--assume-unused` accepts.
 std::vector<std::string_view> bypass_names();
 
-/// Functions that a file looks up at run time (dlsym, cuGetProcAddress). It contains the names as text, but neither
-/// imports nor exports such functions.
-struct LookedUp {
+/// Functions that a file looks up at run time (dlsym, cuGetProcAddress). The file contains their names as text, but
+/// neither imports nor exports such functions.
+struct RuntimeLookups {
     bool cublas = false;   ///< functions of cuBLAS that multiply, as XLA does
     bool kernels = false;  ///< functions of the CUDA driver that launch kernels, as libcudart does
 };
-LookedUp find_looked_up(const std::string& path, const ElfFile& elf);
+RuntimeLookups find_runtime_lookups(const std::string& path, const ElfFile& elf);
 
 /// Returns true if the file contains MKL.
 bool contains_mkl(const std::string& path);

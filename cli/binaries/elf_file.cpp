@@ -37,7 +37,7 @@ class FileBytes {
     }
 
     template <class T>
-    std::optional<T> one(std::uint64_t offset) const {
+    std::optional<T> element(std::uint64_t offset) const {
         const auto found = array<T>(offset, 1);
         return found.empty() ? std::nullopt : std::optional(found.front());
     }
@@ -149,11 +149,11 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     // the number of steps.
     auto offset = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
-        const auto need = file.one<Elf64_Verneed>(*offset);
+        const auto need = file.element<Elf64_Verneed>(*offset);
         if (!need) break;
         std::uint64_t inner = *offset + need->vn_aux;
         for (int j = 0; j < need->vn_cnt; ++j) {
-            const auto version = file.one<Elf64_Vernaux>(inner);
+            const auto version = file.element<Elf64_Vernaux>(inner);
             if (!version) break;
             versions[version->vna_other & 0x7fff] = dynamic.names().at(version->vna_name);
             if (version->vna_next == 0) break;
@@ -164,9 +164,9 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     }
     offset = dynamic.offset_of(dynamic.value(DT_VERDEF));
     for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERDEFNUM), 32768); ++i) {
-        const auto definition = file.one<Elf64_Verdef>(*offset);
+        const auto definition = file.element<Elf64_Verdef>(*offset);
         if (!definition) break;
-        const auto name = file.one<Elf64_Verdaux>(*offset + definition->vd_aux);
+        const auto name = file.element<Elf64_Verdaux>(*offset + definition->vd_aux);
         // The base version is the name of the file and stands for no version.
         if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
@@ -250,7 +250,7 @@ void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const 
 }
 
 /// Visits the bytes of those sections for which `is_wanted(section, its name)` is true; in a file without sections,
-/// of those loaded segments that have all `segment_flags`. Each piece goes on for `overlap` bytes into the next one.
+/// of those loaded segments that have all `segment_flags`. Each piece overlaps the next one by `overlap` bytes.
 template <class IsWanted>
 void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
                  std::uint32_t segment_flags, std::size_t overlap, const CodeVisitor& visit) {
@@ -276,7 +276,7 @@ void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted
 }
 
 std::optional<Elf64_Ehdr> read_header(const FileBytes& file) {
-    const auto header = file.one<Elf64_Ehdr>(0);
+    const auto header = file.element<Elf64_Ehdr>(0);
     return header && system::is_elf(*header) ? header : std::nullopt;
 }
 

@@ -73,12 +73,12 @@ using Markers = std::set<std::string_view>;
 /// neither for CPUs nor for GPUs.
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers);
 
-/// Function that is called with a piece of code, the number of bytes by which pieces follow each other, and the
-/// piece's offset in the file.
+/// Function that is called with a piece of code, the number of its bytes before the next piece begins, and its offset
+/// in the file.
 using CodeVisitor = std::function<void(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset)>;
 
 /// Passes on the machine code of a file for this architecture: its executable sections; in a file without sections,
-/// its executable segments. Each piece goes on for `overlap` bytes into the next one.
+/// its executable segments. Each piece overlaps the next one by `overlap` bytes.
 void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit);
 
 }  // namespace fp32shim::cli

@@ -49,7 +49,7 @@ bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
     return std::ranges::any_of(symbols, [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
 }
 
-bool is_narrow(std::string_view name) {
+bool has_narrow_operands(std::string_view name) {
     const Function* row = find_row(name);
     return row != nullptr && row->family->treatment == Treatment::observed;
 }

@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 
 /// Kind of a function that multiplies and is intercepted; `none` for all others. `vector`: of BLAS, for products with
-/// a vector; many programs contain such functions, and have no BLAS for all that.
+/// a vector; many programs contain such functions without having a BLAS.
 enum class FunctionKind : std::uint8_t { none, blas, vector, cublas };
 
 /// Returns the kind of a function by its name. Also returns `none` for bare names (`sgemm`, `SGEMM`), which any
@@ -25,7 +25,7 @@ inline bool multiplies_matrices(std::string_view name) {
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 
 /// Returns true for a product of BLAS or cuBLAS whose operands are narrower than float32: `cblas_sbgemm`, `hgemm`.
-bool is_narrow(std::string_view name);
+bool has_narrow_operands(std::string_view name);
 
 /// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
 bool is_sgemm(std::string_view name);

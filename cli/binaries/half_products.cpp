@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Distance in bytes within which instructions of FP16 arithmetic are neighbours.
-constexpr std::uint64_t near = 64;
+constexpr std::uint64_t neighbour_distance = 64;
 
 /// An instruction with the EVEX prefix (62): `62 P0 P1 P2 opcode ModRM`.
 struct Evex {
@@ -60,8 +60,8 @@ bool is_other_fp16_instruction(const Evex& at) {
     return (is_move && at.mandatory == 2) || (is_sum && (at.mandatory == 0 || at.mandatory == 2));
 }
 
-/// Returns the mandatory prefix of a product of AMX's tiles (TDP…PS); 0 if the bytes are none. It needs three
-/// different tiles.
+/// Returns the mandatory prefix of a product of AMX's tiles (TDP…PS); 0 if the bytes are no such instruction, which
+/// needs three different tiles.
 int tile_product(const std::uint8_t* code) {
     if (code[0] != 0xc4 || code[1] != 0xe2 || (code[2] & 0xc4) != 0x40 || code[3] != 0x5c || code[4] >> 6 != 3)
         return 0;
@@ -105,7 +105,7 @@ HalfProductCounter::Kind HalfProductCounter::kind_on_x86(const std::uint8_t* cod
     if (code[0] != 0x62 || !Evex::read(code, at)) return Kind::other;
     if (is_bf16_product(at)) return Kind::bf16;
     if (is_fp16_product(at)) return Kind::fp16;
-    return is_other_fp16_instruction(at) ? Kind::fp16_beside : Kind::other;
+    return is_other_fp16_instruction(at) ? Kind::other_fp16 : Kind::other;
 }
 
 HalfProductCounter::Kind HalfProductCounter::kind_on_arm(const std::uint8_t* code, std::size_t left) {
@@ -114,14 +114,14 @@ HalfProductCounter::Kind HalfProductCounter::kind_on_arm(const std::uint8_t* cod
     std::memcpy(&word, code, sizeof word);
     if (is_among(arm_bf16, word)) return Kind::bf16;
     if (is_among(arm_fp16, word)) return Kind::fp16;
-    return is_among(arm_other_fp16, word) ? Kind::fp16_beside : Kind::other;
+    return is_among(arm_other_fp16, word) ? Kind::other_fp16 : Kind::other;
 }
 
 void HalfProductCounter::count(Kind kind, std::uint64_t at) {
     if (kind == Kind::bf16) ++counts_.bf16;
     if (kind == Kind::fp16_tiles) ++counts_.fp16;
-    if (kind != Kind::fp16 && kind != Kind::fp16_beside) return;
-    const bool has_neighbour = has_fp16_ && at - last_fp16_ < near;
+    if (kind != Kind::fp16 && kind != Kind::other_fp16) return;
+    const bool has_neighbour = has_fp16_ && at - last_fp16_ < neighbour_distance;
     if (has_neighbour) counts_.fp16 += (kind == Kind::fp16 ? 1 : 0) + (last_is_uncounted_ ? 1 : 0);
     has_fp16_ = true;
     last_fp16_ = at;

@@ -1,5 +1,5 @@
-// Counts machine instructions that multiply BF16 or FP16 in the code of a file. What they find in a file says nothing
-// about what has run.
+// Counts machine instructions that multiply BF16 or FP16 in the code of a file. That a file has such instructions
+// does not say that they have run.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct HalfProductCounts {
 };
 
 /// Counts in one piece of code after the other. Nothing is disassembled, since nothing tells where code has data
-/// between instructions: each offset (on aarch64: each word) may begin one. So an instruction counts only if all bits
-/// that it must have are right. One of FP16 arithmetic counts only beside another one, because single ones are mostly
-/// other bytes that look like one.
+/// between instructions: each offset (on aarch64: each word) may begin one. So an instruction counts only if all of
+/// its fixed bits match. An instruction of FP16 arithmetic counts only beside another one, because a single match is
+/// mostly other bytes that look like one.
 class HalfProductCounter {
   public:
     /// Bytes after the beginning of an instruction that add() looks at.
@@ -34,20 +34,20 @@ class HalfProductCounter {
     const HalfProductCounts& counts() const { return counts_; }
 
   private:
-    enum class Kind : std::uint8_t { other, bf16, fp16_tiles, fp16, fp16_beside };
+    enum class Kind : std::uint8_t { other, bf16, fp16_tiles, fp16, other_fp16 };
     static Kind kind_on_x86(const std::uint8_t* code, std::size_t left);
     static Kind kind_on_arm(const std::uint8_t* code, std::size_t left);
     void count(Kind kind, std::uint64_t at);
 
     std::uint16_t machine_;
     HalfProductCounts counts_;
-    bool has_fp16_ = false;           ///< an instruction of FP16 arithmetic was met
-    std::uint64_t last_fp16_ = 0;     ///< offset of the last of them
+    bool has_fp16_ = false;           ///< an instruction of FP16 arithmetic was found
+    std::uint64_t last_fp16_ = 0;     ///< offset of the last such instruction
     bool last_is_uncounted_ = false;  ///< the last instruction multiplies, and has no neighbour so far
 };
 
-/// Counts in all executable sections of a file; in a file without sections, in its executable segments. Zero if it
-/// cannot be read or is for another architecture.
+/// Counts in all executable sections of a file; in a file without sections, in its executable segments. The counts
+/// are 0 if the file cannot be read or is for another architecture.
 HalfProductCounts count_half_precision_instructions(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -16,8 +16,9 @@ constexpr std::string_view xla_on_cublas =
     "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX), and "
     "XLA_FLAGS=--xla_gpu_enable_triton_gemm=false, by which products go to cuBLAS; run --pin sets both, unless "
     "the program says otherwise";
-constexpr std::string_view programs_own = "the program's own setting";
-constexpr std::string_view brought_along = "runs kernels that programs bring along, without calling a BLAS function";
+constexpr std::string_view setting_of_program = "the program's own setting";
+constexpr std::string_view runs_kernels_of_programs =
+    "runs kernels that programs bring along, without calling a BLAS function";
 
 }  // namespace
 
@@ -149,15 +150,15 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
                    "libRusticlOpenCL."},
          .except = {"libOpenCL."},
-         .message = brought_along},
+         .message = runs_kernels_of_programs},
         {.name = "Vulkan",
          .markers = {"vk_icdGetInstanceProcAddr"},
          .files = {"libvulkan_", "libnvidia-glvkspirv.", "amdvlk64."},
          .except = {"libvulkan.", "libGLX_nvidia.", "libEGL_nvidia.", "libcupti.", "libnvperf_", "libcheckpoint."},
-         .message = brought_along},
+         .message = runs_kernels_of_programs},
         {.name = "SYCL",
          .files = {"libsycl.", "libacpp-rt.", "libhipSYCL-rt.", "libmkl_sycl"},
-         .message = brought_along},
+         .message = runs_kernels_of_programs},
         // With -fexternal-blas, programs of gfortran call a BLAS for large matrices, which the shim sees.
         {.name = "MATMUL",
          .title = "MATMUL of gfortran",
@@ -215,7 +216,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .files = {"librocblas.", "libhipblaslt.", "libMIOpen."},
          .message = "on an AMD GPU, products run in rocBLAS, hipBLASLt or MIOpen, which are not intercepted",
-         .remedy = programs_own},
+         .remedy = setting_of_program},
         {.name = "Triton",
          .device = "gpu",
          .files = {"libtriton."},
@@ -237,7 +238,7 @@ std::span<const KnownBypass> known_bypasses() {
          .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
          .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
                     "some sparse and low-precision products)",
-         .remedy = programs_own},
+         .remedy = setting_of_program},
         {.name = "static-cuBLAS",
          .title = "cuBLAS, linked statically",
          .device = "gpu",

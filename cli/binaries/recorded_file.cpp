@@ -23,7 +23,7 @@ std::int64_t changed_ns(const struct stat& status) {
 
 }  // namespace
 
-std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id) {
+std::string why_file_may_differ(const record::RecordedObject& object, std::vector<std::uint8_t> build_id) {
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
     struct stat status {};
     if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";

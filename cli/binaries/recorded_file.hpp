@@ -11,7 +11,7 @@ namespace fp32shim::cli {
 
 /// Returns the reason why the file at the object's path may differ from the loaded one, as the end of a sentence;
 /// empty if it is the same. `build_id` is that of the file.
-std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id);
+std::string why_file_may_differ(const record::RecordedObject& object, std::vector<std::uint8_t> build_id);
 
 /// Returns the path without `..`, `.` and double slashes if it still leads to the same file; otherwise the path
 /// itself.

@@ -19,7 +19,7 @@
 namespace fp32shim::cli {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bypass, name, title, object, device, message, remedy, pins, is_float32)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LookedUp, cublas, kernels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeLookups, cublas, kernels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScannedFile, build_id, bypasses, looked_up)
 
 namespace {
@@ -47,8 +47,8 @@ bool is_name_of_result(std::string_view name) {
            (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
 }
 
-/// Returns a text that is another one after each change of a file; empty if the file is smaller or cannot be
-/// examined.
+/// Returns a text that differs after each change of a file; empty if the file is smaller than `smallest_size`, has
+/// just changed, or cannot be examined.
 std::string state_text(const std::string& path, off_t smallest_size) {
     struct stat facts = {};
     if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size < smallest_size) return {};
@@ -60,14 +60,14 @@ std::string state_text(const std::string& path, off_t smallest_size) {
                        facts.st_size, text_of(facts.st_mtim), text_of(facts.st_ctim));
 }
 
-/// Returns a text that is another one for each build of this program, whose tables decide what a scan finds.
+/// Returns a text that differs between builds of this program, whose tables decide what a scan finds.
 const std::string& program_text() {
     static const std::string text = state_text(own_program(), 0);
     return text;
 }
 
-/// Opens the folder of the cache. The result is not open if the user has none. A home that does not exist is not
-/// made. A variable may name a folder of another user: sudo keeps HOME.
+/// Opens the folder of the cache. The result is not open if the user has no such folder. A home that does not exist
+/// is not created. A variable may name a folder of another user: sudo keeps HOME.
 OwnFolder cache_folder(bool makes) {
     const auto folder_in = [](const char* variable) {
         const char* const value = std::getenv(variable);
@@ -92,7 +92,7 @@ class KeptResult {
         name_ = fmt::format("{:016x}{}", system::Hash().add(key_).value(), result_ending);
     }
 
-    /// Returns nullopt if there is none, or if it is damaged.
+    /// Returns nullopt if there is no result, or if it is damaged.
     std::optional<ScannedFile> read() const {
         if (name_.empty()) return std::nullopt;
         const OwnFolder folder = cache_folder(false);
@@ -135,7 +135,7 @@ std::optional<ScannedFile> scan_file(const std::string& path) {
     if (auto known = kept.read()) return known;
     const auto elf = read_elf(path, is_intercepted);
     if (!elf) return std::nullopt;
-    ScannedFile file{elf->build_id, find_bypasses(path, *elf), find_looked_up(path, *elf)};
+    ScannedFile file{elf->build_id, find_bypasses(path, *elf), find_runtime_lookups(path, *elf)};
     kept.write(file);
     return file;
 }

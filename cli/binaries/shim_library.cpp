@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-ShimLibrary checked(std::filesystem::path path) {
+ShimLibrary checked_shim_library(std::filesystem::path path) {
     std::error_code error;
     path = std::filesystem::absolute(path, error);
     if (error || !std::filesystem::is_regular_file(path, error)) {
@@ -35,9 +35,9 @@ ShimLibrary checked(std::filesystem::path path) {
 
 ShimLibrary find_shim_library() {
     const char* chosen = std::getenv("FP32SHIM_LIBRARY");
-    if (chosen != nullptr && *chosen != '\0') return checked(chosen);
+    if (chosen != nullptr && *chosen != '\0') return checked_shim_library(chosen);
     const std::string found = find_installed({".", FP32SHIM_INSTALL_LIBDIR, "../lib"}, "libfp32shim.so");
-    if (!found.empty()) return checked(found);
+    if (!found.empty()) return checked_shim_library(found);
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     return {{},
             "libfp32shim.so is neither beside this program nor in " +

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t min_exact_runs = 20;  ///< runs for an estimate of random failures without --repeat
 constexpr std::uint64_t max_runs_of_a_set = 150;
-constexpr std::uint64_t min_failing_runs = 10;  ///< runs from which the rate of a failing set is estimated
-constexpr int most_strictness = 2;
+constexpr std::uint64_t min_failing_runs = 10;  ///< least number of runs for the failure rate of a set
+constexpr int max_strictness = 2;
 constexpr double error_of_confirmation = 1e-3;
 
 RunCounts counts_of(const Outcome& outcome) { return {outcome.failures, outcome.passed()}; }
@@ -46,7 +46,7 @@ void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
 
 }  // namespace
 
-Answers::Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups)
+Answers::Answers(const SearchSettings& settings, SetRunner& runs, const Groups& groups)
     : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
 
 const TestedSet* Answers::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {
@@ -59,8 +59,8 @@ const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange
     return tested == nullptr ? nullptr : &tested->outcome;
 }
 
-/// Returns the entry of a set, which is made if it is new and then has no run.
-TestedSet& Answers::entry(Lowered lowered, const Subset& set, const CallRange& calls) {
+/// Returns the entry of a set; adds one without runs if the set is new.
+TestedSet& Answers::find_or_add_set(Lowered lowered, const Subset& set, const CallRange& calls) {
     const auto [index, is_new] = indices_.try_emplace({lowered, set, calls}, tested_.size());
     if (is_new) tested_.push_back({lowered, set, {}, calls});
     return tested_[index->second];
@@ -91,7 +91,8 @@ std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
     return is_estimate && outcome.runs < min_failing_runs ? std::nullopt : verdict;
 }
 
-/// Runs the command once for each set, all at once. If runs may fail at random, more runs of these use up `jobs`.
+/// Runs the command once for each set, all at the same time. If runs may fail at random, the sets are repeated until
+/// `jobs` runs go on.
 void Answers::run_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
@@ -99,13 +100,13 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
     sets.resize(runs.size());
     for (std::size_t i = 0; i < sets.size(); ++i) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
-        count_exact(sets[i]->is_everything_exact(), runs[i].verdict);
+        count_exact_run(sets[i]->is_everything_exact(), runs[i].verdict);
     }
     for (TestedSet* const tested : sets) tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
 }
 
-/// Counts the runs with everything exact by the run before them.
-void Answers::count_exact(bool is_exact, Verdict verdict) {
+/// Counts a run with everything exact by whether the run before it lowered something.
+void Answers::count_exact_run(bool is_exact, Verdict verdict) {
     if (is_exact && verdict != Verdict::unresolved) {
         RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;
         ++(verdict == Verdict::acceptable ? counts.passed : counts.failed);
@@ -114,7 +115,7 @@ void Answers::count_exact(bool is_exact, Verdict verdict) {
 }
 
 Outcome Answers::with_everything_exact() {
-    TestedSet& exact = entry(Lowered::only, {});
+    TestedSet& exact = find_or_add_set(Lowered::only, {});
     Outcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
@@ -130,16 +131,16 @@ Outcome Answers::with_everything_exact() {
     outcome.verdict = is_mostly_undecided(outcome)           ? Verdict::unresolved
                       : 2 * outcome.failures >= outcome.runs ? Verdict::not_acceptable
                                                              : Verdict::acceptable;
-    if (outcome.runs > runs_before) runs_.note(exact);
+    if (outcome.runs > runs_before) runs_.report_outcome(exact);
     return outcome;
 }
 
-bool Answers::passes_again(Lowered lowered, const Subset& set) {
+bool Answers::run_again(Lowered lowered, const Subset& set) {
     const Outcome before = of(lowered, set);
-    TestedSet& tested = entry(lowered, set);
+    TestedSet& tested = find_or_add_set(lowered, set);
     run_once({&tested});
     tested.outcome.verdict = before.verdict;
-    runs_.note(tested);
+    runs_.report_outcome(tested);
     return tested.outcome.passed() > before.passed();
 }
 
@@ -169,7 +170,7 @@ const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& 
 
 void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
     std::vector<TestedSet*> tests;
-    for (const Subset& set : sets) tests.push_back(&entry(lowered, set, calls));
+    for (const Subset& set : sets) tests.push_back(&find_or_add_set(lowered, set, calls));
     for (std::vector<TestedSet*> open;; open.clear()) {
         std::ranges::copy_if(tests, std::back_inserter(open), [this](TestedSet* one) { return !decision(*one); });
         if (open.empty()) break;
@@ -177,14 +178,14 @@ void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const Cal
     }
     for (TestedSet* const one : tests) {
         one->outcome.verdict = *decision(*one);
-        runs_.note(*one);
+        runs_.report_outcome(*one);
     }
 }
 
 bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls) {
     const Outcome before = of(lowered, set, calls);
     if (before.is_confirmed) return true;
-    TestedSet& tested = entry(lowered, set, calls);
+    TestedSet& tested = find_or_add_set(lowered, set, calls);
     Outcome& outcome = tested.outcome;
     std::optional<Verdict> verdict;
     while (!verdict) {
@@ -197,7 +198,7 @@ bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls
     }
     outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
-    runs_.note(tested);
+    runs_.report_outcome(tested);
     return outcome.is_confirmed;
 }
 
@@ -213,7 +214,7 @@ void Answers::expect_random_failures() {
 }
 
 bool Answers::be_stricter() {
-    if (strictness_ >= most_strictness) return false;
+    if (strictness_ >= max_strictness) return false;
     ++strictness_;
     expect_random_failures();
     return true;

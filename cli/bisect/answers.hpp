@@ -27,11 +27,11 @@ struct SearchSettings {
 /// each set runs until a sequential test decides. All functions that run the command throw Interrupted and End.
 class Answers {
   public:
-    Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups);
+    Answers(const SearchSettings& settings, SetRunner& runs, const Groups& groups);
 
     /// Returns the outcome with everything exact. Its runs yield the groups, and the rate of random failures.
     Outcome with_everything_exact();
-    /// Returns the outcome with everything lowered. A run that was acceptable and lowered nothing is the last.
+    /// Returns the outcome with everything lowered. A run that was acceptable and lowered nothing decides alone.
     Outcome with_everything_lowered();
     /// Returns the outcome of a set.
     const Outcome& of(Lowered lowered, const Subset& set, const CallRange& calls = {});
@@ -40,24 +40,24 @@ class Answers {
     /// Runs several sets, all at once, until their outcomes are known.
     void decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
     /// Runs a set, whose verdict is known and stays, once more. Returns true if the run was acceptable.
-    bool passes_again(Lowered lowered, const Subset& set);
-    /// Returns true if runs with everything exact have failed after lowered runs only, and after these always: so
-    /// what a run leaves behind may decide about the next one.
-    bool depend_on_the_last_run() const {
+    bool run_again(Lowered lowered, const Subset& set);
+    /// Returns true if runs with everything exact have always failed right after a lowered run, and never after an
+    /// exact one: then what a run leaves behind may decide the next one.
+    bool depends_on_the_previous_run() const {
         return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
     }
     /// Runs a set anew. Returns true if the new runs, judged by themselves, give the verdict that is known.
     bool confirm(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
     bool expects_random_failures() const { return is_random_; }
-    /// From now on runs may fail at random. Outcomes so far count as evidence only.
+    /// Takes runs to fail at random from now on: earlier runs count as evidence, but no longer decide alone.
     void expect_random_failures();
-    /// From now on an answer may err a tenth as often, and twice as many runs have everything exact. Returns false if
-    /// that has been done twice.
+    /// Divides the probability of a wrong answer by ten, and doubles the number of runs with everything exact.
+    /// Returns false if that has been done twice.
     bool be_stricter();
-    /// Tells that the sets with only some groups lowered, from now on, are parts of one with this outcome.
+    /// Announces that the sets to come, with only their groups lowered, are parts of a set with this outcome.
     void suspect_parts_of(const Outcome& outcome);
-    /// Tells that any set may fail as seldom as the search can notice.
+    /// Announces that the sets to come may fail as seldom as the search can notice.
     void suspect_anything() { suspected_ = sought_; }
     /// Returns true if a set has run often enough without an answer.
     static bool has_no_answer(const Outcome& outcome);
@@ -69,19 +69,19 @@ class Answers {
     const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Returns the number of runs that all outcomes took.
     std::uint64_t runs() const { return run_count_; }
-    /// Rates of failure that the search tells apart, if runs may fail at random; nullopt: they are taken not to.
+    /// Returns the failure rates that the search tells apart; nullopt: runs are taken not to fail at random.
     std::optional<FailureRates> rates() const { return is_random_ ? std::optional(sought_) : std::nullopt; }
 
   private:
     std::optional<Verdict> decision(const TestedSet& tested) const;
     std::optional<Verdict> decision_by_rates(const Outcome& outcome, const FailureRates& rates, double error) const;
     const TestedSet* find_set(Lowered lowered, const Subset& set, const CallRange& calls) const;
-    TestedSet& entry(Lowered lowered, const Subset& set, const CallRange& calls = {});
+    TestedSet& find_or_add_set(Lowered lowered, const Subset& set, const CallRange& calls = {});
     void run_once(std::vector<TestedSet*> sets);
-    void count_exact(bool is_exact, Verdict verdict);
+    void count_exact_run(bool is_exact, Verdict verdict);
 
     const SearchSettings& settings_;
-    SetRuns& runs_;
+    SetRunner& runs_;
     const Groups& groups_;
     std::deque<TestedSet> tested_;                                           ///< references to its members stay valid
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
@@ -90,7 +90,7 @@ class Answers {
     FailureRates suspected_{};               ///< rates to tell apart for parts of a set that fails
     double error_ = error_of_an_answer(1);   ///< probability of a wrong answer about one set
     int strictness_ = 0;                     ///< number of times that be_stricter() has divided `error_` by ten
-    RunCounts after_exact_, after_lowered_;  ///< runs with everything exact, by the run before them
+    RunCounts after_exact_, after_lowered_;  ///< runs with everything exact, right after an exact or a lowered run
     bool was_lowered_ = false;               ///< the last run lowered something
     bool is_random_ = false;
     bool takes_new_groups_ = true;

@@ -33,14 +33,15 @@ namespace {
 // ---- Runs of the command with sets of groups lowered, and their verdicts.
 
 /// Writes the policies of sets, judges the runs, and tells the user of each outcome.
-class CommandSets : public SetRuns {
+class CommandSets : public SetRunner {
   public:
     CommandSets(const SearchSettings& settings, Trials& trials, Groups& groups)
         : settings_(settings), trials_(trials), groups_(groups) {}
 
     std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
-    void note(const TestedSet& tested) override;
-    /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran so.
+    void report_outcome(const TestedSet& tested) override;
+    /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran at
+    /// that precision.
     std::optional<SetRun> run_coarsest(const Subset& groups);
     /// Returns sentences about what the judgements of the runs leave out or take for granted.
     std::string caveats() const;
@@ -52,7 +53,7 @@ class CommandSets : public SetRuns {
                         SetRun& run);
     void note_time(const Trial& trial, const TestedSet& tested, const SetRun& run);
     void refuse_endless_groups();
-    void plan_runs(const Outcome& everything_lowered);
+    void estimate_runs(const Outcome& everything_lowered);
     std::string text_of_set(const TestedSet& tested) const;
 
     const SearchSettings& settings_;
@@ -64,7 +65,7 @@ class CommandSets : public SetRuns {
     double slowest_failure_ = 0;    ///< longest time of a run that failed by its end, relative to longest_exact_
 };
 
-constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
+constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
 
 RunRequest CommandSets::request_for(const TestedSet& tested, const PolicySettings& policy) const {
     return tested.lowered == Lowered::only ? request_lowering_only(groups_, tested.set, policy, tested.calls)
@@ -97,7 +98,7 @@ std::optional<SetRun> CommandSets::run_coarsest(const Subset& groups) {
 SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
     ++run_count_;
     SetRun run;
-    const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == tells_nothing;
+    const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == undecided_status;
     run.verdict = is_undecided                     ? Verdict::unresolved
                   : trial.distance.problem.empty() ? Verdict::acceptable
                                                    : Verdict::not_acceptable;
@@ -117,7 +118,7 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
     const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
     for (const Group& group : groups_.all()) known.insert(group.key);
-    for (const RecordedProducts::Met& met : products.groups) {
+    for (const RecordedProducts::RecordedGroup& met : products.groups) {
         const bool is_new = !known.contains(met.group.key);
         if (is_new && !is_first) ++run.new_groups;
         if (is_new && !(is_whole && takes_new_groups)) continue;
@@ -135,7 +136,7 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
     for (auto& [format, set] : run.other_formats) std::ranges::sort(set);
 }
 
-/// Ends a search in which runs keep on meeting groups that no earlier one met.
+/// Throws End if runs keep meeting groups that no earlier run met.
 void CommandSets::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
@@ -165,8 +166,8 @@ std::string CommandSets::caveats() const {
     return text;
 }
 
-/// Estimates the number of all runs, for two culprits among the lines that were lowered.
-void CommandSets::plan_runs(const Outcome& everything_lowered) {
+/// Estimates the number of all runs, assuming two culprits among the lines that were lowered.
+void CommandSets::estimate_runs(const Outcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
     trials_.expect(everything_lowered.last_run +
@@ -186,10 +187,10 @@ std::string CommandSets::text_of_set(const TestedSet& tested) const {
     return fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), settings_.policy.precision);
 }
 
-void CommandSets::note(const TestedSet& tested) {
+void CommandSets::report_outcome(const TestedSet& tested) {
     const Outcome& outcome = tested.outcome;
     const bool is_everything_lowered = tested.lowered == Lowered::all_but && tested.set.empty();
-    if (is_everything_lowered && trials_.expected() == 0) plan_runs(outcome);
+    if (is_everything_lowered && trials_.expected() == 0) estimate_runs(outcome);
     std::string how = outcome.how;
     if (outcome.runs > 1)
         how = fmt::format("{} of {} runs failed{}", outcome.failures, outcome.runs,
@@ -246,8 +247,8 @@ void check_exact_run(const Outcome& exact, const Trial& run, const Groups& group
               exit_code::finding};
 }
 
-/// Asks whether the answer of the command depends on products of these runs: if everything may be lowered, by a run
-/// at the coarsest precision; otherwise by the outputs of the runs so far.
+/// Checks whether the answer of the command depends on its products: by the outputs of the runs so far and, if
+/// everything may be lowered and ran on a CPU, by a run at the coarsest precision.
 void check_dependence(const Answers& answers, CommandSets& sets, Findings& findings) {
     if (!findings.doubt.empty()) return;
     const Outcome& exact = *answers.find(Lowered::only, {});
@@ -271,7 +272,7 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
         findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
 
-/// Writes the policy, if a run has shown that it is enough, and prints the result.
+/// Writes the policy if a run under it was acceptable, and prints the result.
 int write_policy_and_result(const BisectOptions& options, SearchResult result) {
     const Findings& findings = result.findings;
     const std::string& doubt = findings.doubt;

@@ -1,4 +1,4 @@
-// Outcomes of sets of groups, and who runs them.
+// Outcomes of sets of groups, and the interface of what runs the sets.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SetRun {
     Subset lowered{};              ///< Lowered::all_but: groups that ran at the lower precision
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
     Subset ran{};                  ///< groups that ran; only of runs with everything exact and of Lowered::all_but
-    Subset as_often{};       ///< groups that ran as often as in the first run with them; none of the first run itself
+    Subset as_often{};  ///< groups called as often as in the first run that met them, or more; none of the first run
     bool is_on_cpu = false;  ///< all products ran on a CPU
     std::map<std::string, Subset>
         other_formats{};   ///< groups of `lowered` that also ran at other formats, by the formats' words
@@ -44,14 +44,14 @@ struct Outcome {
     std::uint64_t last_run = 0;   ///< number of the last run, from 1
     std::uint64_t runs = 0;       ///< number of runs
     std::uint64_t failures = 0;   ///< number of runs that were not acceptable
-    std::uint64_t undecided = 0;  ///< number of runs that told nothing
+    std::uint64_t undecided = 0;  ///< number of runs that cannot be judged
     bool is_confirmed = false;    ///< further runs, judged by themselves, gave the same verdict
     Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
     std::map<std::string, Subset>
         other_formats;   ///< groups of `lowered` that also ran at other formats, by the formats' words
     std::string output;  ///< checksum of the output, equal in all runs; empty: it differed, or is not known
     Subset ran;  ///< groups that ran in acceptable runs; only of Lowered::all_but and of runs with everything exact
-    Subset as_often;  ///< groups of `ran` that ran as often as in the first run, or oftener, in a run after the first
+    Subset as_often;    ///< groups of `ran` that ran at least as often as in the first run, in some run after it
     Subset less_often;  ///< groups that ran less often, or not at all, with everything exact in a run after the first
     bool was_on_cpu = false;       ///< all products of the first run of the set ran on a CPU
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
@@ -70,16 +70,16 @@ struct TestedSet {
 };
 
 /// Runs the command with sets lowered. Tests of the search have another implementation, which only computes.
-class SetRuns {
+class SetRunner {
   public:
-    virtual ~SetRuns() = default;
+    virtual ~SetRunner() = default;
 
-    /// Runs the command once for each set, all at once; a set may be there several times. If not all may run, it
-    /// returns the first ones only. `takes_new_groups`: runs with all but a set lowered add groups that they meet for
-    /// the first time.
+    /// Runs the command once for each set, all at the same time; a set may occur several times. If not all may run,
+    /// only the first ones do, and have a result. `takes_new_groups`: runs with all but a set lowered add groups that
+    /// they meet for the first time.
     virtual std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
-    /// Takes notice of a set whose outcome is known now.
-    virtual void note(const TestedSet& tested) = 0;
+    /// Is called when the outcome of a set is known.
+    virtual void report_outcome(const TestedSet& tested) = 0;
 };
 
 }  // namespace fp32shim::cli

@@ -37,19 +37,19 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
     return locations;
 }
 
-/// Returns the outcome of a set; without runs if there is none.
+/// Returns the outcome of a set; one without runs if the set did not run.
 Outcome outcome_of(const SearchResult& result, Lowered lowered, const Subset& set) {
     const Outcome* const outcome = result.answers.find(lowered, set);
     return outcome == nullptr ? Outcome() : *outcome;
 }
 
-/// Returns the outcome with the groups of the policy exact.
+/// Returns the outcome under the policy, which keeps the groups of all culprits exact.
 Outcome policy_outcome(const SearchResult& result) {
     return outcome_of(result, Lowered::all_but, exact_groups(result.findings.culprits));
 }
 
-/// Returns the outcome with the groups of the policy exact, but for one culprit.
-Outcome outcome_without(const SearchResult& result, const Culprit& culprit) {
+/// Returns the outcome under the policy with one culprit lowered as well.
+Outcome outcome_with_lowered(const SearchResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but, without(exact_groups(result.findings.culprits), culprit.groups));
 }
 
@@ -61,8 +61,8 @@ std::string share_of_runs(std::uint64_t count, std::uint64_t runs) {
     return fmt::format("{} of {}", count, counted(runs, "run"));
 }
 
-/// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), alone not (0 of 1 run)`.
-/// A set of which the search made no run is said to be not tried.
+/// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), but not alone (0 of 1
+/// run)`. A set that the search did not run is called not tried.
 std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     if (culprit.is_untried) return "not tried with all its calls";
     const auto count_in = [&culprit](const Outcome& outcome) {
@@ -93,7 +93,7 @@ std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     return text;
 }
 
-/// Returns the culprits that some groups belong to.
+/// Returns the culprits that contain any of these groups.
 std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<Culprit>& culprits) {
     std::vector<const Culprit*> found;
     for (const Culprit& culprit : culprits)
@@ -129,7 +129,7 @@ std::string need_text(const SearchResult& result) {
     std::size_t tried = 0;
     for (const Culprit& culprit : culprits) {
         if (culprit.is_untried) continue;
-        const Outcome outcome = outcome_without(result, culprit);
+        const Outcome outcome = outcome_with_lowered(result, culprit);
         if (outcome.runs == 0 || outcome.verdict == Verdict::acceptable) return {};
         ++tried;
         runs += outcome.runs;
@@ -171,8 +171,9 @@ std::string certainty_text(const SearchResult& result) {
         "most\n{:.0f}% of such searches miss a product that makes at least {:.0f}% of its runs fail, and at most "
         "{:.0f}% "
         "blame an innocent one.\nA product that fails more seldom may have been missed.\n",
-        share_of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
-        100 * error_of_a_search, std::ceil(100 * result.answers.rates()->by_cause), 100 * error_of_a_search);
+        share_of_runs(exact.failures, exact.runs),
+        100 * upper_bound_of_failure_rate({exact.failures, exact.passed()}), 100 * error_of_a_search,
+        std::ceil(100 * result.answers.rates()->by_cause), 100 * error_of_a_search);
 }
 
 /// Returns a sentence about groups that ran with everything exact, and never under the policy.
@@ -186,7 +187,7 @@ std::string only_exact_text(const SearchResult& result) {
 }
 
 /// Returns a caveat on how float64 products were tried.
-std::string rounding_text(const SearchResult& result) {
+std::string float64_trial_caveat(const SearchResult& result) {
     if (result.settings.policy.types != TriedTypes::float64) return {};
     if (result.settings.policy.precision == policy::to_string(policy::Precision::sgemm))
         return "Tried on float32 copies, by the library's routine for float32. Between products, the program's "
@@ -196,7 +197,7 @@ std::string rounding_text(const SearchResult& result) {
            "rounded, too; --precision sgemm tries that.\n";
 }
 
-/// Returns `at`, or how runs were asked to run some groups that ran at another format.
+/// Returns `at`; `asked to run at` if some groups ran at another format than the one asked for.
 std::string_view at_text(const Outcome& outcome) { return outcome.other_formats.empty() ? "at" : "asked to run at"; }
 
 /// Returns `with all others at high, 2 of 2 runs were acceptable`.
@@ -224,7 +225,7 @@ Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const J
             {"untried", culprit.is_untried},
             {"alone", run_counts(outcome_of(result, Lowered::only, culprit.groups))},
             {"together", run_counts(outcome_lowered_together(result, culprit))},
-            {"lowered_too", run_counts(outcome_without(result, culprit))}};
+            {"lowered_too", run_counts(outcome_with_lowered(result, culprit))}};
 }
 
 Json json_of_tried(const TestedSet& tested) {
@@ -264,14 +265,15 @@ std::string_view outcome_word(const Findings& findings) {
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
-/// Returns sentences about a floor for all runs, and about groups that did not run so in the runs under the policy.
+/// Returns sentences about FP32_MATMUL_FLOOR, and about groups that did not run at the precision that the policy asks
+/// for.
 std::string not_lowered_text(const SearchResult& result) {
     const auto places = [&](const Subset& set) {
         return locations_of(result.groups.split(without(set, exact_groups(result.findings.culprits)), line_key),
                             result.groups);
     };
     const Outcome outcome = policy_outcome(result);
-    NotAsAsked found{places(without(outcome.ran, outcome.lowered)), {}};
+    PlacesNotAsAsked found{places(without(outcome.ran, outcome.lowered)), {}};
     for (const auto& [format, groups] : outcome.other_formats) found.other[format] = places(groups);
     return (result.settings.policy.types == TriedTypes::float64 ? "" : floor_text()) +
            not_as_asked_text(found, result.settings.policy.precision);
@@ -302,7 +304,7 @@ std::string text_of(const SearchResult& result) {
     const Groups& groups = result.groups;
     const std::vector<Culprit>& culprits = result.findings.culprits;
     const Subset exact = exact_groups(culprits);
-    const std::string certainty = not_lowered_text(result) + only_exact_text(result) + rounding_text(result) +
+    const std::string certainty = not_lowered_text(result) + only_exact_text(result) + float64_trial_caveat(result) +
                                   certainty_text(result) + result.findings.dependence + result.caveats +
                                   fresh_start_text(result.left_files);
     if (exact.empty()) {

@@ -22,7 +22,7 @@ constexpr std::size_t max_culprit_sizes = 8;        ///< if a line needs more si
 constexpr std::uint64_t max_pairs = 8;              ///< pairs of culprits that are tried lowered together
 constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< exact runs that show the noise of compared numbers
 constexpr std::uint64_t max_runs_for_coverage =
-    3;  ///< runs with everything exact that show whether a group runs again
+    3;  ///< runs, exact or under the policy, that show whether a group runs again
 
 constexpr std::uint64_t runs_against_chance = 5;  ///< runs of each of two sets that contradict each other
 
@@ -98,10 +98,10 @@ class Search {
     Findings run() {
         std::uint64_t exact_runs = exact_runs_wanted();
         if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
-            while (exact_runs-- > 0 && answers_.passes_again(Lowered::only, {})) continue;
+            while (exact_runs-- > 0 && answers_.run_again(Lowered::only, {})) continue;
         if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
         Findings found = search_until_certain();
-        if (found.doubt.empty() && answers_.depend_on_the_last_run())
+        if (found.doubt.empty() && answers_.depends_on_the_previous_run())
             found.doubt =
                 "with everything exact, the command failed right after a lowered run, and else never: a run may read "
                 "what "
@@ -130,8 +130,8 @@ class Search {
         return outcome.verdict == Verdict::acceptable;
     }
 
-    /// Returns the index of the first candidate that fails with only it and `fixed` lowered. Of candidates
-    /// that are not known, as many run at once as are allowed to.
+    /// Returns the index of the first candidate that fails with only itself and `fixed` lowered. Up to `jobs`
+    /// candidates without a known outcome run at the same time.
     std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
         std::vector<Subset> sets;
         sets.reserve(candidates.size());
@@ -165,7 +165,7 @@ class Search {
     }
 
     /// Returns the part with the least work as a culprit, with all others as its partners.
-    Culprit least_of(Parts parts, const std::vector<Subset>& partners) const {
+    Culprit culprit_with_least_work(Parts parts, const std::vector<Subset>& partners) const {
         const auto least =
             std::ranges::min_element(parts, {}, [this](const Subset& part) { return groups_.work_of(part); });
         Culprit culprit{*least, partners, seeks_unresolved_};
@@ -174,18 +174,20 @@ class Search {
         return culprit;
     }
 
-    /// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
-    Culprit culprit_in(const Subset& suspects) {
+    /// Finds a culprit in groups that fail together: first the scopes, then the lines in these scopes, without which
+    /// the command does not fail.
+    Culprit find_culprit_in(const Subset& suspects) {
         const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
-        return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
+        return culprit_with_least_work(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
     }
 
-    /// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups
-    /// lowered that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
+    /// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only `suspects`
+    /// lowered, which are all groups that were lowered then, or none. Runs both several times to see whether chance
+    /// is the reason.
     void check_suspects(const Subset& exact, const Subset& suspects) {
         if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
         const auto run_often = [this](Lowered lowered, const Subset& set) {
-            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.passes_again(lowered, set);
+            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.run_again(lowered, set);
             return answers_.of(lowered, set);
         };
         const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
@@ -209,7 +211,7 @@ class Search {
             agree};
     }
 
-    /// Finds lines with which exact the command is acceptable.
+    /// Finds lines such that the command is acceptable if only they stay exact.
     std::vector<Culprit> find_lines() {
         std::vector<Culprit> culprits;
         for (;;) {
@@ -221,15 +223,16 @@ class Search {
             const Subset suspects = without(whole_lines(outcome.lowered), exact);
             answers_.suspect_parts_of(outcome);
             if (suspects.empty()) check_suspects(exact, suspects);
-            culprits.push_back(culprit_in(suspects));
+            culprits.push_back(find_culprit_in(suspects));
             // A search among the parts takes for granted that they fail together.
             if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
         }
     }
 
-    /// Finds the sizes of a line with which exact its others may be lowered. Returns nothing if the line had better
-    /// stay exact as a whole: because most of its sizes are needed, or for lack of a way to tell.
-    std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact) {
+    /// Finds sizes of a line that must stay exact so that its other sizes may be lowered. Returns nothing if the
+    /// whole line had better stay exact: because most of its sizes are needed, or because the runs do not tell them
+    /// apart.
+    std::vector<Culprit> find_sizes(const Culprit& line, const Subset& other_exact) {
         Subset rest;
         std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
         if (line.groups.size() < 2 || rest.empty() || rest.size() > max_sizes) return {};
@@ -246,7 +249,7 @@ class Search {
             for (const std::size_t size : rest) parts.push_back({size});
             std::ranges::stable_sort(parts, std::ranges::greater(),
                                      [this](const Subset& part) { return groups_.work_of(part); });
-            found.push_back(least_of(minimal(parts, partners), line.partners));
+            found.push_back(culprit_with_least_work(minimal(parts, partners), line.partners));
             rest = without(rest, found.back().groups);
             const Subset exact = exact_groups(found);
             if (exact != line.groups && is_enough(union_of(other_exact, exact))) return found;
@@ -254,12 +257,12 @@ class Search {
         return {};
     }
 
-    /// Lets a line run at the lower precision but for some of its functions and sizes, where that is acceptable.
+    /// Replaces each line by only those of its functions and sizes that must stay exact, where that is acceptable.
     void narrow_down_sizes(std::vector<Culprit>& culprits) {
         answers_.take_new_groups(false);
         for (std::size_t i = 0; i < culprits.size();) {
             const Subset others = exact_groups(all_but_index(culprits, i));
-            const std::vector<Culprit> sizes = sizes_of(culprits[i], others);
+            const std::vector<Culprit> sizes = find_sizes(culprits[i], others);
             const auto line = culprits.begin() + static_cast<std::ptrdiff_t>(i);
             i += std::max<std::size_t>(sizes.size(), 1);
             if (sizes.empty()) continue;
@@ -268,7 +271,7 @@ class Search {
         answers_.take_new_groups(true);
     }
 
-    /// Lowers the first culprit, of those with the most work, without which the others are enough. Returns false if
+    /// Lowers the first culprit, in falling order of work, without which the others are enough. Returns false if
     /// there is none.
     bool lower_one(std::vector<Culprit>& culprits) {
         for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
@@ -280,8 +283,8 @@ class Search {
         return false;
     }
 
-    /// Lowers the first two culprits, of those with the most work, whose effects cancel. Returns false if there are
-    /// none.
+    /// Lowers the first pair of culprits, in falling order of work, whose effects cancel. Returns false if none is
+    /// found in the tests that are left.
     bool lower_two(Findings& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
         if (culprits.size() < 3) return false;  // all lowered together are known to fail
@@ -299,17 +302,17 @@ class Search {
         return false;
     }
 
-    /// Lowers culprits that others have made superfluous, and pairs of them that may be lowered together. In the end,
-    /// each that is left is needed beside the others.
-    void lower_the_superfluous(Findings& found) {
+    /// Lowers each culprit that need not stay exact while the others do, then pairs of culprits whose effects cancel.
+    /// Afterwards, none of the rest can be lowered alone.
+    void lower_superfluous_culprits(Findings& found) {
         std::ranges::stable_sort(found.culprits, std::ranges::greater(),
                                  [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
         std::uint64_t tests_left = max_pairs;
         while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
     }
 
-    /// Returns true if the command fails with `set` at the lower precision, where only these calls of the group
-    /// `calls.group` are lowered.
+    /// Returns true if the command fails with `set` at the lower precision, but of the group `calls.group` only these
+    /// calls.
     bool calls_fail(const Subset& set, const CallRange& calls) {
         return is_failure(answers_.of(Lowered::only, set, calls).verdict);
     }
@@ -340,8 +343,8 @@ class Search {
         if (answers_.confirm(Lowered::only, set, found)) culprit.calls = found;
     }
 
-    /// Runs again what makes a group a culprit. Returns false if the answers differ.
-    bool is_confirmed(Culprit& culprit, const Subset& exact) {
+    /// Runs the sets again that make the groups a culprit. Returns false if the answers differ.
+    bool confirm_culprit(Culprit& culprit, const Subset& exact) {
         seeks_unresolved_ = culprit.tells_nothing;
         if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
             culprit.partners.clear();
@@ -357,7 +360,7 @@ class Search {
         const Subset exact = exact_groups(found.culprits);
         answers_.suspect_anything();
         for (Culprit& culprit : found.culprits)
-            if (!is_confirmed(culprit, exact))
+            if (!confirm_culprit(culprit, exact))
                 return fmt::format("equal runs gave different answers about {}",
                                    groups_[culprit.groups.front()].location_text());
         if (!answers_.confirm(Lowered::all_but, exact)) return "equal runs gave different answers about the policy";
@@ -370,12 +373,12 @@ class Search {
             found.culprits = find_lines();
             if (!found.culprits.empty()) {
                 narrow_down_sizes(found.culprits);
-                lower_the_superfluous(found);
+                lower_superfluous_culprits(found);
             }
-            // Sequential tests have judged each set by many runs. Of the others, what a conclusion rests on runs
-            // again.
+            // The sets that the conclusion rests on run again, unless everything may be lowered and a sequential test
+            // has shown that by many runs.
             if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
-            if (found.doubt.empty()) keep_the_untried(found);
+            if (found.doubt.empty()) keep_untried_exact(found);
             if (settings_.narrows_calls && found.doubt.empty())
                 for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
         } catch (const Doubt& doubt) {
@@ -410,9 +413,10 @@ class Search {
         return wanted - std::min(wanted, exact_outcome().runs);
     }
 
-    /// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of
-    /// the first run, and so had some run with everything exact. Runs the command again where that may tell.
-    Subset not_run_again(const Subset& policy) {
+    /// Returns groups about which the acceptable runs under the policy say nothing: these runs made fewer of the
+    /// calls than the first run, and so did some run with everything exact. Runs the command again where that may
+    /// tell.
+    Subset groups_not_run_again(const Subset& policy) {
         const auto missing = [&] {
             const Outcome& exact = exact_outcome();
             const Outcome& lowered = answers_.of(Lowered::all_but, policy);
@@ -425,16 +429,16 @@ class Search {
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&
                exact_outcome().runs <= max_runs_for_coverage)
-            answers_.passes_again(Lowered::only, {});
+            answers_.run_again(Lowered::only, {});
         for (std::uint64_t i = 0; i < max_runs_for_coverage && !missing().empty(); ++i)
-            if (!answers_.passes_again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+            if (!answers_.run_again(Lowered::all_but, policy) && !answers_.expects_random_failures())
                 throw Doubt{"equal runs gave different answers about the policy"};
         return missing();
     }
 
-    /// Keeps groups exact about which the runs say nothing.
-    void keep_the_untried(Findings& found) {
-        const Subset untried = not_run_again(exact_groups(found.culprits));
+    /// Keeps the groups exact about which the runs say nothing.
+    void keep_untried_exact(Findings& found) {
+        const Subset untried = groups_not_run_again(exact_groups(found.culprits));
         if (untried.empty()) return;
         std::vector<std::string> locations;
         for (const Subset& line : groups_.split(untried, line_key)) {
@@ -455,7 +459,7 @@ class Search {
     Answers& answers_;
     const Groups& groups_;
     Subset ever_lowered_;            ///< groups that ran at the lower precision
-    bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
+    bool seeks_unresolved_ = false;  ///< the search is for groups that make the outcome unresolved (exit status 125)
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The search: groups with which exact a command is acceptable, and why each of them is needed.
+// The search for the groups that must stay exact for a command to be acceptable, and for the reasons.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Culprit {
     bool tells_nothing = false;  ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a
                                  ///< failure
     CallRange calls{};           ///< calls of the only group that suffice to make the command fail
-    bool is_untried = false;  ///< nothing is known about the groups: only the first run had them, or all their calls
+    bool is_untried = false;  ///< nothing is known about the groups: later runs lacked them, or some of their calls
 };
 
 /// Findings of a search.
@@ -33,14 +33,14 @@ struct Findings {
     /// Culprits that were found and may be lowered nevertheless, because a run with them lowered together was
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
-    std::string doubt;  ///< reason why this is not certain; empty: no run contradicts it
+    std::string doubt;  ///< reason why the findings are not certain; empty: no run contradicts them
     std::string
         dependence{};  ///< sentence on whether the output depends on lowered products; empty: nothing is known
     bool is_chance_excluded = false;  ///< more runs would tell no more about the doubt
 };
 
-/// Finds groups to keep exact, so that all others may be lowered. The outcomes with everything exact and with
-/// everything lowered are known. Throws Interrupted and End.
+/// Finds groups to keep exact, so that all others may be lowered. Precondition: the outcomes with everything exact
+/// and with everything lowered are known. Throws Interrupted and End.
 Findings find_culprits(const SearchSettings& settings, Answers& answers, const Groups& groups);
 
 /// Returns `call 37`, or `calls 12 to 37`.

@@ -18,7 +18,7 @@ double probability_of_at_most(const RunCounts& counts, double rate) {
     return sum;
 }
 
-double succession(const RunCounts& counts) {
+double rate_by_rule_of_succession(const RunCounts& counts) {
     return (static_cast<double>(counts.failed) + 1) / (static_cast<double>(counts.all()) + 2);
 }
 
@@ -42,7 +42,8 @@ double error_of_an_answer(std::size_t lines) { return error_of_a_search / static
 FailureRates sought_rates(const RunCounts& exact, double error) {
     constexpr double least_rise = 0.2, step = 0.005, highest = 0.99;
     constexpr double most_expected_runs = 40;
-    FailureRates rates{succession(exact), std::min(succession(exact) + least_rise, highest)};
+    FailureRates rates{rate_by_rule_of_succession(exact),
+                       std::min(rate_by_rule_of_succession(exact) + least_rise, highest)};
     const auto evidence_of_a_run = [&rates] {
         return rates.at_random * std::log(rates.by_cause / rates.at_random) +
                (1 - rates.at_random) * std::log((1 - rates.by_cause) / (1 - rates.at_random));
@@ -54,12 +55,12 @@ FailureRates sought_rates(const RunCounts& exact, double error) {
 }
 
 FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered) {
-    const double lowest = 1 - largest_rate({lowered.passed, lowered.failed});
+    const double lowest = 1 - upper_bound_of_failure_rate({lowered.passed, lowered.failed});
     const double by_cause = sought.at_random + 0.75 * (lowest - sought.at_random);
     return {sought.at_random, std::clamp(by_cause, sought.by_cause, 0.99)};
 }
 
-double largest_rate(const RunCounts& counts) {
+double upper_bound_of_failure_rate(const RunCounts& counts) {
     if (counts.passed == 0) return 1;
     double low = 0;
     double high = 1;

@@ -7,7 +7,7 @@
 
 namespace fp32shim::cli {
 
-/// Runs of one set of groups that gave an answer.
+/// Numbers of runs of one set of groups, without those that gave no answer.
 struct RunCounts {
     std::uint64_t failed = 0, passed = 0;
 
@@ -37,17 +37,17 @@ std::uint64_t expected_sets(std::size_t lines);
 double error_of_an_answer(std::size_t lines);
 
 /// Returns the rates that a search tells apart: that of runs with everything exact, which is never taken to be 0
-/// (Laplace's rule of succession), and one that is higher by a fifth of all runs or more: so much that an innocent
-/// set is expected to need at most 40 runs for an answer with this error.
+/// (Laplace's rule of succession), and one that is higher by at least 0.2, and by so much that an
+/// innocent set is expected to need at most 40 runs for an answer with this error.
 FailureRates sought_rates(const RunCounts& exact, double error);
 
 /// Returns the rates to test for among sets that together have failed as often as `lowered`: a set that makes three
-/// quarters of the failures is a cause. The rate is the lowest one with 95% confidence, so that luck makes no cause
-/// look too frequent.
+/// quarters of the failures is a cause. Their rate is taken at its lower bound with 95% confidence, so that chance
+/// does not make a cause look too frequent.
 FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered);
 
-/// Returns the largest rate of failure, with 95% confidence, of runs that failed this often (Clopper and Pearson,
-/// 1934).
-double largest_rate(const RunCounts& counts);
+/// Returns the upper bound, with 95% confidence, of the failure rate of runs that failed this often (Clopper and
+/// Pearson, 1934).
+double upper_bound_of_failure_rate(const RunCounts& counts);
 
 }  // namespace fp32shim::cli

@@ -18,7 +18,7 @@ constexpr std::size_t description_column = 34;
 
 /// Breaks `text` at blanks and before `|` into lines of at most `help_width` columns. The first line begins in column
 /// `begin`, later ones in column `indent`.
-std::string in_lines(std::string_view text, std::size_t begin, std::size_t indent) {
+std::string broken_into_lines(std::string_view text, std::size_t begin, std::size_t indent) {
     std::string lines;
     for (std::size_t column = begin; !text.empty();) {
         std::string_view word = text.substr(0, std::min(text.find_first_of(" |", 1), text.size()));
@@ -66,12 +66,12 @@ class HelpFormatter : public CLI::Formatter {
 
     std::string make_option(const CLI::Option* option, bool is_positional) const override {
         const std::string name = make_option_name(option, is_positional) + make_option_opts(option);
-        std::string text = "  " + in_lines(name, 2, 6);
+        std::string text = "  " + broken_into_lines(name, 2, 6);
         if (text.size() < description_column)
             text.resize(description_column, ' ');
         else
             text += "\n" + std::string(description_column, ' ');
-        return text + in_lines(make_option_desc(option), description_column, description_column) + "\n";
+        return text + broken_into_lines(make_option_desc(option), description_column, description_column) + "\n";
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
@@ -87,7 +87,7 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-DefinedCommand defined(const Command& command) {
+DefinedCommand define_command(const Command& command) {
     auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
     app->formatter(std::make_shared<HelpFormatter>(command));
     app->allow_extras();  // main() reports extra words itself

@@ -15,7 +15,7 @@ struct DefinedCommand {
     std::unique_ptr<CLI::App> app;
     Action action;
 };
-DefinedCommand defined(const Command& command);
+DefinedCommand define_command(const Command& command);
 
 /// Returns the text of `fp32shim --help`.
 std::string general_help();

@@ -100,7 +100,7 @@ CLI::Option* add_table_or_json(CLI::App& app, bool& is_json) {
 
 namespace {
 
-CLI::Option* as_name(CLI::Option* option, const std::string& type) {
+CLI::Option* require_name(CLI::Option* option, const std::string& type) {
     return option->type_name(type)->check([type](const std::string& text) {
         return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
     });
@@ -117,14 +117,14 @@ CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings)
 
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description) {
-    return as_name(app.add_option(name, value, description), type);
+    return require_name(app.add_option(name, value, description), type);
 }
 
 CLI::Option* add_output(CLI::App& app, std::string& value) {
     const std::function<void(const std::string&)> take = [&value](const std::string& text) {
         value = text == "-" ? "" : text;
     };
-    return as_name(
+    return require_name(
         app.add_option_function("-o,--output", take, "Write to this file, completely or not at all; -: stdout"),
         "FILE");
 }
@@ -174,7 +174,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, c
                               [](double number) { return number >= 0 && std::isfinite(number); });
 }
 
-std::optional<std::int32_t> process_id(const std::string& word) {
+std::optional<std::int32_t> parse_process_id(const std::string& word) {
     const auto number = parse_number<std::int32_t>(word);
     return number && *number > 0 ? number : std::nullopt;
 }
@@ -185,7 +185,7 @@ std::string not_a_process_id(const std::string& word) {
 
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
     return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
-        return process_id(text) ? std::string() : not_a_process_id(text);
+        return parse_process_id(text) ? std::string() : not_a_process_id(text);
     });
 }
 

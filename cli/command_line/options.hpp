@@ -107,8 +107,8 @@ const Format* format_for(const std::string& output, std::span<const Format> form
     return found;
 }
 
-/// Sets a format that no option chose, by the name of the output. Returns an error message for a name whose ending
-/// promises what no format writes; empty otherwise.
+/// Sets a format that no option chose, by the name of the output. Returns an error message for a name with the ending
+/// of a foreign format, such as `.pdf`; empty otherwise.
 template <class Format>
 std::string choose_format(const Format*& format, const std::string& output, std::span<const Format> formats) {
     if (format != nullptr) return {};
@@ -125,7 +125,7 @@ std::string choose_format(const Format*& format, const std::string& output, std:
 CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 
 /// Parses a process id; nullopt if the word is not one.
-std::optional<std::int32_t> process_id(const std::string& word);
+std::optional<std::int32_t> parse_process_id(const std::string& word);
 /// Returns the message for a word that is not a process id.
 std::string not_a_process_id(const std::string& word);
 

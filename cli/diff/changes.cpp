@@ -22,7 +22,8 @@ namespace {
 class Places {
   public:
     void add(std::size_t side, std::string_view place) { known_[without_line(place)][side].emplace(place); }
-    /// Returns the text by which calls from a place in both runs find each other.
+    /// Returns the text by which calls of both runs are grouped: the place, without its line or offset if the
+    /// function's places differ.
     std::string common_text(std::string_view place) const {
         const auto found = known_.find(without_line(place));
         if (found == known_.end()) return std::string(place);
@@ -112,7 +113,7 @@ std::string ComparedCalls::formats_text() const {
     return text;
 }
 
-bool ChangedGroup::ran_otherwise() const {
+bool ChangedGroup::ran_at_other_formats() const {
     return a.calls > 0 && b.calls > 0 && a.formats_text() != b.formats_text();
 }
 
@@ -143,9 +144,9 @@ Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grou
     }
     compare_algorithms(a, b, changes);
     changes.otherwise =
-        static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_otherwise));
+        static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_at_other_formats));
     std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ChangedGroup& group) {
-        return std::pair(group.ran_otherwise(), std::abs(group.b.weight(order) - group.a.weight(order)));
+        return std::pair(group.ran_at_other_formats(), std::abs(group.b.weight(order) - group.a.weight(order)));
     });
     return changes;
 }

@@ -31,7 +31,7 @@ struct ChangedGroup {
     ComparedCalls a, b;
 
     /// Returns true if both runs have calls, and these ran at other formats or in other proportions.
-    bool ran_otherwise() const;
+    bool ran_at_other_formats() const;
 };
 
 /// A kind of product that most calls of each run computed by another algorithm of cublasLt.
@@ -44,8 +44,8 @@ std::string other_algorithm_text(const MergedRow& a, const MergedRow& b);
 
 struct Changes {
     std::vector<std::string_view> keys;  ///< names of the keys by which calls are grouped, as in JSON
-    std::vector<ChangedGroup> groups;    ///< first those that ran otherwise, then the others; largest change first
-    std::uint64_t otherwise = 0;         ///< number of groups that ran otherwise
+    std::vector<ChangedGroup> groups;    ///< those that ran at other formats first, then the largest change first
+    std::uint64_t otherwise = 0;         ///< number of groups that ran at other formats
     std::uint64_t kinds_with_algorithms = 0;  ///< kinds of products whose algorithms of cublasLt both runs recorded
     std::vector<OtherAlgorithm> other_algorithms;
 };

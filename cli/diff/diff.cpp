@@ -171,7 +171,7 @@ int diff(DiffOptions& options) {
     for (const ResultsOfSide* const side : {&a, &b})
         if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();
             rounded > 0 && options.filter.looks_at_sizes())
-            say("diff", folded_text(rounded));
+            say("diff", rounded_sizes_text(rounded));
     const bool lacks_a = warn_no_fingerprints(options.a, a), lacks_b = warn_no_fingerprints(options.b, b);
     if (lacks_a || lacks_b) return exit_code::inconclusive;
     warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);

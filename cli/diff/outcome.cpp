@@ -387,7 +387,7 @@ Json groups_json(const DiffOutcome& outcome) {
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     std::string text = printable(headline(outcome)) + "\n";
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
-    text += commands_with_results(outcome);
+    text += commands_to_record_results(outcome);
     text += "\n" + sides_table(outcome).text(stream);
     if (outcome.has_results())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);

@@ -27,7 +27,8 @@ struct DiffOutcome {
     /// Returns true if both runs have fingerprints.
     bool has_results() const { return a.fingerprints() > 0 && b.fingerprints() > 0; }
 
-    /// Returns true if every product with a fingerprint has a counterpart with identical bits, or all rows have one.
+    /// Returns true if every product with a fingerprint has a counterpart with identical bits (by row: if all rows
+    /// have), and no fingerprint was lost.
     bool is_equal() const {
         if (rows != nullptr) return rows->is_equal() && a.lost == 0 && b.lost == 0;
         return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
@@ -45,8 +46,9 @@ std::string difference_text(double difference);
 std::string headline(const DiffOutcome& outcome);
 /// Returns sentences about what the headline does not cover, and about what was assumed.
 std::vector<std::string> remarks(const DiffOutcome& outcome);
-/// Returns the commands that would record both runs with fingerprints, for each side that has none.
-std::string commands_with_results(const DiffOutcome& outcome);
+/// Returns, under a heading, a command for each run without fingerprints that would record it with them; empty if
+/// there is none to show.
+std::string commands_to_record_results(const DiffOutcome& outcome);
 /// Returns the commands of a run's processes: `python3 train.py`.
 std::string command_of(const ResultsOfSide& side);
 

@@ -25,8 +25,8 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Processes and threads of one run that are likely to do what those of the other do. Products are aligned in
-// their order only within such a pair of threads.
+// ---- Matches processes and threads of two runs that are likely to do the same work. Products are aligned in their
+// order only within such a pair of threads.
 
 /// Indices in ResultsOfSide::threads, of A and of B.
 using MatchedThreads = std::pair<std::size_t, std::size_t>;
@@ -180,10 +180,10 @@ double difference_of(const record::Fingerprint& a, const record::Fingerprint& b)
 }
 
 constexpr std::size_t none = SIZE_MAX;
-/// Relative difference beyond which two results are never taken for those of the same work because they are near each
-/// other. Most rounding stays far below it.
+/// Relative difference beyond which two results are not near enough to be taken for those of the same work. Most
+/// rounding stays far below it.
 constexpr double very_different = 0.1;
-/// Largest number of products of one kind and side of which each is compared with each.
+/// Largest number of products of one kind on a side, each of which is compared with each one of the other side.
 constexpr std::size_t max_compared = 200;
 
 /// Copies kinds and results of a thread for the alignment.
@@ -234,11 +234,11 @@ class Pairing {
           b_(b),
           fingerprints_a_(a, problems),
           fingerprints_b_(b, problems),
-          in_order_(a.products.size(), none),
+          counterpart_in_order_(a.products.size(), none),
           is_paired_a_(a.products.size()),
           is_paired_b_(b.products.size()) {}
 
-    PairedResults make() {
+    PairedResults pairs() {
         align_threads();
         pair_equal_results();
         pair_equal_operands();
@@ -269,7 +269,7 @@ class Pairing {
             for (const AlignedRun& run : align_products({one.kinds, one.results}, {other.kinds, other.results})) {
                 for (std::size_t k = 0; k < run.count; ++k) {
                     const std::size_t a = thread_a.first + run.a + k, b = thread_b.first + run.b + k;
-                    in_order_[a] = b;
+                    counterpart_in_order_[a] = b;
                     if (a_.products[a].result == b_.products[b].result) add(a, b, 0, true);
                 }
             }
@@ -298,15 +298,15 @@ class Pairing {
                 add(group_a[i].second, group_b[i].second, 0, true);
                 ++results_.elsewhere;
             }
-            kinds_elsewhere_.insert(a_.kind_of(group_a[0].second));
+            kinds_out_of_order_.insert(a_.kind_of(group_a[0].second));
         });
     }
 
-    /// Pairs products of one kind that read the same and have another result, wherever they come: first with the
-    /// counterpart in the order of the thread.
+    /// Pairs products of one kind that read the same operands and have another result, wherever they come: first with
+    /// the counterpart in the order of the thread.
     void pair_equal_operands() {
-        for (std::size_t a = 0; a < in_order_.size(); ++a) {
-            const std::size_t b = in_order_[a];
+        for (std::size_t a = 0; a < counterpart_in_order_.size(); ++a) {
+            const std::size_t b = counterpart_in_order_[a];
             if (b == none || is_paired_a_[a] || is_paired_b_[b]) continue;
             if (a_.products[a].operands.differing_from(b_.products[b].operands) == 0)
                 add(a, b, difference(a, b), false);
@@ -322,7 +322,7 @@ class Pairing {
         visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
             for (std::size_t i = 0; i < std::min(group_a.size(), group_b.size()); ++i)
                 add(group_a[i].second, group_b[i].second, difference(group_a[i].second, group_b[i].second), false);
-            kinds_elsewhere_.insert(a_.kind_of(group_a[0].second));
+            kinds_out_of_order_.insert(a_.kind_of(group_a[0].second));
         });
     }
 
@@ -333,9 +333,9 @@ class Pairing {
     /// Returns true if the order of products of this kind may tell nothing: some came in another order, or several
     /// threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
-        if (kinds_elsewhere_.contains(a_.kind_of(group_a[0].second))) return true;
-        const auto in_order = static_cast<std::size_t>(
-            std::ranges::count_if(group_a, [&](const auto& product) { return in_order_[product.second] != none; }));
+        if (kinds_out_of_order_.contains(a_.kind_of(group_a[0].second))) return true;
+        const auto in_order = static_cast<std::size_t>(std::ranges::count_if(
+            group_a, [&](const auto& product) { return counterpart_in_order_[product.second] != none; }));
         if (in_order < std::min(group_a.size(), group_b.size())) return true;
         const auto has_several_threads = [](const ResultsOfSide& side, RestGroup group) {
             return &side.thread_of(group.front().second) != &side.thread_of(group.back().second);
@@ -351,7 +351,7 @@ class Pairing {
         const std::size_t left =
             std::max(count_unpaired(group_a, is_paired_a_), count_unpaired(group_b, is_paired_b_));
         const std::size_t paired = pair_in_order(group_a, group_b);
-        // A single one that is left on both sides is the counterpart by elimination.
+        // If a single product is left on each side, they are counterparts by elimination.
         if (is_doubtful && left > 1) results_.doubtful += paired;
     }
     static std::size_t count_unpaired(RestGroup group, const std::vector<bool>& is_paired) {
@@ -376,7 +376,7 @@ class Pairing {
                 const std::size_t b = group_b[j].second;
                 const double apart = difference_of(one, all_b[j]);
                 if (apart <= very_different)
-                    candidates.push_back({b == in_order_[a] ? apart / 10 : apart, apart, a, b});
+                    candidates.push_back({b == counterpart_in_order_[a] ? apart / 10 : apart, apart, a, b});
             }
         }
         std::ranges::stable_sort(candidates, {}, &Candidate::weight);
@@ -384,7 +384,7 @@ class Pairing {
         for (const Candidate& candidate : candidates) {
             if (is_paired_a_[candidate.a] || is_paired_b_[candidate.b]) continue;
             add(candidate.a, candidate.b, candidate.apart, false);
-            if (is_a_choice && candidate.b != in_order_[candidate.a]) ++results_.nearest;
+            if (is_a_choice && candidate.b != counterpart_in_order_[candidate.a]) ++results_.nearest;
         }
     }
 
@@ -393,7 +393,7 @@ class Pairing {
     std::size_t pair_in_order(RestGroup group_a, RestGroup group_b) {
         const std::size_t before = results_.pairs.size();
         for (const auto& [kind, a] : group_a)
-            if (const std::size_t b = in_order_[a]; !is_paired_a_[a] && b != none && !is_paired_b_[b])
+            if (const std::size_t b = counterpart_in_order_[a]; !is_paired_a_[a] && b != none && !is_paired_b_[b])
                 add(a, b, difference(a, b), false);
         auto next = group_b.begin();
         for (const auto& [kind, a] : group_a) {
@@ -407,16 +407,17 @@ class Pairing {
 
     const ResultsOfSide &a_, &b_;
     FingerprintsOfSide fingerprints_a_, fingerprints_b_;
-    std::vector<std::size_t> in_order_;  // of each product of A, its counterpart in the order of the thread
+    std::vector<std::size_t>
+        counterpart_in_order_;  // of each product of A, its counterpart in the order of the thread
     std::vector<bool> is_paired_a_, is_paired_b_;
-    std::unordered_set<std::uint32_t> kinds_elsewhere_;
+    std::unordered_set<std::uint32_t> kinds_out_of_order_;
     PairedResults results_;
 };
 
 }  // namespace
 
 PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems) {
-    return Pairing(a, b, problems).make();
+    return Pairing(a, b, problems).pairs();
 }
 
 }  // namespace fp32shim::cli

@@ -59,7 +59,7 @@ class RecordingResults {
                 side_.threads.push_back({0, entry->thread, side_.products.size(), 0});
             ++side_.threads.back().count;
             side_.products.push_back({entry->end_ns, entry->offset, hash_of(side_.kinds[*row], entry->fingerprint),
-                                      *row, entry->number + 1, kept(entry->operands)});
+                                      *row, entry->number + 1, kept_operands(entry->operands)});
             side_.row_hashes.push_back(entry->fingerprint.rows);
         }
     }
@@ -73,7 +73,7 @@ class RecordingResults {
         return hash.value();
     }
 
-    static KeptOperands kept(const std::optional<record::OperandHashes>& hashes) {
+    static KeptOperands kept_operands(const std::optional<record::OperandHashes>& hashes) {
         if (!hashes) return {};
         system::Hash all;
         all.add(hashes->a).add(hashes->b).add(hashes->c).add(hashes->scalars);

@@ -24,9 +24,9 @@ std::string_view word_of(const RowKind& kind) { return outcome_words[static_cast
 using KindIndices = std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::size_t>;
 
 /// Adds the products of a side to their kinds, in the order of time.
-RowComparison::Left add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*own, std::vector<RowKind>& kinds,
-                             KindIndices& indices) {
-    RowComparison::Left left;
+RowComparison::LeftOut add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*own, std::vector<RowKind>& kinds,
+                                KindIndices& indices) {
+    RowComparison::LeftOut left;
     std::vector<std::size_t> order(side.products.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](std::size_t product) { return side.products[product].end_ns; });
@@ -54,7 +54,7 @@ RowComparison::Left add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*own
     return left;
 }
 
-/// Finds the last point at which both runs have as many rows, and the same.
+/// Finds the last point at which both runs have equally many rows, and the same ones.
 void compare(RowKind& kind) {
     for (std::size_t i = 0, j = 0; i < kind.a.steps.size() && j < kind.b.steps.size();) {
         const RowStep &a = kind.a.steps[i], &b = kind.b.steps[j];
@@ -120,18 +120,18 @@ std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
         sentences.push_back(fmt::format("Not compared: rows of {}, because A and B have different numbers of them",
                                         counted(kinds, "kind")));
-    const auto add = [&](std::uint64_t RowComparison::Left::*left, const std::string& why) {
+    const auto add = [&](std::uint64_t RowComparison::LeftOut::*left, const std::string& why) {
         const std::uint64_t a = rows.left_a.*left, b = rows.left_b.*left;
         if (a + b > 0)
             sentences.push_back(
                 fmt::format("Not compared: {} of A and {} of B, {}", counted(a, "product"), count_text(b), why));
     };
-    add(&RowComparison::Left::without_hashes,
+    add(&RowComparison::LeftOut::without_hashes,
         "which have no hashes of rows, because an older version of fp32shim recorded them, or the file was full; "
         "record both runs again");
     std::set<std::string> names = rows.left_a.names;
     names.insert(rows.left_b.names.begin(), rows.left_b.names.end());
-    add(&RowComparison::Left::without_rows,
+    add(&RowComparison::LeftOut::without_rows,
         "whose results have no rows, or whose sizes are not known: " + listed({names.begin(), names.end()}, 3));
     return sentences;
 }
@@ -180,7 +180,7 @@ Json rows_json(const DiffOutcome& outcome) {
                     {"calls", rows.steps.size()},
                     {"next", has_next ? product_of_side(side, rows.steps[rows.next].product) : Json()}};
     };
-    const auto left_of = [](const RowComparison::Left& left) {
+    const auto left_of = [](const RowComparison::LeftOut& left) {
         return Json{{"without_hashes", left.without_hashes}, {"without_rows", left.without_rows}};
     };
     Json kinds = Json::array();

@@ -28,10 +28,11 @@ struct RowsOfSide {
     std::uint64_t rows() const { return steps.empty() ? 0 : steps.back().rows; }
 };
 
-/// Rows that may be compared with each other: of one type and length, of sums with as many terms.
+/// Rows that may be compared with each other: they have the same type and length, and their elements are sums of
+/// equally many terms.
 struct RowKind {
-    /// Rows are compared if there are as many in both runs. One kind may come from several places, whose rows take
-    /// turns in another way if the batches are others, so only the sums over all of them have to agree.
+    /// Rows are compared if there are as many in both runs. One kind may come from several places, whose rows
+    /// alternate in another way if the batches differ, so only the sums over all of them have to agree.
     enum class Outcome : std::uint8_t { other, not_compared, same };
 
     SharedText dtype;
@@ -44,7 +45,7 @@ struct RowKind {
 
 struct RowComparison {
     std::vector<RowKind> kinds;  ///< those with other rows first, by the time in A at which these begin
-    struct Left {
+    struct LeftOut {
         std::uint64_t without_hashes = 0;  ///< products that were recorded without hashes of rows
         std::uint64_t without_rows = 0;    ///< products of routines whose results have no rows
         std::set<std::string> names{};     ///< functions, sizes and lines of the products without rows

@@ -22,7 +22,7 @@ std::string share(std::uint64_t part, std::uint64_t all) {
     return fmt::format("{} of {}", count_text(part), counted(all, "product"));
 }
 
-/// Returns ` (fp32 -> tf32)`, if all changes of precision are this one.
+/// Returns ` (fp32 -> tf32)`, if that is the only change of precision; otherwise an empty text.
 std::string precisions_text(const ResultSummary& summary) {
     if (summary.precisions.size() != 1) return {};
     const auto& [a, b] = *summary.precisions.begin();
@@ -78,7 +78,7 @@ std::string beginning_sentence(const DiffOutcome& outcome) {
                               inputs_text(summary.same_operands - 1, all - unknown - summary.same_operands, unknown));
 }
 
-/// Returns where the differences come from, if no product made them of equal inputs.
+/// Returns what is known of the inputs of results that differ, if none of these results has equal inputs.
 std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
     const std::uint64_t unknown = summary.unknown_operands;
     if (unknown == all) return "not recorded on both sides";
@@ -89,7 +89,7 @@ std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
                        count_text(unknown));
 }
 
-/// Returns the settings at the start of each run that the other has not: `default native -> default high`.
+/// Returns the settings at the start of each run that the other run does not have: `default native -> default high`.
 std::string settings_difference(const DiffOutcome& outcome) {
     const auto settings_in = [](const ResultsOfSide& side) {
         std::set<std::string> settings;
@@ -129,7 +129,8 @@ std::string options_of(const record::StartEvent& start) {
     return text;
 }
 
-/// Returns which runs have no fingerprints among the selected calls. Precondition: at least one has none.
+/// Returns why results were not compared: which runs have no fingerprints among the selected calls. Precondition: at
+/// least one has none.
 std::string no_results_sentence(const DiffOutcome& outcome) {
     if (outcome.a.calls.calls_before_filter() == 0 && outcome.b.calls.calls_before_filter() == 0)
         return "Nothing was compared, because neither run recorded a product";
@@ -155,7 +156,8 @@ std::string environment_sentence(const DiffOutcome& outcome) {
     return difference.empty() ? "no difference is recorded" : difference;
 }
 
-/// Returns `: daxpy_, ddot_`, the functions of the calls without a fingerprint.
+/// Returns `: daxpy_, ddot_`, the functions of the calls without a fingerprint, at most three; empty if there are
+/// none.
 std::string functions_without_fingerprint(const DiffOutcome& outcome) {
     std::set<std::string> names;
     for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
@@ -259,7 +261,7 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
     return sentences;
 }
 
-std::string commands_with_results(const DiffOutcome& outcome) {
+std::string commands_to_record_results(const DiffOutcome& outcome) {
     std::string text;
     for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
         if (side->fingerprints() > 0 || side->lost > 0 || side->selects_nothing()) continue;

@@ -41,7 +41,7 @@ struct UnpairedGroup {
     std::uint64_t products = 0;
     std::size_t first = 0;  ///< index in ResultsOfSide::products
 };
-/// Groups such products, the largest group first.
+/// Groups products without a counterpart, the largest group first.
 std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired);
 
 struct ResultSummary {
@@ -49,9 +49,9 @@ struct ResultSummary {
     std::uint64_t other_precision = 0;                         ///< number of products that ran at another precision
     std::uint64_t other_precision_other_bits = 0;              ///< number of those that have different bits
     std::set<std::pair<std::string, std::string>> precisions;  ///< other precisions, in A and in B
-    std::uint64_t same_operands = 0;     ///< number of products with other bits that read the same on both sides
-    std::uint64_t unknown_operands = 0;  ///< number of those of which a side has no hashes of operands
-    std::optional<std::size_t> first_same_operands;  ///< index of the first pair with other bits that read the same
+    std::uint64_t same_operands = 0;                 ///< number of products with other bits from equal operands
+    std::uint64_t unknown_operands = 0;              ///< number of those of which a side has no hashes of operands
+    std::optional<std::size_t> first_same_operands;  ///< index of the first pair with other bits from equal operands
     std::uint64_t beyond = 0;                        ///< number of products whose difference exceeds the bound
     std::optional<std::size_t> first_other;          ///< index of the first pair with different bits
     std::optional<std::size_t> first_beyond;         ///< index of the first pair beyond the bound

@@ -82,13 +82,13 @@ std::vector<LocatedLibrary> findable_libraries() {
     return found;
 }
 
-std::string name_with(const ElfFile& elf, std::string_view part) {
+std::string exported_name_with(const ElfFile& elf, std::string_view part) {
     const auto found = std::ranges::find_if(
         elf.exports, [&](const std::string& name) { return name.find(part) != std::string::npos; }, &ElfSymbol::name);
     return found == elf.exports.end() ? std::string() : found->name;
 }
 
-std::string text_from(void* library, const std::string& name) {
+std::string call_text_function(void* library, const std::string& name) {
     if (name.empty()) return {};
     const auto get = reinterpret_cast<const char* (*)()>(dlsym(library, name.c_str()));
     const char* text = get == nullptr ? nullptr : get();
@@ -104,7 +104,8 @@ std::string version_in(const std::string& config) {
 }
 
 Message ask_openblas(void* library, const std::string& core_name, const std::string& config_name) {
-    return {{"kernels", text_from(library, core_name)}, {"version", version_in(text_from(library, config_name))}};
+    return {{"kernels", call_text_function(library, core_name)},
+            {"version", version_in(call_text_function(library, config_name))}};
 }
 
 Message ask_blis(void* library) {
@@ -112,7 +113,7 @@ Message ask_blis(void* library) {
     const auto name_of = reinterpret_cast<const char* (*)(int)>(dlsym(library, "bli_arch_string"));
     const char* kernels = query == nullptr || name_of == nullptr ? nullptr : name_of(query());
     return {{"kernels", kernels == nullptr ? "" : kernels},
-            {"version", text_from(library, "bli_info_get_version_str")}};
+            {"version", call_text_function(library, "bli_info_get_version_str")}};
 }
 
 Message ask_mkl(void* library) {
@@ -138,20 +139,20 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         library.problem = "cannot be read as an ELF file";
         return library;
     }
-    const std::string core_name = name_with(*elf, "openblas_get_corename");
+    const std::string core_name = exported_name_with(*elf, "openblas_get_corename");
     std::function<Message(void*)> question;
     if (!core_name.empty()) {
         library.implementation = "OpenBLAS";
         question = [&](void* handle) {
-            return ask_openblas(handle, core_name, name_with(*elf, "openblas_get_config"));
+            return ask_openblas(handle, core_name, exported_name_with(*elf, "openblas_get_config"));
         };
-    } else if (!name_with(*elf, "bli_arch_query_id").empty()) {
+    } else if (!exported_name_with(*elf, "bli_arch_query_id").empty()) {
         library.implementation = "BLIS";
         question = ask_blis;
-    } else if (!name_with(*elf, "MKL_Get_Version_String").empty()) {
+    } else if (!exported_name_with(*elf, "MKL_Get_Version_String").empty()) {
         library.implementation = "MKL";
         question = ask_mkl;
-    } else if (!name_with(*elf, "flexiblas_info").empty()) {
+    } else if (!exported_name_with(*elf, "flexiblas_info").empty()) {
         library.implementation = "FlexiBLAS";
     } else if (soname.starts_with("libnvblas.")) {
         library.implementation = "NVBLAS";
@@ -204,14 +205,14 @@ std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor
             cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
     };
     std::string_view fitting;
-    std::string_view has;
+    std::string_view instructions;
     const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
     if (processor.has("AVX-512") && !uses_avx512) {
         fitting = "SkylakeX";
-        has = "AVX-512";
+        instructions = "AVX-512";
     } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
         fitting = "Haswell";
-        has = "AVX2";
+        instructions = "AVX2";
     }
     if (fitting.empty()) return std::nullopt;
     const std::string about = fmt::format("{} ({})", library.soname, library.path);
@@ -220,13 +221,13 @@ std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor
         return Finding{
             about,
             fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
-                        library.version, library.kernels, chosen, has),
+                        library.version, library.kernels, chosen, instructions),
             fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
     }
     return Finding{
         about,
         fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
-                    library.version, library.kernels, has),
+                    library.version, library.kernels, instructions),
         fmt::format("OPENBLAS_CORETYPE={}", fitting)};
 }
 

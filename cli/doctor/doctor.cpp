@@ -37,7 +37,7 @@ int doctor(const DoctorOptions& options) {
     result.settings = read_settings_in_force(result.gpus);
     if (!options.words.empty()) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
-        if (result.program->tells_files())
+        if (result.program->has_loaded_files())
             std::erase_if(result.libraries,
                           [&](const BlasLibrary& one) { return !result.program->files.contains(one.file); });
     }

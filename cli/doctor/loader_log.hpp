@@ -45,9 +45,9 @@ struct Observation {
     std::vector<LoggedProcess> processes;
 };
 
-/// Runs the program to its end with LD_DEBUG. It gets this process's environment, and its stdout goes to stderr.
-/// `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a temporary
-/// folder.
+/// Runs the program to its end with LD_DEBUG. The program gets this process's environment, and its stdout goes to
+/// stderr. `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a
+/// temporary folder.
 Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

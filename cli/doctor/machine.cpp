@@ -25,8 +25,8 @@ int usable_cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-/// Returns the processor's name for itself; on aarch64, which does not tell programs a name, the numbers of its
-/// implementer and part.
+/// Returns the name that the processor reports; on aarch64, where it reports none, the numbers of its implementer and
+/// part.
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer, part;

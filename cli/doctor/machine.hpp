@@ -10,7 +10,7 @@ namespace fp32shim::cli {
 /// Processor of this machine, with the features that matter for matrix products.
 struct Processor {
     std::string architecture;
-    std::string model;                                   ///< the processor's name for itself; empty: unknown
+    std::string model;                                   ///< name that the processor reports; empty: unknown
     int cores = 0;                                       ///< cores that this process may use
     std::vector<std::pair<std::string, bool>> features;  ///< name, and true if the feature is present, enabled by the
                                                          ///< kernel and left by FP32_MATMUL_INSTRUCTIONS

@@ -25,7 +25,7 @@
 namespace fp32shim::cli {
 namespace {
 
-bool is_wanted(std::string_view name) {
+bool is_needed_symbol(std::string_view name) {
     return is_intercepted(name) || is_lapack(name) || is_blas_identity(name) || name == shim_mark;
 }
 
@@ -47,7 +47,7 @@ struct Resolution {
     bool passes_shim = false;          ///< a preloaded shim would be found before `provider`
 };
 
-bool has(const ElfFile& elf, const ElfSymbol& import) {
+bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
     return std::ranges::any_of(elf.exports, [&](const ElfSymbol& symbol) {
         return symbol.name == import.name &&
                (symbol.version == import.version || symbol.version.empty() || import.version.empty());
@@ -69,7 +69,7 @@ class Objects {
             // The only name of the program in the loader's output is its argument 0.
             object.path = object.is_program ? find_program(loaded.name, std::getenv("PATH")).path : loaded.name;
             object.path = std::filesystem::path(object.path).lexically_normal().string();
-            if (auto elf = read_elf(object.path, is_wanted)) {
+            if (auto elf = read_elf(object.path, is_needed_symbol)) {
                 object.elf = std::move(*elf);
             } else if (!loaded.name.starts_with("linux-vdso") && !loaded.name.starts_with("linux-gate")) {
                 result.unreadable.push_back(object.path);
@@ -107,12 +107,12 @@ class Objects {
             for (const Object* candidate : caller.scopes[i]) {
                 // In the global scope, preloaded libraries come directly after the program.
                 if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
-                if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+                if (!candidate->is_shim && exports_symbol(candidate->elf, import)) return {candidate, passes_shim};
             }
             if (caller.is_global_scope[i]) passes_shim = true;
         }
         for (const Object* candidate : added_globally_) {
-            if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+            if (!candidate->is_shim && exports_symbol(candidate->elf, import)) return {candidate, passes_shim};
         }
         return {nullptr, passes_shim};
     }
@@ -128,7 +128,7 @@ struct CallVisibility {
     std::string remedy;
 };
 
-CallVisibility sight_of(const Object& caller, const Resolution& binding) {
+CallVisibility visibility_of(const Object& caller, const Resolution& binding) {
     if (caller.link_namespace != 0) {
         return {"loaded into a separate linker namespace (dlmopen), which no preload reaches", ""};
     }
@@ -185,7 +185,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         // cuBLAS's own libraries call each other during a product that the program requested. These calls are not
         // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
-        const CallVisibility sight = sight_of(caller, binding);
+        const CallVisibility sight = visibility_of(caller, binding);
         const bool is_of_cublas = kind == FunctionKind::cublas;
         Calls& calls = groups[{binding.provider, is_of_cublas, sight.why}];
         calls.caller = caller.path;
@@ -216,12 +216,12 @@ bool is_openblas(const Object& library) {
 }
 
 /// Returns those LAPACK `routines` that multiply unseen inside `library`. If the library exports BLAS functions and
-/// either imports none or contains MKL, these are all of them. Otherwise they are, in OpenBLAS, the routines with its
-/// own kernels; in any other library, none.
+/// either imports none or contains MKL, these are all of `routines`. Otherwise they are, in OpenBLAS, the routines
+/// with its own kernels; in any other library, none.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
-    const bool has_own = has_kind(library.elf.exports, FunctionKind::blas);
-    const bool could_be_caught = has_kind(library.elf.imports, FunctionKind::blas);
-    if (has_own && (!could_be_caught || contains_mkl(library.path))) return routines;
+    const bool exports_blas = has_kind(library.elf.exports, FunctionKind::blas);
+    const bool imports_blas = has_kind(library.elf.imports, FunctionKind::blas);
+    if (exports_blas && (!imports_blas || contains_mkl(library.path))) return routines;
     std::vector<std::string> inner;
     if (!is_openblas(library)) return inner;
     std::copy_if(routines.begin(), routines.end(), std::back_inserter(inner), is_lapack_of_openblas);
@@ -271,7 +271,7 @@ void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const Object* torch = find("libtorch_cpu.so");
     if (torch == nullptr || find("libcublas.so") != nullptr) return;
     const auto beside = std::filesystem::path(torch->path).parent_path() / "libtorch_cuda.so";
-    const auto elf = read_elf(beside.string(), is_wanted);
+    const auto elf = read_elf(beside.string(), is_needed_symbol);
     if (!elf) {
         result.notes.push_back(
             {torch->path, "this build of torch has no CUDA part, so it uses no cuBLAS on any machine"});

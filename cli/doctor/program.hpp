@@ -50,9 +50,9 @@ struct ExaminedProgram {
     bool was_run = false;
     Ended ended;
     std::vector<ExaminedProcess> processes;
-    std::set<std::string> files;  ///< all that these loaded, with symbolic links resolved
+    std::set<std::string> files;  ///< files that the processes loaded, with symbolic links resolved
 
-    bool tells_files() const { return was_run && not_observed.empty(); }
+    bool has_loaded_files() const { return was_run && not_observed.empty(); }
 };
 
 /// Examines the program's file. If a library can be preloaded, runs the program once to its end and reads the files

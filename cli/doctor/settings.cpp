@@ -44,12 +44,12 @@ bool may_lower(const policy::Policy& policy) {
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
-    const auto decided_for = [&](const policy::MatmulCall& call) {
+    const auto reason_for = [&](const policy::MatmulCall& call) {
         return policy::decide(call, {}, default_only, {}).reason;
     };
     const std::string about = fmt::format("precision {} ({})", policy::to_string(policy.default_precision),
                                           policy::to_string(policy.default_source));
-    const policy::Reason on_cpu = decided_for({});
+    const policy::Reason on_cpu = reason_for({});
     if (on_cpu == policy::Reason::floor) {
         findings.push_back(
             {about, fmt::format("the floor {} applies: nothing runs below it", policy::to_string(policy.floor)),
@@ -62,7 +62,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
         call.device = policy::Device::cuda;
         call.compute_capability =
             static_cast<std::int32_t>(std::lround(std::atof(gpu.compute_capability.c_str()) * 10));
-        return decided_for(call) == policy::Reason::as_requested;
+        return reason_for(call) == policy::Reason::as_requested;
     });
     if (has_fitting_gpu) return;
     findings.push_back({about,
@@ -157,7 +157,7 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
 /// Splits a list of libraries in the same way as the loader.
 std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
 
-bool is_wanted_of_a_preload(std::string_view name) {
+bool is_needed_symbol_of_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
@@ -178,7 +178,7 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
         }
         return;
     }
-    const auto elf = read_elf(preload.file, is_wanted_of_a_preload);
+    const auto elf = read_elf(preload.file, is_needed_symbol_of_preload);
     if (!elf || !elf->is_this_architecture) {
         findings.push_back({about,
                             "it is not a library for this processor: the loader says so, and continues without it",
@@ -229,7 +229,7 @@ void report_libraries_in_ld_audit(std::vector<Finding>& findings) {
 /// Reports a variable that gives a program's ranges to another library although the settings need these ranges.
 void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     const std::string library = environment.get(nvtx_variable);
-    if (!wants_ranges(policy) || library.empty() || is_shim(file_of(library))) return;
+    if (!wants_nvtx_ranges(policy) || library.empty() || is_shim(file_of(library))) return;
     findings.push_back(
         {fmt::format("{}={}", nvtx_variable, library),
          "NVTX ranges go to that library, and only one library can receive them, so they are not scopes",

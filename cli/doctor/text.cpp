@@ -172,7 +172,7 @@ std::string verdict_text(const DoctorResult& result) {
 
 std::string doctor_text(const DoctorResult& result) {
     std::string text = machine_text(result) +
-                       libraries_text(result.libraries, result.program && result.program->tells_files()) +
+                       libraries_text(result.libraries, result.program && result.program->has_loaded_files()) +
                        settings_text(result.settings);
     if (result.program) text += program_text(*result.program) + verdict_text(result);
     return text + findings_text("Findings", Colour::yellow, result.findings);

@@ -50,7 +50,7 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
 
 /// Groups entries by key. Groups are in the order in which their keys first appear.
 template <class T, class Key>
-std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
+std::vector<std::vector<const T*>> group_by_key(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
     for (const T* entry : entries) {
         const auto same =
@@ -64,17 +64,17 @@ std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries,
 }
 
 template <class T, class Key>
-void keep_first(std::vector<T>& list, Key key) {
+void remove_repeats(std::vector<T>& list, Key key) {
     std::set<std::string> known;
     std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
 /// Returns the distinct paths in the member `field` of a group's entries.
 template <class T>
-std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
+std::vector<std::string> distinct_paths(const std::vector<const T*>& group, std::string T::*field) {
     std::vector<std::string> paths;
     for (const T* entry : group) paths.push_back(entry->*field);
-    keep_first(paths, [](const std::string& path) { return path; });
+    remove_repeats(paths, [](const std::string& path) { return path; });
     return paths;
 }
 
@@ -83,9 +83,9 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
         const bool is_itself = calls.caller == calls.provider;
         return std::tuple(is_itself, calls.provider, calls.functions, calls.why);
     };
-    for (const auto& group : grouped(all, key)) {
+    for (const auto& group : group_by_key(all, key)) {
         const Calls& calls = *group.front();
-        const std::string text = calls_text(calls, distinct(group, &Calls::caller));
+        const std::string text = calls_text(calls, distinct_paths(group, &Calls::caller));
         if (calls.why.empty())
             result.seen.push_back(text);
         else
@@ -98,9 +98,9 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
 
 void judge_bypasses(const std::vector<const Bypass*>& all, DoctorResult& result) {
     const auto key = [](const Bypass& bypass) { return std::tie(bypass.title, bypass.message); };
-    for (const auto& group : grouped(all, key)) {
+    for (const auto& group : group_by_key(all, key)) {
         const Bypass& bypass = *group.front();
-        const std::vector<std::string> objects = distinct(group, &Bypass::object);
+        const std::vector<std::string> objects = distinct_paths(group, &Bypass::object);
         const bool has_kernels = bypass.device == "gpu" && bypass.name != "AMD-BLAS";
         result.not_seen.push_back({bypass.object,
                                    fmt::format("{} in {}: {}{}", bypass.title, base_names(objects), bypass.message,
@@ -176,9 +176,9 @@ void judge_program_and_machine(DoctorResult& result) {
     if (result.program) judge_program(*result.program, result);
     // Several processes of a program load the same libraries, and a BLAS has several names. So equal findings are
     // shown once.
-    keep_first(result.findings, key_of);
-    keep_first(result.not_seen, key_of);
-    keep_first(result.seen, [](const std::string& line) { return line; });
+    remove_repeats(result.findings, key_of);
+    remove_repeats(result.not_seen, key_of);
+    remove_repeats(result.seen, [](const std::string& line) { return line; });
 }
 
 int exit_code_of(const DoctorResult& result) {

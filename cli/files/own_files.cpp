@@ -17,7 +17,7 @@ namespace {
 
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 /// Flags of each open: a FIFO without a writer does not block, and a terminal does not become the controlling one.
-constexpr int careful = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int safe_open_flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 /// Returns the reason why a file is not of the effective user alone; empty if it is.
 std::string why_not_own(const struct stat& facts) {
@@ -67,7 +67,7 @@ int open_folder(int parent, const char* name, bool makes) {
 }
 
 /// Returns true if nobody but root and the effective user can replace what that user has in the folder.
-bool is_safe_on_the_way(int folder) {
+bool is_safe_parent_folder(int folder) {
     struct stat facts = {};
     if (fstat(folder, &facts) != 0 || (facts.st_uid != 0 && facts.st_uid != geteuid())) return false;
     return (facts.st_mode & writable_by_others) == 0 || (facts.st_mode & S_ISVTX) != 0;
@@ -86,16 +86,16 @@ int write_all(int descriptor, std::string_view text) {
 }
 
 FileText read_regular_file(const std::string& path, std::size_t most) {
-    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | careful)), most, false);
+    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | safe_open_flags)), most, false);
 }
 
 FileText read_own_file(const std::string& path, std::size_t most) {
-    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most, true);
+    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | O_NOFOLLOW | safe_open_flags)), most, true);
 }
 
 std::string append_to_own_file(const std::string& path, std::string_view text) {
     // Without O_NONBLOCK, a FIFO that somebody puts in the file's place would block.
-    const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | careful,
+    const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | safe_open_flags,
                                S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
     std::string problem = why_unusable(file.number(), "written", true);
     if (!problem.empty()) return problem;
@@ -115,7 +115,7 @@ OwnFolder::OwnFolder(const std::string& base, const std::vector<std::string>& be
     std::optional<Descriptor> at;
     at.emplace(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
     for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!is_safe_on_the_way(at->number())) return;
+        if (!is_safe_parent_folder(at->number())) return;
         const int next = open_folder(at->number(), names[i].c_str(), makes);
         struct stat facts = {};
         at.emplace(next);
@@ -140,14 +140,14 @@ bool OwnFolder::has(const std::string& name) const {
 }
 
 FileText OwnFolder::read(const std::string& name, std::size_t most) const {
-    return read_opened(Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most,
-                       true);
+    return read_opened(
+        Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | safe_open_flags)), most, true);
 }
 
 void OwnFolder::write(const std::string& name, const std::string& unfinished, std::string_view text) const {
     const int folder = descriptor_->number();
-    const Descriptor file(
-        openat(folder, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | careful, S_IRUSR | S_IWUSR));
+    const Descriptor file(openat(folder, unfinished.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | safe_open_flags, S_IRUSR | S_IWUSR));
     if (file.number() < 0) return;
     if (write_all(file.number(), text) != 0 || renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0)
         remove(unfinished);

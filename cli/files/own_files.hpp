@@ -1,5 +1,5 @@
 // Reads and writes files that the command keeps for itself: caches, and the states of searches. What another user
-// could have written is not believed, and no link is followed.
+// could have written is not trusted, and no link is followed.
 #pragma once
 
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ inline constexpr std::size_t max_state_bytes = std::size_t{1} << 30;
 FileText read_regular_file(const std::string& path, std::size_t most = SIZE_MAX);
 
 /// Reads a regular file of at most `most` bytes that belongs to the effective user and that nobody else can write.
-/// `path` is no link.
+/// `path` must not be a symbolic link.
 FileText read_own_file(const std::string& path, std::size_t most);
 
 /// Appends a text to a file like that of read_own_file(), which is made if it is missing. Returns the reason why it
@@ -63,7 +63,7 @@ class OwnFolder {
         std::string name;
         struct stat facts;  ///< of the entry itself, which may be a link
     };
-    /// Returns the entries whose names `is_wanted` selects, the one first that was changed first.
+    /// Returns the entries whose names `is_wanted` selects, in the order of their last change.
     std::vector<Entry> entries(bool (*is_wanted)(std::string_view name)) const;
     /// Removes an entry: a file or a link itself, or, with the flag AT_REMOVEDIR, an empty folder.
     void remove(const std::string& name, int flags = 0) const;

@@ -27,14 +27,16 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr const char* all_runs = ".fp32shim";
-/// An empty file beside the runs: a later run was not kept.
-constexpr const char* not_kept = "last-run-was-not-kept";
-/// Enough for a few versions of a program, each compared with the one before. What is to last longer gets a name.
+constexpr const char* runs_folder = ".fp32shim";
+/// An empty file beside the runs, which says that a later run was not kept.
+constexpr const char* not_kept_file = "last-run-was-not-kept";
+/// Enough for a few versions of a program, each compared with the one before. A recording that is to last longer is
+/// given a name.
 constexpr std::size_t most_runs = 10;
-/// As large as one recording may become by default. Most have less than 1 MiB, so the number limits them first.
+/// All kept runs together may be as large as one recording may become by default. Most runs have less than 1 MiB, so
+/// their number is limited first.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-/// The rest of a nearly full disk is for the program.
+/// If the disk has less free space, no run is kept, because the program may need the rest.
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 28;
 
 /// Returns true for the name of a run's folder: the time of its start, to the millisecond, and its process id.
@@ -78,7 +80,8 @@ struct Run {
         });
     }
 
-    /// Returns a path by which a file of the opened folder is reached, whatever its names lead to meanwhile.
+    /// Returns a path by which a file of the opened folder is reached, even if the path of the folder leads elsewhere
+    /// meanwhile.
     std::string path_of(const OwnFolder::Entry& file) const {
         return fmt::format("/proc/self/fd/{}/{}", folder.descriptor(), file.name);
     }
@@ -121,7 +124,7 @@ struct Run {
             if (!opened.reader || !member) return false;
             number = std::max(number, member->run);
             if (member->run_end.ended_ns > end.ended_ns) end = member->run_end;
-            // The file for the children of a run is of no process.
+            // The file for the children of a run belongs to no process.
             all_ended &= member->is_children_file
                              ? files.size() > 1 || member->identity.shares_boot_with(record::identify_self())
                              : opened.reader->state() == record::RecordingState::ended;
@@ -169,7 +172,7 @@ std::string problem_with_recordings_in(const std::string& folder) {
     struct statvfs disk {};
     if (statvfs(folder.c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize < least_free_bytes)
         return fmt::format("has only {} MiB of free space", disk.f_bavail * disk.f_frsize >> 20);
-    // Some file systems have no shared memory. This file is made and mapped as a recording is.
+    // Some file systems have no shared mappings, so this file is made and mapped as a recording is.
     const std::string probe = folder + "/0.fp32rec";
     const int descriptor = record::open_children_file({probe.c_str(), -1, 0});
     const int error = descriptor < 0 ? -descriptor : record::with_header(descriptor, [](record::format::Header&) {});
@@ -182,22 +185,22 @@ std::string problem_with_recordings_in(const std::string& folder) {
 
 void note_run_not_kept() {
     const WithoutSizeSignal ignored;
-    const OwnFolder all(AT_FDCWD, all_runs, false);
-    if (all.is_open()) all.write(not_kept, fmt::format("{}.{}", not_kept, getpid()), "");
+    const OwnFolder all(AT_FDCWD, runs_folder, false);
+    if (all.is_open()) all.write(not_kept_file, fmt::format("{}.{}", not_kept_file, getpid()), "");
 }
 
 KeptRun keep_run() {
     const WithoutSizeSignal ignored;
     std::error_code error;
     if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
-    const OwnFolder all(AT_FDCWD, all_runs, true);
+    const OwnFolder all(AT_FDCWD, runs_folder, true);
     KeptRun kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
     if (!kept.problem.empty()) return kept;
     if (!all.has(".gitignore")) all.write(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
     std::string time = timestamp(now_ns()).substr(0, std::strlen("2026-11-29T10:15:00.123"));
     std::erase(time, ':');
     const std::string name = fmt::format("{}Z-{}", time, getpid());
-    kept.path = fmt::format("{}/{}", all_runs, name);
+    kept.path = fmt::format("{}/{}", runs_folder, name);
     std::array<char, record::path_capacity> absolute, scratch;
     kept.log_path = record::make_absolute(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
@@ -211,7 +214,7 @@ KeptRun keep_run() {
     else
         kept.problem = problem_with_recordings_in(kept.path);
     if (kept.problem.empty())
-        all.remove(not_kept);
+        all.remove(not_kept_file);
     else if (is_made)
         all.remove(name, AT_REMOVEDIR);
     return kept;
@@ -219,21 +222,21 @@ KeptRun keep_run() {
 
 bool take_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings) {
     if (!recordings.empty()) return true;
-    const OwnFolder all(AT_FDCWD, all_runs, false);
+    const OwnFolder all(AT_FDCWD, runs_folder, false);
     const auto names = all.is_open() ? names_of_runs(all) : std::vector<std::string>();
     std::string problem;
-    if (!all.is_open() && faccessat(AT_FDCWD, all_runs, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        problem = fmt::format("{} {}", all_runs, all.problem());
+    if (!all.is_open() && faccessat(AT_FDCWD, runs_folder, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        problem = fmt::format("{} {}", runs_folder, all.problem());
     else if (names.empty())
         problem = "no run is kept in this folder; fp32shim run -- PROGRAM keeps one";
     else if (names.size() < count)
         problem = "only one run is kept in this folder";
-    else if (all.has(not_kept))
-        problem = fmt::format("a later run in this folder was not kept; the last one that was is {}/{}", all_runs,
+    else if (all.has(not_kept_file))
+        problem = fmt::format("a later run in this folder was not kept; the last one that was is {}/{}", runs_folder,
                               names.back());
     for (std::size_t i = names.size() - count; problem.empty() && i < names.size(); ++i) {
         const Run run(all, names[i]);
-        recordings.push_back(fmt::format("{}/{}", all_runs, names[i]));
+        recordings.push_back(fmt::format("{}/{}", runs_folder, names[i]));
         if (!run.folder.is_open())
             problem = recordings.back() + ' ' + run.folder.problem();
         else

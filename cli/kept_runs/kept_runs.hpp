@@ -22,12 +22,12 @@ struct KeptRun {
 /// Never touches what `fp32shim run` did not make.
 KeptRun keep_run();
 
-/// Notes that a run is not kept, if others are, so that these are not taken for the last one.
+/// Notes that a run is not kept, if earlier ones are, so that none of those is taken for the last run.
 void note_run_not_kept();
 
 /// If `recordings` is empty, puts the folders of the last `count` runs into it that were kept in the working folder,
-/// the oldest first, and says on stderr which these are. Returns false after a message if there are not so many, or
-/// if a later run was not kept.
+/// the oldest first, and names them on stderr. Returns false after a message if there are fewer, or if a later run
+/// was not kept.
 bool take_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings);
 
 }  // namespace fp32shim::cli

@@ -13,19 +13,19 @@ namespace {
 using record::RecordedAudit;
 
 bool is_nonfinite(const RecordedAudit& audit) { return (audit.audit.flags & record::audit_nonfinite) != 0; }
-bool has(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.flags & flag) != 0; }
-bool is_received(const RecordedAudit& audit) { return has(audit, record::audit_received); }
-bool notes(const RecordedAudit& audit, std::uint8_t note) { return (audit.audit.notes & note) != 0; }
+bool has_flag(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.flags & flag) != 0; }
+bool is_received(const RecordedAudit& audit) { return has_flag(audit, record::audit_received); }
+bool has_note(const RecordedAudit& audit, std::uint8_t note) { return (audit.audit.notes & note) != 0; }
 
 /// Returns true if the audit measured errors.
 bool is_compared(const RecordedAudit& audit) {
-    return !has(audit, record::audit_skipped | record::audit_bad_operand);
+    return !has_flag(audit, record::audit_skipped | record::audit_bad_operand);
 }
 
 std::string_view outcome_of(const RecordedAudit& audit) {
-    if (has(audit, record::audit_skipped)) return "skipped";
-    if (has(audit, record::audit_bad_operand)) return "bad_operand";
-    return has(audit, record::audit_bad_result) ? "bad_result" : "compared";
+    if (has_flag(audit, record::audit_skipped)) return "skipped";
+    if (has_flag(audit, record::audit_bad_operand)) return "bad_operand";
+    return has_flag(audit, record::audit_bad_result) ? "bad_result" : "compared";
 }
 
 template <double record::AuditErrors::*error>
@@ -46,9 +46,9 @@ FieldValue element_index(const RecordedAudit& audit) {
 }
 
 template <float record::Audit::*number, std::uint8_t note>
-FieldValue noted(const RecordedAudit& audit) {
+FieldValue value_if_noted(const RecordedAudit& audit) {
     const auto value = static_cast<double>(audit.audit.*number);
-    return notes(audit, note) && std::isfinite(value) ? FieldValue(value) : FieldValue();
+    return has_note(audit, note) && std::isfinite(value) ? FieldValue(value) : FieldValue();
 }
 
 template <std::uint32_t record::Audit::*index>
@@ -70,7 +70,7 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"tested", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.tested)); }},
     {"reference", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.reference)); }},
     {"outcome", [](const RecordedAudit& audit) { return FieldValue(outcome_of(audit)); }},
-    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has(audit, record::audit_exceeds_tolerance)); }},
+    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has_flag(audit, record::audit_exceeds_tolerance)); }},
 #define METRIC(name) {#name, error_of<&AuditErrors::name>},
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
@@ -84,14 +84,15 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"c_highest", exponent_of<&Audit::c, &Exponents::highest>},
     {"early",
      [](const RecordedAudit& audit) {
-         return notes(audit, record::audit_noted) ? FieldValue(has(audit, record::audit_early)) : FieldValue();
+         return has_note(audit, record::audit_noted) ? FieldValue(has_flag(audit, record::audit_early))
+                                                     : FieldValue();
      }},
-    {"cancellation", noted<&Audit::cancellation, record::audit_has_cancellation>},
-    {"fp32_error", noted<&Audit::fp32_error, record::audit_has_float64_errors>},
-    {"tested_error", noted<&Audit::tested_error, record::audit_has_float64_errors>},
+    {"cancellation", value_if_noted<&Audit::cancellation, record::audit_has_cancellation>},
+    {"fp32_error", value_if_noted<&Audit::fp32_error, record::audit_has_float64_errors>},
+    {"tested_error", value_if_noted<&Audit::tested_error, record::audit_has_float64_errors>},
     {"noise",
      [](const RecordedAudit& audit) {
-         return notes(audit, record::audit_has_float64_errors) ? FieldValue(notes(audit, record::audit_noise))
+         return has_note(audit, record::audit_has_float64_errors) ? FieldValue(has_note(audit, record::audit_noise))
                                                                : FieldValue();
      }},
 };
@@ -146,13 +147,13 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
                            nonfinite_text(audit, "NaN"), audit.worst_row, audit.worst_column,
                            row.decision.call.batch == 1 ? "" : fmt::format(" of product {}", audit.product));
     const std::string formats = fmt::format("{} with {}: ", to_string(audit.tested), to_string(audit.reference));
-    if (has(entry, record::audit_skipped)) return formats + "skipped";
-    if (has(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
+    if (has_flag(entry, record::audit_skipped)) return formats + "skipped";
+    if (has_flag(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
     return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}{}", formats, audit.errors.norm,
                        audit.errors.by(policy::Metric::row), audit.errors.component,
-                       has(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
-                       has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
-                       !notes(entry, record::audit_noise)             ? ""
+                       has_flag(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
+                       has_flag(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
+                       !has_note(entry, record::audit_noise)             ? ""
                        : audit.reference == policy::AuditFormat::fp64 ? "; the FP64 result is noise"
                                                                       : "; the FP32 result is noise");
 }

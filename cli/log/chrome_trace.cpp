@@ -23,7 +23,7 @@ using record::RecordingFacts;
 using record::RecordingReader;
 
 /// Call paths of the events of a trace. Numbers the frames of all recordings; equal paths share their numbers. Takes
-/// some 70 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
+/// some 110 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
 class TracePaths {
   public:
     /// Keeps a pointer to `locations`, which must outlive this object.

@@ -38,8 +38,8 @@ struct LogOptions {
 
 /// Time between two readings of a recording by `log --follow`: for recordings with calls, then for recordings with
 /// decisions only.
-constexpr auto calls_again_after = std::chrono::milliseconds(200);
-constexpr auto counts_again_after = std::chrono::milliseconds(1000);
+constexpr auto interval_for_calls = std::chrono::milliseconds(200);
+constexpr auto interval_for_decisions = std::chrono::milliseconds(1000);
 
 /// Enlarges the buffer of stdout, because an entry may have a thousand bytes and the usual buffer has only four
 /// thousand. Must be called before anything is written to stdout.
@@ -72,16 +72,16 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
-    const auto look_into = [&](std::size_t index) {
+    const auto queue_next_entry = [&](std::size_t index) {
         if (const auto time = sources[index].next_time()) next.emplace(*time, index);
     };
-    for (std::size_t index = 0; index < sources.size(); ++index) look_into(index);
+    for (std::size_t index = 0; index < sources.size(); ++index) queue_next_entry(index);
     while (!next.empty()) {
         const std::size_t index = next.top().second;
         next.pop();
         if (!sources[index].write_next(writer)) return;
         if (progress) progress->show(++written, 0);
-        look_into(index);
+        queue_next_entry(index);
     }
 }
 
@@ -119,7 +119,7 @@ void follow(LogSource& source, LogWriter& writer) {
             }
         }
         if (!output_is_open() || is_last) return;
-        std::this_thread::sleep_for(source.has_calls() ? calls_again_after : counts_again_after);
+        std::this_thread::sleep_for(source.has_calls() ? interval_for_calls : interval_for_decisions);
     }
 }
 
@@ -163,7 +163,7 @@ int log(LogOptions& options) {
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;
         for (LogSource& source : sources) folded += source.calls_with_rounded_sizes();
-        if (folded > 0) say("log", folded_text(folded));
+        if (folded > 0) say("log", rounded_sizes_text(folded));
     }
     return print_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }

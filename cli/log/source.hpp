@@ -15,8 +15,8 @@
 namespace fp32shim::cli {
 
 /// Entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at the
-/// return of its last call. An audit follows its call. Needs the memory of the reader, 4 KiB for each thread's slot
-/// or 72 bytes for each decision, and 136 bytes for each audit.
+/// return of its last call. Where entries are calls, an audit follows its call. Besides the reader, it needs memory
+/// for each thread's slot or each decision, and for each audit.
 class LogSource {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and

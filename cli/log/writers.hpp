@@ -52,27 +52,27 @@ class LogWriter {
 };
 
 /// Caches values that are made from rows, because there are many calls but few rows.
-template <class Made>
+template <class Value>
 class PerRow {
   public:
     /// Returns the cached value of an entry's row. If there is none, `make` makes it.
     template <class Make>
-    const Made& of(const LogEntry& entry, const Make& make) {
+    const Value& of(const LogEntry& entry, const Make& make) {
         if (kept_.empty()) kept_.resize(4096);
         const std::size_t recording =
             reinterpret_cast<std::uintptr_t>(&entry.facts) / alignof(record::RecordingFacts);
-        Kept& kept = kept_[(entry.row.id + recording * 31) % kept_.size()];
+        CachedValue& kept = kept_[(entry.row.id + recording * 31) % kept_.size()];
         if (kept.facts != &entry.facts || kept.row != entry.row.id) kept = {&entry.facts, entry.row.id, make()};
         return kept.made;
     }
 
   private:
-    struct Kept {
+    struct CachedValue {
         const record::RecordingFacts* facts = nullptr;
         std::uint32_t row = 0;
-        Made made;
+        Value made;
     };
-    std::vector<Kept> kept_;
+    std::vector<CachedValue> kept_;
 };
 
 // --- Entries for audits, and for the first NaN or infinity
@@ -87,9 +87,9 @@ std::span<const Column<record::RecordedAudit>> columns_of(const record::Recorded
 /// `row` is the row of the audited call.
 std::string words_of(const record::RecordedRow& row, const record::RecordedAudit& audit);
 
-// --- What formats share
+// --- Functions that several formats use
 
-/// Writes to stdout. Returns false if it cannot be written.
+/// Writes a text to stdout. Returns false if stdout cannot be written.
 bool print_entry(std::string_view text);
 
 /// Returns `what` followed by the process's host and rank: `python3 on node7, rank 3`.

@@ -46,63 +46,63 @@ std::string text_of(FieldValue::Capability capability) {
     return fmt::format("{}.{}", capability.value / 10, capability.value % 10);
 }
 
-void as_json(std::string& out, std::nullptr_t) { out += "null"; }
-void as_json(std::string& out, bool value) { out += value ? "true" : "false"; }
-void as_json(std::string& out, std::integral auto value) {
+void append_as_json(std::string& out, std::nullptr_t) { out += "null"; }
+void append_as_json(std::string& out, bool value) { out += value ? "true" : "false"; }
+void append_as_json(std::string& out, std::integral auto value) {
     const fmt::format_int digits(value);
     out.append(digits.data(), digits.size());
 }
-void as_json(std::string& out, std::string_view text) {
+void append_as_json(std::string& out, std::string_view text) {
     if (is_plain(text))
         ((out += '"') += text) += '"';
     else
-        out += dumped(Json(text), -1);
+        out += text_of_json(Json(text), -1);
 }
-void as_json(std::string& out, FieldValue::Capability value) { out += '"' + text_of(value) + '"'; }
-void as_json(std::string& out, FieldValue::Time time) {
+void append_as_json(std::string& out, FieldValue::Capability value) { out += '"' + text_of(value) + '"'; }
+void append_as_json(std::string& out, FieldValue::Time time) {
     out += '"';
     append_timestamp(out, time.ns);
     out += '"';
 }
 /// Appends a number in the same form as Json. Whole numbers are the usual case, and take a fraction of Json's time.
-void as_json(std::string& out, double number) {
+void append_as_json(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {
         out += Json(number).dump();
     } else {
-        as_json(out, static_cast<std::int64_t>(number));
+        append_as_json(out, static_cast<std::int64_t>(number));
         out += ".0";
     }
 }
 
-void as_csv(std::string& out, auto value) { as_json(out, value); }
-void as_csv(std::string&, std::nullptr_t) {}
-void as_csv(std::string& out, double value) { fmt::format_to(std::back_inserter(out), "{:.17g}", value); }
-void as_csv(std::string& out, FieldValue::Time time) { append_timestamp(out, time.ns); }
-void as_csv(std::string& out, FieldValue::Capability value) { out += text_of(value); }
-void as_csv(std::string& out, std::string_view text) {
+void append_as_csv(std::string& out, auto value) { append_as_json(out, value); }
+void append_as_csv(std::string&, std::nullptr_t) {}
+void append_as_csv(std::string& out, double value) { fmt::format_to(std::back_inserter(out), "{:.17g}", value); }
+void append_as_csv(std::string& out, FieldValue::Time time) { append_timestamp(out, time.ns); }
+void append_as_csv(std::string& out, FieldValue::Capability value) { out += text_of(value); }
+void append_as_csv(std::string& out, std::string_view text) {
     if (is_plain(text) && text.find(',') == std::string_view::npos && !begins_formula(text))
         out += text;
     else
         out += csv_text(text);
 }
 
-Json as_tree(auto value) { return value; }
-Json as_tree(FieldValue::Time time) { return timestamp(time.ns); }
-Json as_tree(FieldValue::Capability value) { return text_of(value); }
+Json tree_of(auto value) { return value; }
+Json tree_of(FieldValue::Time time) { return timestamp(time.ns); }
+Json tree_of(FieldValue::Capability value) { return text_of(value); }
 
 }  // namespace
 
 void FieldValue::append_json(std::string& out) const {
-    std::visit([&out](auto value) { as_json(out, value); }, value_);
+    std::visit([&out](auto value) { append_as_json(out, value); }, value_);
 }
 
 void FieldValue::append_csv(std::string& out) const {
-    std::visit([&out](auto value) { as_csv(out, value); }, value_);
+    std::visit([&out](auto value) { append_as_csv(out, value); }, value_);
 }
 
 Json FieldValue::tree() const {
-    return std::visit([](auto value) { return as_tree(value); }, value_);
+    return std::visit([](auto value) { return tree_of(value); }, value_);
 }
 
 }  // namespace fp32shim::cli

@@ -16,7 +16,7 @@
 
 namespace fp32shim::cli {
 
-/// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
+/// One value of an output field: null, a boolean, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
     /// Point in time: nanoseconds since 1970, UTC. In output it has the form of timestamp().
@@ -42,7 +42,7 @@ class FieldValue {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }
 
-    /// Appends the value as JSON. Texts become strings with the escapes of dumped().
+    /// Appends the value as JSON. Texts become strings with the escapes of text_of_json().
     void append_json(std::string& out) const;
     /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
     /// numbers, even negative ones.

@@ -6,7 +6,7 @@
 
 namespace fp32shim::cli {
 
-std::string dumped(const Json& json, int indent) {
+std::string text_of_json(const Json& json, int indent) {
     std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
     std::string_view rest = text;
     std::string result;

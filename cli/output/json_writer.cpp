@@ -7,10 +7,10 @@ namespace fp32shim::cli {
 JsonWriter& JsonWriter::tree(const Json& value) {
     begin();
     if (layout_.indentation == 0) {
-        text_ += dumped(value, -1);
+        text_ += text_of_json(value, -1);
         return *this;
     }
-    for (const char c : dumped(value, static_cast<int>(layout_.indentation))) {
+    for (const char c : text_of_json(value, static_cast<int>(layout_.indentation))) {
         text_ += c;
         if (c == '\n') text_.append(level_ * layout_.indentation, ' ');
     }

@@ -19,7 +19,7 @@ struct JsonLayout {
     std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
     std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
 };
-/// The layout of dumped() with an indentation of 2.
+/// The layout of text_of_json() with an indentation of 2.
 inline constexpr JsonLayout indented_json{std::numeric_limits<std::size_t>::max(), 2};
 
 /// Collects JSON in a text, which flush() passes on. Keys must need no escapes.
@@ -45,7 +45,7 @@ class JsonWriter {
         text_ += bracket;
         return *this;
     }
-    /// Ends the outermost object or array, and its line. The next value begins a new one.
+    /// Ends the outermost object or array, and its line. The next value begins a new line.
     JsonWriter& finish(char bracket) {
         close(bracket);
         text_ += '\n';

@@ -55,7 +55,7 @@ std::string terminal_text(std::string_view text, bool takes_codes) {
 
 /// Returns the size in bytes and the width on a terminal of the first `most` characters, assuming that each is one
 /// column wide. The command's own escape codes have no width.
-std::pair<std::size_t, std::size_t> measured(std::string_view text, std::size_t most) {
+std::pair<std::size_t, std::size_t> size_and_width(std::string_view text, std::size_t most) {
     std::size_t size = 0, width = 0;
     while (size < text.size()) {
         const std::size_t code = own_code_length(text.substr(size));
@@ -65,8 +65,8 @@ std::pair<std::size_t, std::size_t> measured(std::string_view text, std::size_t 
     }
     return {size, width};
 }
-std::size_t width_of(std::string_view text) { return measured(text, text.size()).second; }
-std::size_t bytes_of(std::string_view text, std::size_t count) { return measured(text, count).first; }
+std::size_t width_of(std::string_view text) { return size_and_width(text, text.size()).second; }
+std::size_t bytes_of(std::string_view text, std::size_t count) { return size_and_width(text, count).first; }
 
 /// Shortens `text` to `width` characters by leaving out the middle, since names differ at their ends.
 std::string without_middle(std::string_view text, std::size_t width) {
@@ -133,8 +133,8 @@ struct LineBreaks {
         if (!is_command && value <= width / 5) indent = value;
     }
 
-    /// Returns the end of the first piece of `line`, which stands behind `indent_here` blanks; its size if no more is
-    /// to be broken.
+    /// Returns the end of the first piece of `line`, which stands behind `indent_here` blanks; the size of `line` if
+    /// it need not be broken.
     std::size_t next(std::string_view line, std::size_t indent_here) const {
         if (is_command) return std::min(line.find("   # "), line.size());
         if (indent_here + width_of(line) <= width) return line.size();

@@ -18,12 +18,12 @@ bool is_full_terminal(int stream);
 /// Returns true if `stream` is a full terminal and NO_COLOR is not set.
 bool shows_colours(int stream);
 
-/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal. 0,
-/// so no limit, for a pipe or a file without COLUMNS, and for -1.
+/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
+/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
 std::size_t terminal_width(int stream);
 
-/// Returns whole lines of text, of which those that are wider than `stream` are broken at blanks and continued with
-/// an indent. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
+/// Returns whole lines of text. Lines that are wider than `stream` are broken at blanks, and their continuations are
+/// indented. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
 /// blanks and `fp32shim`. Their comment moves to the next line.
 std::string wrapped(std::string_view text, int stream = 1);
 
@@ -45,9 +45,10 @@ class Table {
   public:
     struct Column {
         std::string title;
-        bool is_number = false;      ///< aligns cells to the right
-        std::size_t shrinks_to = 0;  ///< width to which cells are shortened before columns are left out; 0: none are
-        std::uint8_t rank = 0;       ///< columns with the highest rank are left out first; 0: never left out
+        bool is_number = false;  ///< aligns cells to the right
+        std::size_t shrinks_to =
+            0;  ///< width to which cells are shortened before columns are left out; 0: they are not shortened
+        std::uint8_t rank = 0;  ///< columns with the highest rank are left out first; 0: never left out
     };
 
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
@@ -66,15 +67,16 @@ class Table {
     /// Returns a table that stores its cells, so that what they were made from need not outlive it.
     Table with_stored_cells() const;
 
-    /// Returns the title line, in bold if `stream` supports colours, then the rows, each as one line. Where that is
-    /// too wide for `stream`, columns are shortened, names in the middle, and columns are left out by rank. A last
-    /// line names the omitted columns.
+    /// Returns the title line, in bold if `stream` supports colours, then the rows, each as one line. If the rows are
+    /// too wide for `stream`, cells are shortened, names in the middle, and columns are left out by rank. A last line
+    /// names the omitted columns.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;
 
   private:
-    /// Returns the width of each column, at most `limit` together if shortening may do that.
+    /// Returns the width of each column. Shortens columns that allow it until the line has at most `limit`
+    /// characters.
     std::vector<std::size_t> widths(std::size_t limit) const;
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
@@ -103,9 +105,9 @@ std::string counted(std::uint64_t count, std::string_view noun);
 /// Returns the first `most` names and the number of others: `a, b, c and 4 more`.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
-/// Writes to `stream` (1 or 2), as it is: text for people passes wrapped() before. main() reports write errors on
-/// stdout. Characters that are not plain become \xNN, except ends of lines, tabs and, on a full terminal, the escape
-/// codes of coloured() and of a new screen.
+/// Writes a text to `stream` (1 or 2) without breaking its lines: text for people must have passed wrapped() before.
+/// main() reports write errors on stdout. Characters that are not plain become \xNN, except ends of lines, tabs and,
+/// on a full terminal, the escape codes of coloured() and of a new screen.
 void print(std::string_view text, int stream = 1);
 
 }  // namespace fp32shim::cli

@@ -37,9 +37,9 @@ bool is_lowered(policy::Applied applied, policy::Dtype dtype) {
 }
 
 /// Adds the calls of a group. If the map has the group already, its entry is increased.
-void add_calls_of_group(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered,
-                        std::string_view format) {
-    const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::Met{group, was_lowered});
+void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const Group& group,
+                        bool was_lowered, std::string_view format) {
+    const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::RecordedGroup{group, was_lowered});
     entry->second.formats.emplace(format);
     if (is_new) return;
     entry->second.group.calls += group.calls;
@@ -89,7 +89,7 @@ Group RecordedProductsReader::group_of(const record::RecordedRow& row, const rec
 
 RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTypes types) {
     RecordedProducts products;
-    std::map<GroupKey, RecordedProducts::Met> met;
+    std::map<GroupKey, RecordedProducts::RecordedGroup> met;
     const auto read_one = [&](const std::string&, record::RecordingReader& recording) {
         products.calls += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {

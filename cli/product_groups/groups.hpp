@@ -75,8 +75,8 @@ struct CallRange {
 /// Set of groups, as rising indices in Groups::all().
 using Subset = std::vector<std::size_t>;
 
-/// Returns a sentence, without its full stop, about places of which runs made fewer calls than another, and so say
-/// nothing. `why` tells which runs.
+/// Returns a sentence, without its full stop, about places of which nothing is known because runs made fewer of their
+/// calls than another run. `why` tells which runs.
 std::string untried_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
@@ -94,8 +94,8 @@ class Groups {
     double work_of(const Subset& set) const;
     double all_work() const;
     Subset everything() const;
-    /// Divides sets from now on by this rank of lines first, largest first, and then by work. Lines without one come
-    /// last.
+    /// Lets split() sort from now on by these ranks of lines, largest first, and then by work. Lines without a rank
+    /// come last.
     void rank(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
     /// Returns the number of lines, in their scopes, that the groups belong to.
     std::size_t line_count() const;
@@ -134,12 +134,12 @@ constexpr bool are_tried(TriedTypes types, policy::Dtype dtype) {
 
 /// Products of the tried types, as one run recorded them.
 struct RecordedProducts {
-    struct Met {
+    struct RecordedGroup {
         Group group;
         bool was_lowered = false;         ///< some calls of the group ran below the format in which they were called
         std::set<std::string> formats{};  ///< words of the formats in which its calls ran
     };
-    std::vector<Met> groups;                       ///< groups with their calls and work in this run
+    std::vector<RecordedGroup> groups;             ///< groups with their calls and work in this run
     std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;                    ///< number of calls among `calls` that ran on a GPU

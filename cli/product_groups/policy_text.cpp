@@ -69,15 +69,15 @@ std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) 
     return fmt::format(", {} = {}", key, size);
 }
 
-constexpr std::string_view is_float64 = R"(dtype = ["float64", "complex128"])";
+constexpr std::string_view float64_condition = R"(dtype = ["float64", "complex128"])";
 
 /// Returns the word for products that run as they are called.
 std::string_view exact_word(TriedTypes types) { return types == TriedTypes::float64 ? "fp64" : "highest"; }
 
-/// Returns the rule for all products for which there is no rule before.
+/// Returns the rule for all products to which no earlier rule applies.
 std::string last_rule(std::string_view precision, TriedTypes types) {
     std::string text = fmt::format("\n[[rule]]\nname = \"all others\"\nprecision = {}\n", quoted_toml(precision));
-    return types == TriedTypes::float64 ? text + fmt::format("when = {{ {} }}\n", is_float64) : text;
+    return types == TriedTypes::float64 ? text + fmt::format("when = {{ {} }}\n", float64_condition) : text;
 }
 
 std::string conditions_text(const Rule& rule, TriedTypes types) {
@@ -92,7 +92,7 @@ std::string conditions_text(const Rule& rule, TriedTypes types) {
                 size_entry("k", product->k, product->is_folded) +
                 size_entry("batch", product->batch, product->is_folded);
     }
-    if (types == TriedTypes::float64) add(std::string(is_float64));
+    if (types == TriedTypes::float64) add(std::string(float64_condition));
     if (rule.calls.last != 0) add(fmt::format("call_number = \">={} <={}\"", rule.calls.first, rule.calls.last));
     return text;
 }
@@ -174,7 +174,7 @@ class RuleFinder {
 
     /// Returns those groups of `set` that share the scope of `group` (if `with_scope`) and its function and sizes (if
     /// `with_product`).
-    Subset alike(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
+    Subset similar_groups(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
         const GroupKey& key = groups_[group].key;
         const auto product_of = [](const GroupKey& k) {
             return std::tie(k.function, k.m, k.n, k.k, k.batch, k.is_folded);
@@ -194,7 +194,7 @@ class RuleFinder {
         for (const LocationForm form : forms) {
             const auto found = by_location_.find(key_of(group, form));
             if (found == by_location_.end()) continue;
-            Subset members = alike(found->second, group, with_scope, with_product);
+            Subset members = similar_groups(found->second, group, with_scope, with_product);
             if (!are_chosen(members)) continue;
             const Globs& globs = globs_[group];
             rule.locations = {form == LocationForm::function ? globs.function : globs.exact};
@@ -211,7 +211,7 @@ class RuleFinder {
         rule.are_call_sites = key.location.is_call_site;
         if (name_location(group, false, false, rule)) return rule;
         const Subset& at_location = by_location_.at(key_of(group, LocationForm::exact));
-        const bool names_scope = alike(at_location, group, true, false).size() < at_location.size();
+        const bool names_scope = similar_groups(at_location, group, true, false).size() < at_location.size();
         if (names_scope) name_scope(key.scope, rule);
         if (names_scope && are_chosen(of_scope_[key.scope])) {
             rule.groups = of_scope_[key.scope];
@@ -242,7 +242,7 @@ class RuleFinder {
 
 /// Merges rules that differ only in their locations or only in their scopes, since a policy may have at most 1000
 /// rules.
-std::vector<Rule> merged(const std::vector<Rule>& rules) {
+std::vector<Rule> merged_rules(const std::vector<Rule>& rules) {
     using Key =
         std::tuple<std::vector<std::string>, std::string, bool, bool, std::vector<std::string>, const GroupKey*>;
     std::map<Key, std::size_t> known;
@@ -327,7 +327,7 @@ std::string policy_lowering_only(const Groups& groups, const Subset& lowered, co
     std::size_t number = 0;
     const Subset limited = calls.last == 0 ? Subset() : Subset{calls.group};
     const Subset whole = without(lowered, limited);
-    std::vector<Rule> rules = merged(RuleFinder(groups, whole, false, nullptr).rules());
+    std::vector<Rule> rules = merged_rules(RuleFinder(groups, whole, false, nullptr).rules());
     for (Rule& rule : RuleFinder(groups, limited, false, nullptr).rules()) {
         rule.calls = calls;
         rules.push_back(std::move(rule));
@@ -349,7 +349,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
         constexpr std::size_t most_with_comments = 900;  // a policy may have 1000 rules
         std::vector<Rule> rules = RuleFinder(groups, part.groups, true, texts).rules();
         const bool has_comments = comment_on && rules.size() <= most_with_comments;
-        if (!has_comments) rules = merged(rules);
+        if (!has_comments) rules = merged_rules(rules);
         for (const Rule& rule : rules) {
             names_scopes = names_scopes || !rule.scopes.empty();
             rules_text += '\n';

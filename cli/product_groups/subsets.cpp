@@ -1,4 +1,4 @@
-// Sets of groups, which need no recording.
+// Functions of groups and of sets of groups, which need no recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+std::string text_of_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
 }  // namespace
 
 std::string GroupKey::size_text() const {
-    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
+    std::string text =
+        fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", text_of_size(m), text_of_size(n), text_of_size(k));
     if (batch != 1) text += fmt::format(" batch {}", batch);
     return text;
 }

@@ -43,7 +43,7 @@ struct PathCalls {
 };
 
 /// Tree of call paths. If a caller has equal frames below it, they become one node. A node takes some 30 bytes. The
-/// calls of one decision by one path take 64.
+/// calls of one decision by one path take 104.
 class CallPaths {
   public:
     /// Keeps a pointer to `locations`, which names the functions at return addresses; functions that the compiler
@@ -53,8 +53,8 @@ class CallPaths {
 
     /// Begins a recording. The calls of add() that follow belong to it.
     void begin_recording();
-    /// Adds the calls of a row. `location` is the location in the merged row. The function that multiplies becomes
-    /// the innermost level.
+    /// Adds the calls of a row. `row_index` is the index of the merged row. The function that multiplies becomes the
+    /// innermost level.
     void add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,
              const record::RecordedCounters& counters);
     /// Adds calls at a node that child() returned. The root is node 0.

@@ -42,12 +42,13 @@ std::string fact_text(EnvironmentFact fact, const std::set<std::string>& values)
 }  // namespace
 
 void Environment::add(const std::vector<record::RecordedEnvironment>& facts) {
-    for (const record::RecordedEnvironment& fact : facts) about_[fact.subject][fact.fact].insert(fact.value);
+    for (const record::RecordedEnvironment& fact : facts)
+        facts_by_subject_[fact.subject][fact.fact].insert(fact.value);
 }
 
 std::string Environment::identity_of(std::string_view library) const {
-    const auto about = about_.find(library);
-    if (about == about_.end()) return {};
+    const auto about = facts_by_subject_.find(library);
+    if (about == facts_by_subject_.end()) return {};
     for (const EnvironmentFact fact : {EnvironmentFact::version, EnvironmentFact::file})
         if (const auto found = about->second.find(fact); found != about->second.end())
             return fact_text(fact, found->second);
@@ -55,8 +56,8 @@ std::string Environment::identity_of(std::string_view library) const {
 }
 
 std::set<std::string> Environment::names_of_gpu(std::int32_t device) const {
-    const auto about = about_.find("cuda:" + std::to_string(device));
-    if (about == about_.end()) return {};
+    const auto about = facts_by_subject_.find("cuda:" + std::to_string(device));
+    if (about == facts_by_subject_.end()) return {};
     const auto found = about->second.find(EnvironmentFact::gpu);
     return found == about->second.end() ? std::set<std::string>() : found->second;
 }
@@ -76,7 +77,7 @@ std::string Environment::text_of(const Values& values, bool with_files) {
 
 std::vector<std::string> Environment::lines() const {
     std::vector<std::string> lines;
-    for (const auto& [subject, values] : about_)
+    for (const auto& [subject, values] : facts_by_subject_)
         lines.push_back(subject + (subject.empty() ? "" : ": ") + text_of(values, true));
     return lines;
 }
@@ -99,13 +100,13 @@ std::string Environment::difference_of_process(const Values& a, const Values& b)
 }
 
 std::string environment_difference(const Environment& a, const Environment& b) {
-    auto subjects = a.about_;
-    subjects.insert(b.about_.begin(), b.about_.end());
+    auto subjects = a.facts_by_subject_;
+    subjects.insert(b.facts_by_subject_.begin(), b.facts_by_subject_.end());
     std::vector<std::string> texts;
     for (const auto& [subject, values] : subjects) {
         const auto of = [&name = subject](const Environment& side) {
-            const auto found = side.about_.find(name);
-            return found == side.about_.end() ? Environment::Values() : found->second;
+            const auto found = side.facts_by_subject_.find(name);
+            return found == side.facts_by_subject_.end() ? Environment::Values() : found->second;
         };
         const Environment::Values in_a = of(a), in_b = of(b);
         if (in_a == in_b) continue;
@@ -130,26 +131,27 @@ Json environment_json(const Environment& environment) {
     const auto word = [](EnvironmentFact fact) {
         return std::string(record::environment_words[static_cast<std::size_t>(fact)]);
     };
-    const auto add = [&](Json& object, const Environment::Values& values, EnvironmentFact first,
-                         EnvironmentFact last) {
+    const auto add_facts = [&](Json& object, const Environment::Values& values, EnvironmentFact first,
+                               EnvironmentFact last) {
         for (auto fact = first; fact <= last; fact = static_cast<EnvironmentFact>(static_cast<int>(fact) + 1)) {
             const auto found = values.find(fact);
             object[word(fact)] =
                 found == values.end() ? Json() : Json(fmt::format("{}", fmt::join(found->second, " or ")));
         }
     };
-    const auto process = environment.about_.find("");
-    const Environment::Values facts = process == environment.about_.end() ? Environment::Values() : process->second;
-    add(json, facts, EnvironmentFact::processor, EnvironmentFact::driver);
-    add(json, facts, EnvironmentFact::features, EnvironmentFact::amx);
-    for (const auto& [subject, values] : environment.about_) {
+    const auto process = environment.facts_by_subject_.find("");
+    const Environment::Values facts =
+        process == environment.facts_by_subject_.end() ? Environment::Values() : process->second;
+    add_facts(json, facts, EnvironmentFact::processor, EnvironmentFact::driver);
+    add_facts(json, facts, EnvironmentFact::features, EnvironmentFact::amx);
+    for (const auto& [subject, values] : environment.facts_by_subject_) {
         if (subject.empty()) continue;
         const bool is_device = values.contains(EnvironmentFact::gpu);
         Json object = {{"name", subject}};
         if (is_device)
-            add(object, values, EnvironmentFact::gpu, EnvironmentFact::gpu);
+            add_facts(object, values, EnvironmentFact::gpu, EnvironmentFact::gpu);
         else
-            add(object, values, EnvironmentFact::file, EnvironmentFact::threads);
+            add_facts(object, values, EnvironmentFact::file, EnvironmentFact::threads);
         json[is_device ? "devices" : "libraries"].push_back(std::move(object));
     }
     return json;

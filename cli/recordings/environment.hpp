@@ -19,7 +19,7 @@ class Environment {
     void add(const std::vector<record::RecordedEnvironment>& facts);
 
     /// Returns true if nothing is known, as with recordings of older versions.
-    bool is_empty() const { return about_.empty(); }
+    bool is_empty() const { return facts_by_subject_.empty(); }
     /// Returns `OpenBLAS 0.3.21` for the library of that name, or its file if it does not tell its version; empty if
     /// neither is known.
     std::string identity_of(std::string_view library) const;
@@ -38,7 +38,7 @@ class Environment {
     static std::string text_of(const Values& values, bool with_files);
     static std::string difference_of_process(const Values& a, const Values& b);
     std::map<std::string, Values, std::less<>>
-        about_;  // facts by library or device; the process itself has an empty name
+        facts_by_subject_;  // facts by library or device; the process itself has an empty name
 };
 
 /// Returns what differs: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0, 1 thread`; empty if nothing does.

@@ -138,7 +138,7 @@ bool RowFilter::passes(const record::RecordedRow& row) {
     return meets_conditions(row);
 }
 
-bool RowFilter::leaves_open(const record::RecordedRow* row) {
+bool RowFilter::cannot_decide(const record::RecordedRow* row) {
     if (!filter_->ran_below_) return false;
     if (row != nullptr && !row->is_overflow) return !floor_met(*row) && meets_conditions(*row);
     const policy::Conditions& when = filter_->rule_.when;
@@ -191,7 +191,7 @@ RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
     return found;
 }
 
-std::string folded_text(std::uint64_t calls) {
+std::string rounded_sizes_text(std::uint64_t calls) {
     return fmt::format("{} {} sizes that are known only up to the next power of two, so some may not match",
                        counted(calls, "call"), calls == 1 ? "has" : "have");
 }

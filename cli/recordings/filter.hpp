@@ -58,7 +58,7 @@ class RowFilter {
 
     /// Returns true if `--ran-below` cannot be decided because the format of these calls is unknown, and everything
     /// that is known of them matches. `row`: null for calls that belong to no row.
-    bool leaves_open(const record::RecordedRow* row);
+    bool cannot_decide(const record::RecordedRow* row);
 
   private:
     /// Result of comparing the lines of Python on a call path with the filter.
@@ -72,6 +72,6 @@ class RowFilter {
 };
 
 /// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.
-std::string folded_text(std::uint64_t calls);
+std::string rounded_sizes_text(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

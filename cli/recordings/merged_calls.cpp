@@ -61,7 +61,7 @@ MergedRow to_merged_row(const record::RecordedRow* row) {
 
 constexpr std::uint32_t no_row = UINT32_MAX;
 
-std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+std::string text_of_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
 }  // namespace
 
@@ -145,7 +145,8 @@ std::string MergedRow::size_text() const {
     if (is_overflow || is_kernel()) return "?";
     if (std::string line; m < 0 && n < 0 && k < 0)
         if (const auto execution = onednn_execution(line)) return std::string(execution->shape);
-    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
+    std::string text =
+        fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", text_of_size(m), text_of_size(n), text_of_size(k));
     if (batch != 1) text += fmt::format(" batch {}", batch);
     return text;
 }
@@ -286,7 +287,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         const record::RecordedRow* row = recording.row(id);
         calls_before_filter_ += counters.calls;
         if (!takes_all && (row == nullptr || !rows->passes(*row))) {
-            if (rows->leaves_open(row)) calls_left_open_ += counters.calls;
+            if (rows->cannot_decide(row)) calls_left_open_ += counters.calls;
             continue;
         }
         const std::size_t index = find_or_add(row);
@@ -316,7 +317,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.calls += process.uncounted_calls;
         total_.calls += process.uncounted_calls;
         calls_without_work_ += process.uncounted_calls;
-    } else if (rows->leaves_open(nullptr)) {
+    } else if (rows->cannot_decide(nullptr)) {
         calls_left_open_ += process.uncounted_calls;
     }
     if (opened_ns_ == 0 || process.facts.opened_ns < opened_ns_) opened_ns_ = process.facts.opened_ns;

@@ -53,7 +53,7 @@ struct MergedDecision {
     auto operator<=>(const MergedDecision&) const = default;
 };
 
-/// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.
+/// Calls of one distinct decision in all recordings. Takes only some 260 bytes, since there may be a million rows.
 /// docs/schema.md describes the fields. An empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
@@ -89,7 +89,7 @@ struct MergedRow : MergedDecision {
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
-    /// Returns true if a precision was requested but not applied, to a product that has others.
+    /// Returns true if a precision was requested but not applied, to a product that can run at several.
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
@@ -113,8 +113,8 @@ inline constexpr int bits_of_float64 = 53;
 /// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated` unless it
 /// kept at least `bits_of_float64` (`mantissa_bits`, 0: not known), and for `fixed`, with which no floor can be
 /// compared.
-/// Three products of TF32 meet fp32 in a kernel of a GPU, which is called by this name of a function: torch's
-/// attention for float32 multiplies so, and its errors are those of FP32. `verify` names such kernels.
+/// Three products of TF32 meet fp32 if `function` names a kernel on a GPU: torch's attention for float32 multiplies
+/// in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {},
                                             int mantissa_bits = 0);
 /// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
@@ -225,7 +225,7 @@ class MergedCalls {
     const Filter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
-    /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::leaves_open).
+    /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::cannot_decide).
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }

@@ -55,7 +55,7 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
     return found;
 }
 
-std::vector<std::string> matches_of(const std::string& pattern) {
+std::vector<std::string> paths_matching(const std::string& pattern) {
     std::vector<std::string> found;
     glob_t result{};
     if (glob(pattern.c_str(), 0, nullptr, &result) == 0) {
@@ -170,7 +170,7 @@ struct OpenedRecordings {
 };
 
 /// Opens the next recordings: so many that a thread for them is worth its start, and so few that they and their rows
-/// are no burden.
+/// take little memory.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
     constexpr std::size_t most = 8;  // each keeps a file open, and twice as many are open at a time
     OpenedRecordings some;
@@ -209,7 +209,7 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         const fs::file_status status = fs::status(argument, error);
         if (fs::exists(status)) {
             add_file_or_folder(argument);
-        } else if (const auto found = matches_of(argument); !found.empty()) {
+        } else if (const auto found = paths_matching(argument); !found.empty()) {
             std::ranges::for_each(found, add_file_or_folder);
         } else {
             const bool is_absent = status.type() == fs::file_type::not_found;
@@ -309,17 +309,17 @@ std::string folder_of(const std::string& path) {
 class FilesOfRuns {
   public:
     explicit FilesOfRuns(const RecordingPaths& found) {
-        for (const std::string& path : found.paths) is_new(path);
-        for (const RecordingCopy& copy : found.copies) is_new(copy.path);
+        for (const std::string& path : found.paths) insert_file(path);
+        for (const RecordingCopy& copy : found.copies) insert_file(copy.path);
         for (const std::string& path : found.paths) {
             const auto member = read_run_member(path);
             if (!member) continue;
-            take(path, *member);
+            add_member(path, *member);
             start_ns_ = std::min(start_ns_, member->start_ns);
-            look_beside(path, *member);
+            plan_search(path, *member);
             std::error_code error;
             if (!fs::is_symlink(path, error)) continue;
-            if (const fs::path real = fs::canonical(path, error); !error) look_beside(real.string(), *member);
+            if (const fs::path real = fs::canonical(path, error); !error) plan_search(real.string(), *member);
         }
         for (const std::string& folder : folders_) search(folder);
         std::sort(others_.begin(), others_.end());
@@ -328,7 +328,7 @@ class FilesOfRuns {
     /// Returns files in the same folders that belong to the recordings but are not among them, sorted by name. For a
     /// recording that no run made and that has no list, returns only its file of uncovered children.
     std::vector<std::string> others() const { return others_; }
-    /// Returns files in the same folders that may not be read, so that it is not known if they belong to the
+    /// Returns files in the same folders that cannot be read, so that it is not known if they belong to the
     /// recordings.
     std::vector<std::string> unreadable() const { return unreadable_; }
     /// Returns a doubt for each other recording that has the same name, but for a number, and whose process ran at
@@ -336,29 +336,29 @@ class FilesOfRuns {
     std::vector<ReadingProblem> doubts() const { return doubts_; }
 
   private:
-    bool is_new(const std::string& path) {
+    bool insert_file(const std::string& path) {
         struct stat status {};
         return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
                known_.emplace(status.st_dev, status.st_ino).second;
     }
 
-    void look_beside(const std::string& path, const RunMember& member) {
+    void plan_search(const std::string& path, const RunMember& member) {
         if (member.run != 0 || member.listed_count > 0 || member.listed_in != 0) folders_.insert(folder_of(path));
         for (const std::string& children : children_files_of(path)) {
             names_of_children_.insert(fs::path(children).filename());
-            if (member.run == 0 && is_new(children)) others_.push_back(children);
+            if (member.run == 0 && insert_file(children)) others_.push_back(children);
         }
     }
 
-    void take(const std::string& path, const RunMember& member) {
-        if (!member.is_children_file) taken_.emplace_back(path, member);
+    void add_member(const std::string& path, const RunMember& member) {
+        if (!member.is_children_file) members_.emplace_back(path, member);
         if (member.run != 0) runs_.insert(member.run);
         lists_.insert(member.number);
         if (member.listed_in != 0) lists_.insert(member.listed_in);
     }
 
-    /// Returns true if a file that may not be read has a name that one of the recordings could have got, or was
-    /// changed after the first of them began.
+    /// Returns true if a file that cannot be read has a name that one of the recordings could have got, or was
+    /// changed after the first recording began.
     bool may_belong(const std::string& path) const {
         struct stat status {};
         constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;  // of a file system's clock
@@ -378,9 +378,9 @@ class FilesOfRuns {
             if (entry->path().extension() != ".fp32rec") continue;
             std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
             auto member = read_run_member(path);
-            if (member && is_new(path)) {
+            if (member && insert_file(path)) {
                 candidates.emplace_back(std::move(path), std::move(*member));
-            } else if (!member && may_belong(path) && access(path.c_str(), R_OK) != 0 && is_new(path)) {
+            } else if (!member && may_belong(path) && access(path.c_str(), R_OK) != 0 && insert_file(path)) {
                 unreadable_.push_back(std::move(path));
             }
         }
@@ -389,24 +389,24 @@ class FilesOfRuns {
             const RunMember& member = candidate.second;
             if (!runs_.contains(member.run) && !lists_.contains(member.listed_in) && !lists_.contains(member.number))
                 return false;
-            take(candidate.first, member);
+            add_member(candidate.first, member);
             others_.push_back(candidate.first);
             return true;
         };
         while (std::erase_if(candidates, is_wanted) > 0) {
         }
-        for (const auto& [path, member] : candidates) doubt_if_beside(path, member);
+        for (const auto& [path, member] : candidates) doubt_if_concurrent(path, member);
     }
 
-    /// Adds a doubt if a recording that is of no run known here was made beside one that is taken. It may be that of
-    /// a process that lost the number of its run with its environment.
-    void doubt_if_beside(const std::string& path, const RunMember& member) {
-        const auto beside = std::ranges::find_if(taken_, [&](const auto& taken) {
+    /// Adds a doubt about a recording of no run known here, if its process ran at the same time as that of a member
+    /// and recorded under the same name. The process may have lost the number of its run with its environment.
+    void doubt_if_concurrent(const std::string& path, const RunMember& member) {
+        const auto beside = std::ranges::find_if(members_, [&](const auto& taken) {
             const RunMember& other = taken.second;
             return member.identity.shares_boot_with(other.identity) && may_share_children_file(path, taken.first) &&
                    std::max(member.start_ns, other.start_ns) < std::min(member.exited_ns, other.exited_ns);
         });
-        if (member.is_children_file || beside == taken_.end()) return;
+        if (member.is_children_file || beside == members_.end()) return;
         doubts_.push_back({path, fmt::format("its process ran at the same time as that of {} and recorded under the "
                                              "same name, but in no run that is judged; name it too, or move {} to a "
                                              "folder of its own if they do not belong together",
@@ -417,12 +417,12 @@ class FilesOfRuns {
     std::set<std::uint64_t> runs_, lists_;
     std::set<std::string> folders_, names_of_children_;
     std::int64_t start_ns_ = INT64_MAX;  ///< start of the first recording
-    std::vector<std::pair<std::string, RunMember>> taken_;
+    std::vector<std::pair<std::string, RunMember>> members_;
     std::vector<std::string> others_, unreadable_;
     std::vector<ReadingProblem> doubts_;
 };
 
-/// Prints the first lines, then the number of the remaining lines. `more` says what these are about.
+/// Prints the first lines, then the number of the remaining lines. `more` says what the remaining lines are about.
 void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
     const std::size_t shown = std::min(lines.size(), max_lines_said);
     for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
@@ -440,7 +440,7 @@ void add_rest_of_runs(RecordingPaths& found) {
         if (std::ranges::count(found.copies, path, &RecordingCopy::path) == 0)
             found.notes.push_back(path + ": belongs to the same run, so it is judged too");
     found.doubts = files.doubts();
-    // Reading them fails, which is a doubt.
+    // Reading these files will fail, which counts as a doubt.
     for (const std::string& path : files.unreadable()) {
         found.paths.push_back(path);
         found.notes.push_back(path + ": may belong to the same run, but cannot be read");

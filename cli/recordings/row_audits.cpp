@@ -48,7 +48,7 @@ std::optional<double> RowAudits::estimate(double total, double early_total, std:
     return (early_total + others * mean_of_drawn) / (static_cast<double>(early) + others);
 }
 
-std::optional<double> RowAudits::most_beyond(std::uint64_t calls) const {
+std::optional<double> RowAudits::largest_share_beyond(std::uint64_t calls) const {
     if (compared == 0 || not_noted > 0) return std::nullopt;
     const std::uint64_t others = calls > early ? calls - early : 0;
     const std::uint64_t beyond_of_drawn = beyond - early_beyond;

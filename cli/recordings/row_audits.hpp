@@ -57,7 +57,7 @@ struct RowAudits {
     /// Returns a bound of the share of `calls` that are beyond the tolerance, at a certainty of 95%: early audits
     /// count for themselves, and the share among all other calls is at most upper_share() of those drawn at random.
     /// nullopt: the recording does not say which were.
-    std::optional<double> most_beyond(std::uint64_t calls) const;
+    std::optional<double> largest_share_beyond(std::uint64_t calls) const;
 
   private:
     std::optional<double> estimate(double total, double early_total, std::uint64_t calls) const;

@@ -26,7 +26,7 @@ SizeClass size_class_of(const MergedRow& row) {
     return {highest / 2 + 1, highest};
 }
 
-RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
+RowGroup group_with_keys_of(const MergedRow& row, const Grouping& grouping) {
     RowGroup group;
     if (grouping.by_function) group.function = row.function;
     if (grouping.by_where) group.where = row.where;
@@ -114,7 +114,7 @@ void RowGroups::begin_recording(const record::RecordingFacts& facts) {
 
 std::size_t RowGroups::add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,
                            SharedText call_site) {
-    RowGroup like = group_like(row, grouping_);
+    RowGroup like = group_with_keys_of(row, grouping_);
     like.process = process_;
     like.call_site = call_site;
     const std::uint32_t index =

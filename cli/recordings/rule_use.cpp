@@ -24,7 +24,7 @@ void RuleUse::add(const record::RecordingReader& recording, bool is_live) {
     // If a recording had no room for some calls, it is unknown which rules decided them.
     const bool is_unclear = recording.uncounted_calls() > 0;
     for (record::RecordedRule& rule : recording.rules()) {
-        OfRun& of_run =
+        RuleInRun& of_run =
             rules_[{std::move(rule.file), rule.line, std::move(rule.name), recording.facts().process.run}];
         ++of_run.recordings;
         of_run.is_used |= rule.is_used || is_unclear;

@@ -34,12 +34,12 @@ class RuleUse {
     std::vector<RuleCount> all() const;
 
   private:
-    struct OfRun {
+    struct RuleInRun {
         std::uint64_t recordings = 0;
         bool is_used = false, is_live = false;
     };
     /// Key: file, line, name of the rule, and the number of the run.
-    std::map<std::tuple<std::string, std::uint32_t, std::string, std::uint64_t>, OfRun> rules_;
+    std::map<std::tuple<std::string, std::uint32_t, std::string, std::uint64_t>, RuleInRun> rules_;
 };
 
 /// Returns `rule "bisect 1" (policy.toml:13) decided no call`.

@@ -34,7 +34,7 @@ MissingFiles missing_of(const std::string& path, const RunMember& list, std::vec
     MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded};
     if (present.size() >= list.listed_count) return missing;
     std::size_t count = list.listed_count - present.size();
-    for (const RunMember::Listed& listed : list.listed) {
+    for (const RunMember::ListEntry& listed : list.listed) {
         const auto found = std::ranges::find_if(present, [&](const RunMember* member) {
             return member->identity.pid == listed.pid && member->identity.start == listed.process_start;
         });

@@ -28,12 +28,12 @@ struct RunMember {
     std::int64_t exited_ns = 0;        ///< end of the process, if it called `exit`; otherwise equal to start_ns
     record::ProcessIdentity identity;  ///< the process, its namespace and boot
 
-    struct Listed {
+    struct ListEntry {
         std::int32_t pid = 0;
         std::uint64_t process_start = 0;
         std::string name;  ///< name of the file, perhaps without its beginning
     };
-    std::vector<Listed> listed;  ///< the first recordings of the list
+    std::vector<ListEntry> listed;  ///< the first recordings of the list
 };
 
 /// Returns the first part of a file's header, with zeros behind the end of the file; null if it is no recording.

@@ -7,7 +7,7 @@ namespace {
 
 /// Precision and floor that were set while the process ran, by `fp32shim set` or the C API. A reload does not change
 /// them.
-struct Asked {
+struct RequestedSettings {
     std::optional<policy::Precision> precision;  ///< absent: not set; environment and files decide
     policy::Floor floor = policy::Floor::none;   ///< can only be raised
     bool is_precision_known = true, is_floor_known = true;
@@ -20,7 +20,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
     const record::StartEvent& start = recording.facts().start;
     SettingsInForce now{start.default_precision, start.floor,         start.cpu_mode,        start.policy_name,
                         start.policy_revision,   start.policy_sha256, start.floor_exception, start.allow_bf16x9};
-    Asked asked;
+    RequestedSettings asked;
     if (recording.lost_changes() != 0) {
         now = {};
         asked.is_precision_known = asked.is_floor_known = false;

@@ -20,7 +20,7 @@ class SharedTexts {
         const auto [id, is_new] = ids_.find_or_add(std::hash<std::string_view>()(text), is_like, hash_of);
         if (is_new) {
             id = static_cast<std::uint32_t>(texts_.size());
-            texts_.push_back(copied(text));
+            texts_.push_back(copy_text(text));
         }
         return id;
     }
@@ -28,17 +28,17 @@ class SharedTexts {
 
   private:
     /// Copies a text into a block that many texts share. A std::string for each would take twice the memory.
-    std::string_view copied(std::string_view text) {
+    std::string_view copy_text(std::string_view text) {
         constexpr std::size_t block_size = 65536;
-        if (text.size() > left_) {
-            left_ = std::max(block_size, text.size());
-            blocks_.push_back(std::make_unique<char[]>(left_));
+        if (text.size() > free_size_) {
+            free_size_ = std::max(block_size, text.size());
+            blocks_.push_back(std::make_unique<char[]>(free_size_));
             free_ = blocks_.back().get();
         }
         char* copy = free_;
         std::memcpy(copy, text.data(), text.size());
         free_ += text.size();
-        left_ -= text.size();
+        free_size_ -= text.size();
         return {copy, text.size()};
     }
 
@@ -46,7 +46,7 @@ class SharedTexts {
     HashTable<std::uint32_t> ids_;
     std::vector<std::unique_ptr<char[]>> blocks_;
     char* free_ = nullptr;
-    std::size_t left_ = 0;
+    std::size_t free_size_ = 0;
 };
 
 namespace {
@@ -61,8 +61,8 @@ SharedTexts& texts() { return *texts_in_use(); }
 
 }  // namespace
 
-TextsForAWhile::TextsForAWhile() : before_(std::exchange(texts_in_use(), new SharedTexts)) {}
-TextsForAWhile::~TextsForAWhile() { delete std::exchange(texts_in_use(), before_); }
+TemporaryTexts::TemporaryTexts() : before_(std::exchange(texts_in_use(), new SharedTexts)) {}
+TemporaryTexts::~TemporaryTexts() { delete std::exchange(texts_in_use(), before_); }
 
 SharedText::SharedText(std::string_view text) : id_(texts().id_of(text)) {}
 

@@ -32,12 +32,12 @@ class SharedText {
 };
 
 /// Discards on destruction all texts that were made during its lifetime. Older texts cannot be used in that time.
-class TextsForAWhile {
+class TemporaryTexts {
   public:
-    TextsForAWhile();
-    ~TextsForAWhile();
-    TextsForAWhile(const TextsForAWhile&) = delete;
-    TextsForAWhile& operator=(const TextsForAWhile&) = delete;
+    TemporaryTexts();
+    ~TemporaryTexts();
+    TemporaryTexts(const TemporaryTexts&) = delete;
+    TemporaryTexts& operator=(const TemporaryTexts&) = delete;
 
   private:
     class SharedTexts* before_;

@@ -71,7 +71,7 @@ const TextColumn audit_columns[] = {
      if_any},
     {{"of calls, up to", true, 0, detail},
      [](const MergedRow& row) {
-         const std::optional<double> most = audits_of(row).most_beyond(row.counters.calls);
+         const std::optional<double> most = audits_of(row).largest_share_beyond(row.counters.calls);
          return most ? bound_text(*most) : "";
      },
      if_any},

@@ -109,7 +109,7 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
                  {"early_audits", audits.not_noted > 0 ? Json() : Json(audits.early)},
                  {"beyond", audits.beyond},
                  {"early_beyond", audits.not_noted > 0 ? Json() : Json(audits.early_beyond)},
-                 {"beyond_at_most", optional_json(audits.most_beyond(row.counters.calls))},
+                 {"beyond_at_most", optional_json(audits.largest_share_beyond(row.counters.calls))},
                  {"skipped", audits.skipped},
                  {"bad_operands", audits.bad_operands},
                  {"bad_results", audits.bad_results}});

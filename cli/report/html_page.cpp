@@ -72,7 +72,7 @@ std::string fill_template(std::string_view page, const std::map<std::string_view
     }
 }
 
-std::string_view between(const char* begin, const char* end) {
+std::string_view text_between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
@@ -117,10 +117,10 @@ struct PageParts {
 };
 PageParts parts_of(Page page) {
     if (page == Page::diff)
-        return {"fp32shim diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
-                between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
-    return {"fp32shim report", between(fp32shim_page_report_html, fp32shim_page_report_html_end),
-            between(fp32shim_page_report_script, fp32shim_page_report_script_end)};
+        return {"fp32shim diff", text_between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
+                text_between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
+    return {"fp32shim report", text_between(fp32shim_page_report_html, fp32shim_page_report_html_end),
+            text_between(fp32shim_page_report_script, fp32shim_page_report_script_end)};
 }
 
 }  // namespace
@@ -142,13 +142,14 @@ std::string html_page(Page page, Json data) {
     const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();
     const std::string colours = format_style(), drawings = json_for_script(format_drawings());
-    const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
+    const std::string whole =
+        std::string(text_between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
     return fill_template(whole, {{"title", parts.title},
-                                 {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                                 {"style", text_between(fp32shim_page_style, fp32shim_page_style_end)},
                                  {"format_style", colours},
                                  {"format_drawings", drawings},
                                  {"script", parts.script},
-                                 {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                                 {"chart", text_between(fp32shim_page_chart, fp32shim_page_chart_end)},
                                  {"data", json},
                                  {"nonce", once}});
 }

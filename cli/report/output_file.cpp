@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t held_size = 65536;
+constexpr std::size_t buffer_size = 65536;
 
 /// Returns the permissions of the file that is replaced. For a new file, returns those that the umask allows.
 mode_t permissions_for(const std::string& path) {
@@ -87,15 +87,15 @@ bool ReportOutput::put(std::string_view text) {
         print(text);
         return std::ferror(stdout) == 0;
     }
-    held_ += text;
-    if (held_.size() >= held_size) flush();
+    buffer_ += text;
+    if (buffer_.size() >= buffer_size) flush();
     return problem_.empty();
 }
 
 void ReportOutput::flush() {
     if (problem_.empty())
-        if (const int error = write_all(descriptor_, held_); error != 0) fail("cannot be written", error);
-    held_.clear();
+        if (const int error = write_all(descriptor_, buffer_); error != 0) fail("cannot be written", error);
+    buffer_.clear();
 }
 
 std::string ReportOutput::finish() {

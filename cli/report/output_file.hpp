@@ -39,7 +39,7 @@ class ReportOutput {
     void flush();
 
     std::string path_, target_, temporary_, problem_;
-    std::string held_;
+    std::string buffer_;
     int descriptor_ = -1;
 };
 

@@ -141,11 +141,11 @@ Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
     Json json = head_json(calls);
-    // The page has tables and warnings of these, which are limited.
+    // The page shows these in tables and warnings of limited size instead.
     for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
-    json["sort"] = page_name(view.order);
+    json["sort"] = script_name_of(view.order);
     for (const auto& [word, key] : grouping_words) json["by"][std::string(word)] = view.grouping.*key;
     json["verdict"] = verdict_json(calls);
     json["warnings"] = warnings_json(contents, view.is_since);
@@ -168,7 +168,7 @@ Json page_data(const ReportContents& contents, const ReportView& view) {
 
 }  // namespace
 
-std::string_view page_name(RowOrder order) {
+std::string_view script_name_of(RowOrder order) {
     constexpr std::string_view names[] = {"host_ns", "calls", "work"};
     return names[static_cast<std::size_t>(order)];
 }

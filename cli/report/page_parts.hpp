@@ -37,8 +37,7 @@ struct PageRows {
 
 /// Returns the data for page/report/decisions.js. Its three parts together have all calls:
 /// - `listed`: the first decisions in `order`, then those that ran below FP32 or not as requested, up to a limit.
-/// Each
-///   is an array whose texts are indices into one shared list.
+///   Each is an array whose texts are indices into one shared list.
 /// - `groups`: the other decisions, summed by function and size class, as objects, up to a limit.
 /// - `rest`: the sum of the groups beyond that limit.
 PageRows page_rows(const MergedCalls& calls, RowOrder order);
@@ -61,7 +60,7 @@ Json verdict_json(const MergedCalls& calls);
 Json warnings_json(const ReportContents& contents, bool is_since);
 
 /// Returns the name of a quantity in a page's scripts.
-std::string_view page_name(RowOrder order);
+std::string_view script_name_of(RowOrder order);
 
 /// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index

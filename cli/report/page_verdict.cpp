@@ -72,7 +72,7 @@ Json verdict_json(const MergedCalls& calls) {
     const RowOrder order = calls.calls_without_work() == 0 && total.work > 0 ? RowOrder::flops
                            : total.host_ns > 0                               ? RowOrder::time
                                                                              : RowOrder::calls;
-    Json json = {{"measure", page_name(order)},
+    Json json = {{"measure", script_name_of(order)},
                  {"below", sums_json(below)},
                  {"narrower", narrower},
                  {"adds_in_fp16", half_products(calls).in_fp16},

@@ -26,7 +26,7 @@ bool is_unchanged(const MergedRow& row) {
 /// A warning about rows. It shows their number of calls before `title`, then a line for each distinct text.
 struct RowWarning {
     std::string_view title;
-    bool (*is_meant)(const MergedRow&);
+    bool (*applies_to)(const MergedRow&);
     std::string (*text)(const MergedRow&);
     bool is_refused = false;
 };
@@ -66,7 +66,7 @@ std::string missing_events_text(const MergedProcess& process) {
 struct ProcessWarning {
     std::string_view title;
     std::string (*text)(const MergedProcess&);
-    bool is_of_reader = false;  ///< left out of a report since an earlier copy, whose reader chose the time
+    bool is_of_reader = false;  ///< left out of a report with --since, whose reader chose the time
 };
 constexpr ProcessWarning process_warnings[] = {
     {"Calls were not counted by decision",
@@ -121,7 +121,7 @@ Json warnings_json(const ReportContents& contents, bool is_since) {
         std::uint64_t total = 0;
         std::map<std::string, std::uint64_t> counts;
         for (const MergedRow& row : calls.rows()) {
-            if (!warning.is_meant(row) || row.counters.calls == 0) continue;
+            if (!warning.applies_to(row) || row.counters.calls == 0) continue;
             total += row.counters.calls;
             counts[warning.text(row)] += row.counters.calls;
         }

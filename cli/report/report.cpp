@@ -66,7 +66,7 @@ class Preparation {
         why_not_ = recording.leave_out(*earlier_);
         was_used_ = why_not_.empty();
     }
-    /// Returns an error message if no recording was one of which the copy is; empty otherwise.
+    /// Returns an error message if the earlier file is a copy of none of the recordings; empty otherwise.
     std::string problem() const {
         if (earlier_ == nullptr || was_used_ || why_not_.empty()) return {};
         return fmt::format("--since: {} {}; name a copy of the recording that was made before",
@@ -131,7 +131,7 @@ std::string problem_in_options(const ReportOptions& options) {
 
 /// Warns that `folded` calls have sizes that are rounded up.
 void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
-    if (folded > 0 && filter.looks_at_sizes()) say("report", folded_text(folded));
+    if (folded > 0 && filter.looks_at_sizes()) say("report", rounded_sizes_text(folded));
 }
 
 void warn_paths_cut(std::uint64_t calls) {
@@ -158,7 +158,8 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
     return found.paths;
 }
 
-/// Completes the output. Returns the exit code of a report that found `is_incomplete` recordings.
+/// Completes the output, and returns the exit code. `is_incomplete`: some recordings could not be read, or only in
+/// part.
 int finish(ReportOutput& output, bool is_incomplete) {
     if (const std::string problem = output.finish(); !problem.empty()) return usage_error("report", problem);
     return is_incomplete ? exit_code::finding : exit_code::ok;

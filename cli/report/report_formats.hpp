@@ -46,7 +46,7 @@ struct ReportView {
     bool is_since = false;     ///< an earlier copy left calls out
 };
 
-/// Writes a report in one format. Each is in a file of its own.
+/// Writes a report in one format. Each such function is in a file of its own.
 using WriteReport = void(const ReportContents& contents, const ReportView& view, ReportOutput& output);
 
 /// Write the totals, formats and most important rows for people, JSON (docs/schema.md) and CSV (RFC 4180)
@@ -58,7 +58,8 @@ WriteReport write_html;
 WriteReport write_prometheus;
 /// Write call paths. `view.order` decides if their weight is nanoseconds, calls or floating-point operations. A
 /// folded line is `outermost;…;cblas_sgemm [tf32] 1234`, which flamegraph.pl reads. Speedscope's file format
-/// (https://www.speedscope.app/file-format-schema.json) has three profiles, of which that one is shown first.
+/// (https://www.speedscope.app/file-format-schema.json) has three profiles, of which the one of `view.order` is shown
+/// first.
 WriteReport write_folded, write_speedscope;
 /// Writes SARIF 2.1.0 (OASIS) with a result for each line of the program whose calls ran below FP32, or were allowed
 /// to, and for each format of these. Calls without a source line have their place in compiled code. Calls of unknown

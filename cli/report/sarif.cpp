@@ -35,7 +35,7 @@ struct LowPlace {
 /// The calls of one place and format.
 struct LowCalls {
     std::uint64_t calls = 0;
-    std::set<std::string> functions, askings;
+    std::set<std::string> functions, requests;
 };
 
 bool is_below_fp32(const MergedRow& row) {
@@ -47,7 +47,7 @@ bool is_below_fp32(const MergedRow& row) {
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
 /// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
 /// code. Returns null for a path without any of them. `<string>` and the like are no files.
-const PathNode* shown_level(const CallPaths& paths, std::uint32_t node, std::string_view where) {
+const PathNode* level_shown_as_place(const CallPaths& paths, std::uint32_t node, std::string_view where) {
     const PathNode* innermost = nullptr;
     const PathNode* calling_place = nullptr;
     for (std::uint32_t level = node; level != 0; level = paths.nodes()[level].parent) {
@@ -106,7 +106,7 @@ std::string rule_id(const std::string& format) { return "ran-at-" + format; }
 Json result_of(const LowPlace& place, const LowCalls& low) {
     const std::string text = fmt::format(
         "{} of {} ran at {}, or {} allowed to; asked for: {}", counted(low.calls, "call"), listed_all(low.functions),
-        place.format, low.calls == 1 ? "was" : "were", low.askings.empty() ? "not known" : listed_all(low.askings));
+        place.format, low.calls == 1 ? "was" : "were", low.requests.empty() ? "not known" : listed_all(low.requests));
     Json result = {{"ruleId", rule_id(place.format)}, {"level", "warning"}, {"message", {{"text", text}}}};
     if (Json location = location_of(place); !location.empty())
         result["locations"] = Json::array({std::move(location)});
@@ -131,7 +131,7 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
         if (part.counters.calls == 0 || !is_below_fp32(row)) continue;
         LowPlace place;
         place.format = row.ran_at();
-        if (const PathNode* level = shown_level(paths, part.node, row.where); level != nullptr) {
+        if (const PathNode* level = level_shown_as_place(paths, part.node, row.where); level != nullptr) {
             place.name = level->line != 0 ? level->function : level->call_site;
             if (level->line != 0) place.file = level->file;
             place.line = level->line;
@@ -139,7 +139,7 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
         LowCalls& low = places[place];
         low.calls += part.counters.calls;
         low.functions.insert(row.function);
-        if (!row.requested.empty()) low.askings.insert(row.requested_text());
+        if (!row.requested.empty()) low.requests.insert(row.requested_text());
     }
     return places;
 }

@@ -46,7 +46,7 @@ SourceContents contents_of(const std::string& path) {
     return contents;
 }
 
-std::string shown(std::string_view line) {
+std::string trimmed_line(std::string_view line) {
     const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
     std::string text(line.substr(begin));
     while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.pop_back();
@@ -61,7 +61,7 @@ Json lines_of(std::string_view text, const std::set<std::uint32_t>& wanted) {
         for (; number < line && !text.empty(); ++number)
             text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
         if (text.empty()) break;
-        lines[std::to_string(line)] = shown(text.substr(0, text.find('\n')));
+        lines[std::to_string(line)] = trimmed_line(text.substr(0, text.find('\n')));
     }
     return lines;
 }

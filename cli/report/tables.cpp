@@ -29,13 +29,13 @@ Colour colour_of_format(std::string_view format) {
 }
 
 /// Returns a number of calls, with the numbers of recordings and machines.
-std::string calls_in_all(const MergedCalls& calls, std::uint64_t count) {
+std::string all_calls_text(const MergedCalls& calls, std::uint64_t count) {
     return fmt::format("{} in {} on {}", counted(count, "call"), counted(calls.recording_count(), "recording"),
                        counted(calls.host_count(), "machine"));
 }
 
 /// Returns how many of all calls, and of all recordings, a filter selects.
-std::string calls_in_some(const MergedCalls& calls) {
+std::string filtered_calls_text(const MergedCalls& calls) {
     const auto concerned = std::ranges::count_if(calls.processes(), [](const auto& one) { return one.calls > 0; });
     return fmt::format(
         "{} of {}, in {} of {}", count_text(calls.total().calls), counted(calls.calls_before_filter(), "call"),
@@ -46,10 +46,10 @@ std::string calls_in_some(const MergedCalls& calls) {
 std::string none_below_text(const MergedCalls& calls) {
     return fmt::format("no call{}{} ran below {}: {}", calls.calls_left_open() > 0 ? " of known format" : "",
                        calls.filter()->has_conditions() ? " that the other options select" : "",
-                       calls.filter()->ran_below(), calls_in_all(calls, calls.calls_before_filter()));
+                       calls.filter()->ran_below(), all_calls_text(calls, calls.calls_before_filter()));
 }
 
-std::string open_text(const MergedCalls& calls) {
+std::string unknown_formats_text(const MergedCalls& calls) {
     const std::uint64_t count = calls.calls_left_open();
     if (count == 0) return {};
     return fmt::format("{} {} of unknown format: no answer about {}\n", counted(count, "call"),
@@ -60,17 +60,17 @@ std::string head_text(const MergedCalls& calls) {
     const Share total = calls.total();
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
     if (is_filtered && !calls.filter()->ran_below().empty() && total.calls == 0)
-        return none_below_text(calls) + "\n" + open_text(calls);
+        return none_below_text(calls) + "\n" + unknown_formats_text(calls);
     std::string text =
-        fmt::format("{}, {} on the host", is_filtered ? calls_in_some(calls) : calls_in_all(calls, total.calls),
-                    total.time_text());
+        fmt::format("{}, {} on the host",
+                    is_filtered ? filtered_calls_text(calls) : all_calls_text(calls, total.calls), total.time_text());
     if (calls.first_ns() != 0) {
         text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
     }
-    return text + "\n" + open_text(calls);
+    return text + "\n" + unknown_formats_text(calls);
 }
 
-/// Counts the processes that have each line.
+/// Numbers of processes, by the line that they have.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
 /// Returns the first lines, each with its number of recordings if there are several. `has_number` is false for a line
@@ -297,7 +297,7 @@ const TextColumn of_call_sites[] = {
     {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 };
 
-/// Returns the group that a row of a table of groups is.
+/// Converts a row of a table of groups to its group.
 const RowGroup& group_of(const MergedRow& row) { return static_cast<const RowGroup&>(row); }
 
 /// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
@@ -343,7 +343,7 @@ TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
-/// Returns true for a column that need not be one, since all of several rows have the same text in it.
+/// Returns true for a column that can be left out, since all of several rows have the same text in it.
 bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());

@@ -77,8 +77,8 @@ std::span<const TextColumn> amount_columns();
 /// Returns the further columns of a table of groups.
 std::span<const TextColumn> group_text_columns();
 
-/// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, it does
-/// not have the columns that are set apart.
+/// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, columns
+/// that are set apart are left out if all rows have the same text.
 Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
 
 /// Returns a table of the first `limit` rows, or of all if it is 0.

@@ -66,7 +66,7 @@ struct GpuWorth {
     double least = 0, most = 0;             ///< shares of the processes' wall times
     std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over `gpus`
     std::uint64_t samples = 0;              ///< number of calls that were measured
-    std::uint64_t known_calls = 0;          ///< number of calls for which they stand
+    std::uint64_t known_calls = 0;          ///< number of calls for which these samples stand
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the last GPU
     bool is_known = true;                   ///< the name of each GPU is known

@@ -34,7 +34,8 @@ std::uint64_t random_number() {
 
 /// Returns a name, beside the log, for the file of uncovered children; empty if the name would be too long. The name
 /// is unused, or that of the outer run.
-std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts, std::string_view outer) {
+std::string children_file_name(const std::string& log_path, const record::ProcessFacts& facts,
+                               std::string_view outer) {
     std::array<char, record::path_capacity> log;
     std::array<char, record::path_capacity> children;
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
@@ -52,7 +53,7 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
 
 /// Makes the file for the children of a run. Returns false if that failed, after a message if there is no such
 /// folder: the folder of the log may have a name that only the program knows.
-bool is_made(const std::string& path, std::uint64_t run) {
+bool make_children_file(const std::string& path, std::uint64_t run) {
     const int descriptor = record::open_children_file({path.c_str(), -1, run});
     if (descriptor >= 0) close(descriptor);
     if (descriptor == -ENOENT)
@@ -78,11 +79,11 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
         path_ = outer.children_path;
         return;
     }
-    path_ = name_beside(log_path, facts, outer.children_path);
+    path_ = children_file_name(log_path, facts, outer.children_path);
     // A run within a run that records under the same name belongs to that one.
     if (path_.empty() || (run_ != 0 && path_ == outer.children_path)) return;
     run_ = random_number();
-    is_awaited_ = process == ProgramProcess::child && is_made(path_, run_);
+    is_awaited_ = process == ProgramProcess::child && make_children_file(path_, run_);
     environment.set(record::run_variable, fmt::format("{:016x}{}{}", run_, is_awaited_ ? '+' : ' ', path_));
 }
 

@@ -45,7 +45,7 @@ class RunChildren {
     bool is_awaited_ = false;
 };
 
-/// Returns a line `not covered…: …` with the first few of `children`; empty if there are none.
+/// Returns a line `started without the shim, …` with the first few of `children`; empty if there are none.
 std::string children_line(const std::vector<record::RecordedChild>& children);
 
 }  // namespace fp32shim::cli

@@ -23,13 +23,13 @@ bool changes_products(const policy::Policy& policy) {
                 policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
 }
 
-json ranges(const std::vector<policy::Range>& all) {
+json json_of_ranges(const std::vector<policy::Range>& all) {
     json list = json::array();
     for (const policy::Range& range : all) list.push_back(json::array({range.lowest, range.highest}));
     return list;
 }
 
-json conditions(const policy::Conditions& all) {
+json json_of_conditions(const policy::Conditions& all) {
     return json::array({all.function,
                         all.caller,
                         all.executable,
@@ -41,18 +41,18 @@ json conditions(const policy::Conditions& all) {
                         all.stack,
                         all.device,
                         all.dtype,
-                        ranges(all.m),
-                        ranges(all.n),
-                        ranges(all.k),
-                        ranges(all.batch),
-                        ranges(all.min_dim),
-                        ranges(all.max_dim),
-                        ranges(all.flops),
-                        ranges(all.compute_capability),
-                        ranges(all.call_number)});
+                        json_of_ranges(all.m),
+                        json_of_ranges(all.n),
+                        json_of_ranges(all.k),
+                        json_of_ranges(all.batch),
+                        json_of_ranges(all.min_dim),
+                        json_of_ranges(all.max_dim),
+                        json_of_ranges(all.flops),
+                        json_of_ranges(all.compute_capability),
+                        json_of_ranges(all.call_number)});
 }
 
-json limits(const policy::AlgorithmLimits& all) {
+json json_of_limits(const policy::AlgorithmLimits& all) {
     return json::array({all.no_split_k, all.reduces_in_compute_type, all.avoids_known_wrong});
 }
 
@@ -61,12 +61,13 @@ json limits(const policy::AlgorithmLimits& all) {
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
-        rules.push_back(json::array({rule.precision, rule.has_precision, rule.mantissa_bits, limits(rule.algorithms),
-                                     rule.accumulate ? json(*rule.accumulate) : json(), rule.assume_aligned,
-                                     rule.lower_guarded, conditions(rule.when), conditions(rule.unless)}));
+        rules.push_back(
+            json::array({rule.precision, rule.has_precision, rule.mantissa_bits, json_of_limits(rule.algorithms),
+                         rule.accumulate ? json(*rule.accumulate) : json(), rule.assume_aligned, rule.lower_guarded,
+                         json_of_conditions(rule.when), json_of_conditions(rule.unless)}));
     const json all =
         json::array({policy.default_precision, policy.floor, policy.allow_bf16x9, policy.min_compute_capability,
-                     policy.pedantic, limits(policy.algorithms), policy.accumulate, pins, rules});
+                     policy.pedantic, json_of_limits(policy.algorithms), policy.accumulate, pins, rules});
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -9,8 +9,9 @@
 
 namespace fp32shim::cli {
 
-std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment) {
-    if (!wants_ranges(policy)) return {};
+std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& library,
+                              ProcessEnvironment& environment) {
+    if (!wants_nvtx_ranges(policy)) return {};
     const std::string set = environment.get(nvtx_variable);
     if (set.empty()) environment.set(nvtx_variable, library);
     if (set.empty() || set == library || !policy.needs().looks_at_scopes) return {};

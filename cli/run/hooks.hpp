@@ -12,14 +12,15 @@ namespace fp32shim::cli {
 inline constexpr const char* nvtx_variable = "NVTX_INJECTION64_PATH";
 
 /// Returns true if a policy needs NVTX ranges, because of `where` or of rules.
-inline bool wants_ranges(const policy::Policy& policy) {
+inline bool wants_nvtx_ranges(const policy::Policy& policy) {
     return !policy.disabled && policy.wants(policy::Where::nvtx);
 }
 
 /// Sets the variable that names the shim's library as the receiver of NVTX ranges, if the policy needs them. If the
 /// variable names another library, such as a profiler's, it is not changed. Then, if rules ask for scopes, returns a
-/// line that says so.
-std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
+/// line that says so; otherwise an empty text.
+std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& library,
+                              ProcessEnvironment& environment);
 
 /// Puts the folder of fp32shim's start-up file first on PYTHONPATH, if the policy needs PyTorch modules because of
 /// `where` or of rules. Sets FP32_MATMUL_WHERE, the only setting that the file reads. Returns one line with the

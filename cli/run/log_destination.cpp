@@ -25,7 +25,7 @@ constexpr std::string_view extension = ".fp32rec";
 
 /// Returns true if a placeholder of the log's name can be filled in only by the program: its process id, its start
 /// time, or a rank or job that is unknown here. Under mpirun, for example, the program may know its rank.
-bool is_open(std::string_view name, const record::ProcessFacts& facts) {
+bool depends_on_program(std::string_view name, const record::ProcessFacts& facts) {
     return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
            (facts.rank < 0 && record::has_placeholder(name, 'r')) ||
            (facts.job_id.empty() && record::has_placeholder(name, 'j'));
@@ -33,12 +33,12 @@ bool is_open(std::string_view name, const record::ProcessFacts& facts) {
 
 /// Returns true if this process cannot know the folder of the log. With `%h` in the name, the program may run on
 /// another host.
-bool is_open_folder(std::string_view name, const record::ProcessFacts& facts) {
-    return is_open(name, facts) || record::has_placeholder(name, 'h');
+bool folder_depends_on_program(std::string_view name, const record::ProcessFacts& facts) {
+    return depends_on_program(name, facts) || record::has_placeholder(name, 'h');
 }
 
 /// Returns the path for a name with placeholders; empty if it is too long.
-std::string expanded(std::string_view name, const record::ProcessFacts& facts) {
+std::string expanded_path(std::string_view name, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> buffer;
     return std::string(record::expand_path(name, facts, buffer).path);
 }
@@ -59,7 +59,7 @@ std::string why_not_appended_to(const std::string& file, const struct stat& stat
     return {};
 }
 
-std::string as_literal_path(std::string_view text) {
+std::string escaped_for_glob(std::string_view text) {
     std::string pattern;
     for (const char letter : text) {
         if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
@@ -70,18 +70,18 @@ std::string as_literal_path(std::string_view text) {
 
 /// Returns a glob for all names that the log may get, with `end` before the extension. Placeholders for job and rank
 /// are filled in if they are known here. All other placeholders match any text.
-std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
+std::string glob_of_names(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (name[i] != '%') {
-            pattern += as_literal_path(name.substr(i, 1));
+            pattern += escaped_for_glob(name.substr(i, 1));
             continue;
         }
         const std::string_view placeholder = name.substr(i++, 2);
         const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
                               (placeholder == "%r" && facts.rank >= 0);
-        pattern += is_known ? as_literal_path(expanded(placeholder, facts)) : "*";
+        pattern += is_known ? escaped_for_glob(expanded_path(placeholder, facts)) : "*";
     }
     return pattern.append(end).append(extension);
 }
@@ -110,13 +110,13 @@ bool is_recording_name(const std::string& log_path) { return log_path.ends_with(
 
 std::string problem_with_log_folder(const std::string& log_path, const record::ProcessFacts& facts) {
     const std::string folder = folder_of(log_path);
-    if (log_path == "stderr" || is_open_folder(folder, facts)) return {};
+    if (log_path == "stderr" || folder_depends_on_program(folder, facts)) return {};
     std::array<char, record::path_capacity> buffer;
     if (const auto path = record::expand_path(log_path, facts, buffer); path.problem != record::PathProblem::none)
         return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_problem(path));
     // JSON lines are appended to an existing file.
-    if (!is_recording_name(log_path) && !is_open(log_path, facts)) {
-        const std::string file = expanded(log_path, facts);
+    if (!is_recording_name(log_path) && !depends_on_program(log_path, facts)) {
+        const std::string file = expanded_path(log_path, facts);
         struct stat status {};
         if (lstat(file.c_str(), &status) == 0) {
             if (const std::string why = why_not_appended_to(file, status); !why.empty())
@@ -124,7 +124,7 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
             return {};
         }
     }
-    const std::string target = expanded(folder, facts);
+    const std::string target = expanded_path(folder, facts);
     struct stat status {};
     if (stat(target.c_str(), &status) != 0)
         return fmt::format("the folder {} of {} cannot be used ({}); create it, or name another",
@@ -132,7 +132,7 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
     if (!S_ISDIR(status.st_mode))
         return fmt::format("{} (in {}) is not a folder; name another", policy::quoted_path(target),
                            policy::quoted_path(log_path));
-    if (lstat(expanded(log_path, facts).c_str(), &status) != 0 && errno == ENAMETOOLONG)
+    if (lstat(expanded_path(log_path, facts).c_str(), &status) != 0 && errno == ENAMETOOLONG)
         return fmt::format("{} cannot be created ({}); name a shorter one", policy::quoted_path(log_path),
                            std::strerror(errno));
     if (!may_write(target, W_OK | X_OK))
@@ -141,16 +141,16 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
     return {};
 }
 
-std::string process_writing_to(const std::string& log_path, const record::ProcessFacts& facts) {
-    if (!is_recording_name(log_path) || is_open(log_path, facts)) return {};
+std::string existing_recording(const std::string& log_path, const record::ProcessFacts& facts) {
+    if (!is_recording_name(log_path) || depends_on_program(log_path, facts)) return {};
     if (facts.rank >= 0 && !record::has_placeholder(log_path, 'r')) return {};
-    const std::string path = expanded(log_path, facts);
+    const std::string path = expanded_path(log_path, facts);
     struct stat status {};
     return lstat(path.c_str(), &status) == 0 ? path : std::string();
 }
 
 bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts) {
-    return log_path.starts_with('/') && !is_open_folder(folder_of(log_path), facts);
+    return log_path.starts_with('/') && !folder_depends_on_program(folder_of(log_path), facts);
 }
 
 std::string numbered(const std::string& path, int number) {
@@ -159,9 +159,9 @@ std::string numbered(const std::string& path, int number) {
 
 std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,
                                            std::uint64_t run, std::int64_t since_ns) {
-    const std::string unnumbered = as_glob(log_path, "", facts);
+    const std::string unnumbered = glob_of_names(log_path, "", facts);
     std::set<std::pair<std::int64_t, std::string>> by_begin;
-    for (const std::string& pattern : {unnumbered, as_glob(log_path, ".[0-9]*", facts)}) {
+    for (const std::string& pattern : {unnumbered, glob_of_names(log_path, ".[0-9]*", facts)}) {
         glob_t found{};
         if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
             for (std::size_t i = 0; i < found.gl_pathc; ++i) {

@@ -23,7 +23,7 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
 /// recording's name. Returns an empty text if no file exists, if the log is no recording, or if only the program can
 /// fill in the name. Also returns an empty text if this is one of several ranks (MPI) and the name lacks `%r`,
 /// because the file may then belong to another rank.
-std::string process_writing_to(const std::string& log_path, const record::ProcessFacts& facts);
+std::string existing_recording(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns true if the log's folder is known. A relative folder is unknown, since the program may change its working
 /// folder. A folder with a placeholder is unknown if only the program can fill it in.

@@ -13,7 +13,7 @@ namespace {
 
 using record::threads_of_openblas;
 
-bool has_code_of_haswell() {
+bool can_run_haswell_code() {
 #if defined(__x86_64__)
     return system::processor_has(system::CpuFeature::avx2) && system::processor_has(system::CpuFeature::fma);
 #else
@@ -40,7 +40,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     std::string kept;
     std::string threads;
     for (const record::LibraryCode& code : record::library_codes) {
-        if (code.value().empty() || !has_code_of_haswell()) continue;
+        if (code.value().empty() || !can_run_haswell_code()) continue;
         const bool is_set = !environment.get(code.name).empty();
         if (!is_set) environment.set(code.name, code.value());
         if (!is_set && code.name == threads_of_openblas && environment.get("FP32_MATMUL_THREADS").empty()) {
@@ -64,7 +64,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
             threads);
     if (!kept.empty())
         lines.push_back("not set, because the environment has them; they must be the same on all machines:" + kept);
-    if (!has_code_of_haswell())
+    if (!can_run_haswell_code())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
     return lines;
 }

@@ -150,7 +150,7 @@ std::string log_path_here(const RunOptions& options, const policy::Policy& polic
 /// recording. Without --pin only a note is printed and the program starts, since an old file must not keep a service
 /// from restarting.
 std::string problem_with_existing_log(const RunOptions& options, const record::ProcessFacts& facts) {
-    const std::string taken = process_writing_to(options.log, facts);
+    const std::string taken = existing_recording(options.log, facts);
     if (taken.empty()) return {};
     if (options.pin) {
         return fmt::format(
@@ -225,7 +225,7 @@ std::string recorded_text(const std::vector<std::string>& paths) {
 
 bool ends_under_preload(const Unseen& unseen) { return unseen.why == record::WhyUnseen::musl; }
 
-std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
+std::string unseen_program_text(const ProgramFile& program, const Unseen& unseen) {
     return fmt::format("{} {}, so its products are neither seen nor controlled{}", program.path, unseen.text,
                        ends_under_preload(unseen)
                            ? "; it is started without the preload, because musl would end it with status 127"
@@ -406,13 +406,13 @@ int run(const RunOptions& options) {
         if (options.pin)
             return fail(fmt::format("--pin: {} {}, so it cannot be preloaded into, and was not started", program.path,
                                     unseen.text));
-        print_run_message(unseen_program(program, unseen));
+        print_run_message(unseen_program_text(program, unseen));
     } else if (!options.quiet) {
         for (const std::string& line : lines) print_run_message(line);
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);
-        if (const std::string lack = hook_ranges(loaded.policy, library.path, environment); !lack.empty())
+        if (const std::string lack = set_nvtx_receiver(loaded.policy, library.path, environment); !lack.empty())
             print_run_message(lack);
     }
     if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty())

@@ -21,7 +21,7 @@ namespace {
 using record::format::Header, record::format::RunEnd;
 
 /// Returns true if the file for the children of a run names no program, recording or mark.
-bool names_nothing(const std::string& path, const RunMember& file) {
+bool is_empty_children_file(const std::string& path, const RunMember& file) {
     const auto opened = record::RecordingReader::open(path);
     return opened.reader && opened.reader->children().empty() && opened.reader->missed_children() == 0 &&
            opened.reader->marks().empty() && opened.reader->missed_marks() == 0 && file.unrecorded == 0 &&
@@ -53,7 +53,7 @@ void note_end(const RunEnding& ending) {
                .running = static_cast<std::uint32_t>(ending.running.size()),
                .recordings = file ? file->run_recordings : 0,
                .began = self.start};
-    const bool is_needed = file && !(ending.running.empty() && names_nothing(ending.children_file, *file));
+    const bool is_needed = file && !(ending.running.empty() && is_empty_children_file(ending.children_file, *file));
     for (const std::string& path : ending.recordings) {
         const auto member = read_run_member(path);
         const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);

@@ -1,5 +1,5 @@
-// The end of a run, which `fp32shim run` notes in the run's recordings. By it, `fp32shim verify` knows that it has
-// all of them.
+// The end of a run, which `fp32shim run` notes in the run's recordings, so that `fp32shim verify` knows whether it
+// has all of them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// The end of a run whose program has ended.
+/// What is known when the program that `fp32shim run` started has ended; other processes of the run may still be
+/// running.
 struct RunEnding {
     std::vector<std::string> recordings;            ///< recordings of the run
     std::string children_file;                      ///< file for the children of the run

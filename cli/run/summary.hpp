@@ -42,8 +42,8 @@ class RunSummary {
     /// show. `program_ns` is the time from the start of the program to its end.
     std::string read(const std::vector<std::string>& recordings, const RunChildren& children,
                      std::int64_t program_ns);
-    /// Returns one or two commands to go on with, each with what it is for; empty if read() found no calls. `options`
-    /// are the words of this command before the program's, except --log; `program` is the program and its arguments.
+    /// Returns commands to go on with, each with its purpose; empty if read() found no calls. `options` are the words
+    /// of this command before the program's, except --log; `program` is the program and its arguments.
     std::string next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
                               const std::vector<std::string>& program) const;
     /// Returns true if read() found calls.

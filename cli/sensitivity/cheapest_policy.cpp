@@ -16,22 +16,22 @@ class PolicySearch {
 
     CheapestPolicy find() {
         choose_by_errors_alone();
-        for (const Levels& levels : shown_within())
+        for (const Levels& levels : levels_within_tolerance())
             if (saving_of(levels) >= saving_of(result_.levels) && take_if_within(levels)) break;
-        while (!result_.is_found && has_lowered() && !take_if_within(result_.levels)) step_back();
-        for (const Levels& levels : shown_within())
+        while (!result_.is_found && has_lowered() && !take_if_within(result_.levels)) raise_worst_place();
+        for (const Levels& levels : levels_within_tolerance())
             if ((!result_.is_found || saving_of(levels) > saving_of(result_.levels)) && take_if_within(levels)) break;
-        while (result_.is_found && has_cheaper()) continue;
+        while (result_.is_found && make_cheaper()) continue;
         result_.tried = tried_.size();
         return result_;
     }
 
   private:
     std::size_t places() const { return measured_.places.size(); }
-    const Measured& alone(std::size_t place) const {
+    const MeasuredRun& alone(std::size_t place) const {
         return measured_.errors[place][result_.levels[place] - 1].alone;
     }
-    bool is_within(const Measured& run) const { return run.was_lowered && run.error <= tolerance_; }
+    bool is_within(const MeasuredRun& run) const { return run.was_lowered && run.error <= tolerance_; }
 
     /// Takes for each place the cheapest precision whose error alone is within the tolerance.
     void choose_by_errors_alone() {
@@ -43,10 +43,10 @@ class PolicySearch {
     }
 
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
-    /// that did not run below FP32 alone stays exact.
-    std::vector<Levels> shown_within() const {
+    /// that did not run below FP32 when it alone was asked to counts as exact in them.
+    std::vector<Levels> levels_within_tolerance() const {
         std::vector<Levels> shown;
-        const auto add = [&](const Measured& run, Levels levels) {
+        const auto add = [&](const MeasuredRun& run, Levels levels) {
             if (!is_within(run)) return;
             for (std::size_t place = 0; place < places(); ++place)
                 if (!measured_.is_lowered_at(place, levels[place])) levels[place] = 0;
@@ -66,7 +66,7 @@ class PolicySearch {
         return shown;
     }
 
-    /// Returns the work that runs below FP32, each place's times the number of its precision.
+    /// Returns the sum of the places' work that runs below FP32, each multiplied by the place's level.
     double saving_of(const Levels& levels) const {
         double saving = 0;
         for (std::size_t place = 0; place < levels.size(); ++place)
@@ -82,7 +82,7 @@ class PolicySearch {
     /// Runs a policy, and makes it the found one if its output is within the tolerance.
     bool take_if_within(const Levels& levels) {
         tried_.insert(levels);
-        const Measured measured = run_(levels);
+        const MeasuredRun measured = run_(levels);
         const bool takes = is_within(measured);
         if (takes || !result_.is_found) result_.measured = measured;
         if (!takes) return false;
@@ -91,8 +91,8 @@ class PolicySearch {
         return true;
     }
 
-    /// Takes the lowered place with the largest error one step back.
-    void step_back() {
+    /// Moves the lowered place with the largest error alone to the next dearer precision.
+    void raise_worst_place() {
         std::size_t worst = places();
         for (std::size_t place = 0; place < places(); ++place)
             if (result_.levels[place] > 0 && (worst == places() || alone(place).error > alone(worst).error))
@@ -101,9 +101,9 @@ class PolicySearch {
         if (!measured_.is_lowered_at(worst, result_.levels[worst])) result_.levels[worst] = 0;
     }
 
-    /// Tries each place one step cheaper, and takes what is within the tolerance. Returns false if nothing was: then
-    /// all refusals are of the final policy with one place changed.
-    bool has_cheaper() {
+    /// Tries each place one level cheaper, and keeps the changes that are within the tolerance. Returns false if none
+    /// is: then `refused` counts the final policy with one place changed.
+    bool make_cheaper() {
         bool has_changed = false;
         result_.refused = 0;
         for (std::size_t place = 0; place < places(); ++place) {
@@ -127,7 +127,7 @@ class PolicySearch {
 
 }  // namespace
 
-std::vector<AssignedGroups> Sensitivity::assigned(const Levels& levels) const {
+std::vector<AssignedGroups> Sensitivity::groups_by_precision(const Levels& levels) const {
     std::vector<AssignedGroups> assigned{{{}, "highest"}};
     for (const std::string& precision : precisions) assigned.push_back({{}, precision});
     for (std::size_t place = 0; place < places.size(); ++place)

@@ -22,7 +22,9 @@ double chi_squared(double freedom, double normal) {
     return freedom * std::pow(std::max(1 - variance + normal * std::sqrt(variance), 0.0), 3);
 }
 
-double digits_at(double deviation) { return deviation == 0 ? unlimited : std::max(-std::log10(deviation), 0.0); }
+double digits_of_deviation(double deviation) {
+    return deviation == 0 ? unlimited : std::max(-std::log10(deviation), 0.0);
+}
 
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
@@ -45,33 +47,33 @@ std::string evidence_of(const Digits& digits) {
 
 }  // namespace
 
-Digits digits_of(const std::vector<Measured>& runs) {
+Digits digits_of(const std::vector<MeasuredRun>& runs) {
     constexpr double normal_of_97_5 = 1.959964;
     Digits digits;
     digits.are_equal = runs.size() > 1;
     double squares = 0;
-    bool is_told_apart = false;
-    for (const Measured& run : runs) {
+    bool exceeds_chance = false;
+    for (const MeasuredRun& run : runs) {
         ++digits.runs;
         digits.was_lowered = digits.was_lowered || run.was_lowered;
         digits.are_equal = digits.are_equal && run.error == runs.front().error;
         digits.by_chance += run.is_chance && std::isfinite(run.error) ? 1 : 0;
-        is_told_apart = is_told_apart || (std::isfinite(run.error) && run.is_told_apart());
+        exceeds_chance = exceeds_chance || (std::isfinite(run.error) && run.exceeds_chance());
         if (std::isfinite(run.error))
             squares += run.error * run.error;
         else
             ++digits.failed;
     }
-    digits.is_chance = digits.by_chance > 0 && !is_told_apart;
+    digits.is_chance = digits.by_chance > 0 && !exceeds_chance;
     if (digits.failed == digits.runs) {
         digits.estimate = digits.lowest = digits.highest = std::numeric_limits<double>::quiet_NaN();
         return digits;
     }
     const auto count = static_cast<double>(digits.runs - digits.failed);
     const double deviation = std::sqrt(squares / count);
-    digits.estimate = digits_at(deviation);
-    digits.lowest = digits_at(deviation * std::sqrt(count / chi_squared(count, -normal_of_97_5)));
-    digits.highest = digits_at(deviation * std::sqrt(count / chi_squared(count, normal_of_97_5)));
+    digits.estimate = digits_of_deviation(deviation);
+    digits.lowest = digits_of_deviation(deviation * std::sqrt(count / chi_squared(count, -normal_of_97_5)));
+    digits.highest = digits_of_deviation(deviation * std::sqrt(count / chi_squared(count, normal_of_97_5)));
     return digits;
 }
 

@@ -21,12 +21,12 @@ struct Digits {
     std::uint64_t runs = 0,
                   failed = 0;     ///< number of runs; `failed` have no finite error, and are left out of the estimate
     std::uint64_t by_chance = 0;  ///< runs with a finite error that is not told apart from chance
-    bool is_chance = false;       ///< there are runs by chance, and no other run differed
+    bool is_chance = false;       ///< some errors are not told apart from chance, and no other run differed
     bool was_lowered = false;     ///< some product of these runs was perturbed
     bool are_equal = false;       ///< all runs had the same error, so they tell nothing about random errors
 };
 
-Digits digits_of(const std::vector<Measured>& runs);
+Digits digits_of(const std::vector<MeasuredRun>& runs);
 
 /// Digits of a place at one precision.
 struct PlaceDigits {

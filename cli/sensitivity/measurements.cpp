@@ -12,9 +12,9 @@
 namespace fp32shim::cli {
 namespace {
 
-Measured measured_of(const Experiment& experiment, const Trial& trial) {
-    Measured measured{trial.distance, experiment};
-    for (const RecordedProducts::Met& met : trial.products.groups) {
+MeasuredRun measured_run_of(const Experiment& experiment, const Trial& trial) {
+    MeasuredRun measured{trial.distance, experiment};
+    for (const RecordedProducts::RecordedGroup& met : trial.products.groups) {
         measured.was_lowered = measured.was_lowered || met.was_lowered;
         measured.formats[met.group.full_text()] = met.formats;
     }
@@ -64,8 +64,8 @@ Trial Measurements::run_once_exactly(const RunRequest& request, Purpose purpose)
 /// Notes the groups of which a further exact run made as many calls as the first one.
 void Measurements::note_calls(const RecordedProducts& products) {
     std::map<GroupKey, std::uint64_t> calls;
-    for (const RecordedProducts::Met& met : products.groups) calls[met.group.key] = met.group.calls;
-    for (const RecordedProducts::Met& first : exact_products_.groups)
+    for (const RecordedProducts::RecordedGroup& met : products.groups) calls[met.group.key] = met.group.calls;
+    for (const RecordedProducts::RecordedGroup& first : exact_products_.groups)
         if (calls[first.group.key] >= first.group.calls) ran_again_.insert(first.group.key);
 }
 
@@ -74,15 +74,15 @@ const RecordedProducts& Measurements::run_exact(const RunRequest& request, std::
     return exact_products_;
 }
 
-void Measurements::expect_rows(std::uint64_t rows) {
-    trials_.expect(exact_count_ + rows);
-    trials_.reference().expect_runs(rows);
+void Measurements::expect_errors(std::uint64_t count) {
+    trials_.expect(exact_count_ + count);
+    trials_.reference().expect_runs(count);
 }
 
 void Measurements::check_independence(const RunRequest& request, std::string_view when) {
     if (exact_count_ < 2) return;  // one exact run was asked for
     const Distance distance = run_once_exactly(request, Purpose::check).distance;
-    if (!distance.is_told_apart()) {
+    if (!distance.exceeds_chance()) {
         noise_after_lowered_ = std::max(noise_after_lowered_, distance.error);
         return;
     }
@@ -94,7 +94,7 @@ void Measurements::check_independence(const RunRequest& request, std::string_vie
         exit_code::inconclusive};
 }
 
-std::vector<Measured> Measurements::measure(const std::vector<Experiment>& experiments, std::uint64_t jobs) {
+std::vector<MeasuredRun> Measurements::measure(const std::vector<Experiment>& experiments, std::uint64_t jobs) {
     std::vector<const Experiment*> open;
     for (const Experiment& experiment : experiments)
         if (!known_.contains(experiment.request)) open.push_back(&experiment);
@@ -105,22 +105,22 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
         const std::vector<Trial> trials = trials_.run(requests);
         for (std::size_t i = begin; i < end; ++i) {
             const Trial& trial = trials[i - begin];
-            known_[open[i]->request] = measured_of(*open[i], trial);
+            known_[open[i]->request] = measured_run_of(*open[i], trial);
             trials_.tell_result(trials_.count() - (end - 1 - i), open[i]->text, text_of_error(trial.distance));
         }
     }
-    std::vector<Measured> all;
+    std::vector<MeasuredRun> all;
     all.reserve(experiments.size());
     for (const Experiment& experiment : experiments) all.push_back(known_.at(experiment.request));
     return all;
 }
 
-void Measurements::confirm(const Measured& measured) {
+void Measurements::confirm(const MeasuredRun& measured) {
     if (exact_count_ < 2) return;  // one exact run was asked for
     const Experiment& experiment = measured.experiment;
     const Distance again = trials_.run({experiment.request}, Purpose::check).front().distance;
     trials_.tell_result(trials_.count(), experiment.text + ", again", text_of_error(again));
-    if (again.is_told_apart()) return;
+    if (again.exceeds_chance()) return;
     throw End{
         fmt::format("two equal runs, {}, differ: {} at first, and {} then. Chance does more than {} exact runs "
                     "have shown; --repeat {} shows more of it",

@@ -23,14 +23,14 @@ struct Experiment {
 /// Problem of a run that is not made.
 constexpr const char* not_tried = "not tried";
 
-/// The result of one run: its distance, which is infinite if it did not end with status 0, and what ran lowered.
-struct Measured : Distance {
+/// The result of one run: its distance, which is infinite if the run did not end with status 0, and what ran lowered.
+struct MeasuredRun : Distance {
     Experiment experiment{};
     bool was_lowered = false;  ///< some product ran below FP32
     /// Words of the formats in which groups ran, by Group::full_text().
     std::map<std::string, std::set<std::string>> formats{};
 
-    bool is_told_apart() const { return problem != not_tried && Distance::is_told_apart(); }
+    bool exceeds_chance() const { return problem != not_tried && Distance::exceeds_chance(); }
 };
 
 /// Makes runs, each of them once. All functions that run the command throw Interrupted and End.
@@ -38,21 +38,21 @@ class Measurements {
   public:
     explicit Measurements(Trials& trials) : trials_(trials) {}
 
-    /// Makes exact runs until there are so many. The first is the reference. Returns its products.
+    /// Makes exact runs until there are `count`. Returns the products of the first, which is the reference.
     const RecordedProducts& run_exact(const RunRequest& request, std::uint64_t count);
-    /// Tells how many errors are to be measured, each by a run, once all exact runs are made that tell what chance
-    /// does. So all errors are judged alike.
-    void expect_rows(std::uint64_t rows);
+    /// Announces how many errors are to be measured, each by a run, so that all are judged alike. Precondition: all
+    /// exact runs that show what chance does have been made.
+    void expect_errors(std::uint64_t count);
     /// Makes one more exact run, after one with something lowered. Throws End if it differs from the others by more
     /// than chance. `when` tells which run it is.
     void check_independence(const RunRequest& request, std::string_view when = "right after a lowered one");
     /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Makes the runs that are not known yet, and returns the results of all.
-    std::vector<Measured> measure(const std::vector<Experiment>& experiments, std::uint64_t jobs);
+    std::vector<MeasuredRun> measure(const std::vector<Experiment>& experiments, std::uint64_t jobs);
     /// Makes a run again. Throws End if the new one is not told apart from the exact run: then chance does more than
     /// exact runs have shown.
-    void confirm(const Measured& measured);
+    void confirm(const MeasuredRun& measured);
     /// Forgets all runs but the exact ones, and lets all numbers count from now on.
     void count_all_numbers();
 
@@ -73,7 +73,7 @@ class Measurements {
     RecordedProducts exact_products_;  ///< products of the first exact run
     std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made as many calls
     std::uint64_t exact_count_ = 0;
-    std::map<RunRequest, Measured> known_;
+    std::map<RunRequest, MeasuredRun> known_;
 };
 
 /// Returns a sentence about the differences between the exact runs.

@@ -19,7 +19,7 @@ double all_work(const SensitivityResult& result) {
 }
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
-std::string error_text(const Measured& measured) {
+std::string error_text(const MeasuredRun& measured) {
     if (!measured.problem.empty()) return measured.problem;
     if (!measured.was_lowered) return "not lowered";
     if (measured.error == 0) return "0";
@@ -28,8 +28,8 @@ std::string error_text(const Measured& measured) {
 
 /// Returns true if chance explains the errors of a row.
 bool is_all_chance(const PlaceErrors& errors) {
-    if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
-    return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
+    if (errors.alone.was_lowered && errors.alone.exceeds_chance()) return false;
+    return !errors.kept_exact.exceeds_chance() && (errors.alone.is_chance || errors.kept_exact.is_chance);
 }
 
 Table table_of(const SensitivityResult& result) {
@@ -60,7 +60,7 @@ Table table_of(const SensitivityResult& result) {
 /// Returns a table of the numbers that a run changed, the largest change first, and how far the table is to be
 /// trusted.
 std::string changes_text(const SensitivityResult& result) {
-    const Measured& measured = result.measured.all_lowered.back();
+    const MeasuredRun& measured = result.measured.all_lowered.back();
     if (measured.most.empty()) return {};
     constexpr std::size_t most = 5;
     Table table(
@@ -87,7 +87,7 @@ std::string changes_text(const SensitivityResult& result) {
 /// Returns a sentence about a number that a norm hides; empty if there is none.
 std::string hidden_text(const SensitivityResult& result) {
     constexpr double far = 100;
-    const Measured& measured = result.measured.all_lowered.back();
+    const MeasuredRun& measured = result.measured.all_lowered.back();
     const ChangedRow* worst = nullptr;
     for (const ChangedRow& row : measured.most)
         if (row.counts && (worst == nullptr || row.worst_change > worst->worst_change)) worst = &row;
@@ -101,7 +101,7 @@ std::string hidden_text(const SensitivityResult& result) {
 
 /// Returns a sentence about numbers that do not count and yet changed by much more than exact runs differ; empty if
 /// there are none.
-std::string moved_text(const Measured& measured) {
+std::string moved_text(const MeasuredRun& measured) {
     constexpr double clearly = 3;
     std::vector<std::string> names;
     for (const ChangedRow& row : measured.most)
@@ -127,8 +127,8 @@ std::string names_of(const std::vector<std::size_t>& places, const SensitivityRe
 }
 
 /// Returns the share of the work that ran below FP32 under the policy. A place that did so alone need not do so under
-/// the policy, which leaves to the program what it asks for itself.
-std::string lowered_work(const SensitivityResult& result) {
+/// the policy, which does not overrule a precision that the program asks for itself.
+std::string lowered_work_share(const SensitivityResult& result) {
     double lowered = 0;
     for (const Place& place : result.measured.places)
         for (const std::size_t group : place.groups)
@@ -136,13 +136,14 @@ std::string lowered_work(const SensitivityResult& result) {
     return work_share_text(lowered, all_work(result));
 }
 
-/// Returns sentences about a floor, and about places that did not run as the runs with everything lowered asked.
+/// Returns sentences about FP32_MATMUL_FLOOR, and about places that did not run at the precision that runs with
+/// everything lowered asked for.
 std::string not_lowered_text(const SensitivityResult& result) {
     std::string text = floor_text();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
-        const Measured& run = result.measured.all_lowered[at];
+        const MeasuredRun& run = result.measured.all_lowered[at];
         const std::string precision = result.measured_policy.empty() ? result.measured.precisions[at] : "";
-        NotAsAsked found;
+        PlacesNotAsAsked found;
         const auto add = [](std::vector<std::string>& names, const std::string& name) {
             if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         };
@@ -178,7 +179,7 @@ std::string policy_sentence(const SensitivityResult& result) {
     const std::vector<std::size_t> exact = exact_places(policy);
     std::string text =
         fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
-                    lowered_work(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
+                    lowered_work_share(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
                     policy.measured.error) +
         moved_text(policy.measured);
     if (policy.refused > 0)
@@ -200,7 +201,7 @@ std::string evidence_of(const SensitivityResult& result) {
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
-    const Measured& measured = result.measured.all_lowered.front();
+    const MeasuredRun& measured = result.measured.all_lowered.front();
     const Measurements& runs = result.measurements;
     std::string text =
         fmt::format("Under {}: {}", printable(result.measured_policy),
@@ -214,7 +215,7 @@ std::string given_policy_text(const SensitivityResult& result) {
            untried_sentence(result.untried) + not_lowered_text(result) + fresh_start_text(result.left_files);
 }
 
-Json to_json(const Measured& measured) {
+Json to_json(const MeasuredRun& measured) {
     Json json = to_json(static_cast<const Distance&>(measured));
     json["was_lowered"] = measured.was_lowered;
     return json;
@@ -255,7 +256,7 @@ Json json_of_policy(const SensitivityResult& result) {
 
 }  // namespace
 
-bool was_lowered_in(const Measured& run, const Group& group) {
+bool was_lowered_in(const MeasuredRun& run, const Group& group) {
     const auto formats = run.formats.find(group.full_text());
     return formats != run.formats.end() && std::ranges::any_of(formats->second, [](const std::string& format) {
                return format != to_string(policy::Applied::fp32) && format != to_string(policy::Applied::unchanged);
@@ -325,8 +326,8 @@ std::string policy_text_of(const SensitivityResult& result) {
     const auto comment_on = [&](const Subset& set) {
         return std::vector<std::string>{comment_on_line(result.groups[set.front()], result.texts)};
     };
-    return policy_assigning(result.groups, result.measured.assigned(result.policy->levels), result.settings,
-                            comment_on, &result.texts);
+    return policy_assigning(result.groups, result.measured.groups_by_precision(result.policy->levels),
+                            result.settings, comment_on, &result.texts);
 }
 
 }  // namespace fp32shim::cli

@@ -22,17 +22,18 @@ struct SensitivityResult {
     double tolerance = -1;          ///< -1: none was given
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
     std::optional<CheapestPolicy> policy{};
-    FoundPolicy found{};                    ///< file of the policy
-    PolicySettings settings{};              ///< settings of the policy that is written
-    std::vector<std::string> untried{};     ///< places of which, of the exact runs, only the first made all calls
+    FoundPolicy found{};        ///< file of the policy
+    PolicySettings settings{};  ///< settings of the policy that is written
+    std::vector<std::string>
+        untried{};  ///< places that have a group with fewer calls in all later exact runs than in the first
     std::string dependence{};               ///< sentence on whether the output depends on products; empty: it does
     std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs
 };
 
-/// Returns true if some call of the group ran below FP32 in a run that keeps formats.
-bool was_lowered_in(const Measured& run, const Group& group);
+/// Returns true if some call of the group ran below FP32 in the run.
+bool was_lowered_in(const MeasuredRun& run, const Group& group);
 
-/// Returns a sentence about such places, with a line feed; empty if there are none.
+/// Returns a sentence about untried places, with a line feed; empty if there are none.
 std::string untried_sentence(const std::vector<std::string>& untried);
 
 /// Returns a table for people.

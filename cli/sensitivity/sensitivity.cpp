@@ -51,7 +51,8 @@ std::string problem_with_policy(const std::string& path) {
     return file.errors.empty() ? std::string() : file.errors.front().text();
 }
 
-/// Returns the first precision whose operands are not rounded at random, since it splits them into parts.
+/// Returns the first precision whose operands are not rounded at random, since it splits them into parts; empty if
+/// there is none.
 std::string precision_of_parts(const std::vector<std::string>& precisions) {
     std::vector<policy::Applied> of_parts;
 #define PREVIEW(format, rounding, products) \
@@ -130,12 +131,12 @@ class Examination {
         const bool is_given = options_.repeat > 0;
         const RecordedProducts& products =
             measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
-        for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
+        for (const RecordedProducts::RecordedGroup& met : products.groups) groups_.number_of(met.group);
         if (groups_.all().empty()) throw no_product_seen(products, TriedTypes::float32);
         measured_.places = find_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
         if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
             measurements_.run_exact(exact, measured_.places.size());
-        measurements_.expect_rows(rows());
+        measurements_.expect_errors(error_count());
         note_untried();
         check_chance();
     }
@@ -144,23 +145,23 @@ class Examination {
         if (options_.tolerance >= 0 && measurements_.chance() > options_.tolerance) throw beyond_tolerance();
     }
 
-    /// Makes runs in which as much as possible is lowered. If only such numbers change that do not count, because
-    /// exact runs do not repeat them, they count all the same.
-    std::vector<Measured> measure_everything(const std::vector<Experiment>& experiments) {
-        std::vector<Measured> results = measure(experiments);
-        const bool has_changed = std::ranges::any_of(results, [](const Measured& run) { return run.error != 0; });
-        const bool was_lowered = std::ranges::any_of(results, &Measured::was_lowered);
+    /// Makes runs in which as much as possible is lowered. If the only numbers that change do not count, because
+    /// exact runs differ in them, all numbers count from then on.
+    std::vector<MeasuredRun> measure_everything(const std::vector<Experiment>& experiments) {
+        std::vector<MeasuredRun> results = measure(experiments);
+        const bool has_changed = std::ranges::any_of(results, [](const MeasuredRun& run) { return run.error != 0; });
+        const bool was_lowered = std::ranges::any_of(results, &MeasuredRun::was_lowered);
         if (has_changed || !was_lowered || measurements_.reference().rows_left_out().empty()) return results;
         measurements_.count_all_numbers();
         check_chance();
         return measure(experiments);
     }
 
-    std::vector<Measured> measure(const std::vector<Experiment>& experiments) {
+    std::vector<MeasuredRun> measure(const std::vector<Experiment>& experiments) {
         return measurements_.measure(experiments, static_cast<std::uint64_t>(options_.jobs));
     }
 
-    RunRequest exact_request() const { return only({}, measured_.precisions.front()); }
+    RunRequest exact_request() const { return request_with_only({}, measured_.precisions.front()); }
 
     End beyond_tolerance() const {
         std::string why = ", and two of them are too few to tell an error from chance";
@@ -175,7 +176,7 @@ class Examination {
     }
 
     /// Returns the number of errors to be measured.
-    std::uint64_t rows() const {
+    std::uint64_t error_count() const {
         const std::size_t places = measured_.places.size(), precisions = measured_.precisions.size();
         if (!options_.policy.empty()) return 1;
         if (options_.perturb > 0) return precisions * (1 + places) * static_cast<std::uint64_t>(options_.perturb);
@@ -193,57 +194,61 @@ class Examination {
     void run_given_policy() {
         measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
         measurements_.check_independence(exact_request());
-        const Measured& measured = measured_.all_lowered.front();
-        if (measured.is_told_apart())
+        const MeasuredRun& measured = measured_.all_lowered.front();
+        if (measured.exceeds_chance())
             measurements_.confirm(measured);
         else
             check_dependence();
     }
 
-    /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if it cannot be
-    /// had.
-    std::optional<Measured> run_coarsest(const Subset& groups) {
+    /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if none of them
+    /// can run at it.
+    std::optional<MeasuredRun> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{only(groups, coarsest), "the places that moved nothing, asked for " + coarsest};
-        Measured run = measure({experiment}).front();
-        const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
-        return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;
+        const Experiment experiment{request_with_only(groups, coarsest),
+                                    "the places that moved nothing, asked for " + coarsest};
+        MeasuredRun run = measure({experiment}).front();
+        const auto ran_at_coarsest_precision = [&coarsest](const auto& group) {
+            return group.second.contains(coarsest);
+        };
+        return std::ranges::any_of(run.formats, ran_at_coarsest_precision) ? std::optional(std::move(run))
+                                                                           : std::nullopt;
     }
 
-    /// Names the places that moved nothing alone, if the output does not depend on them at all.
+    /// Names the places that moved nothing when lowered alone, if the output does not depend on them at all.
     void check_unmoved_places() {
         Subset groups;
         std::vector<std::string> names;
         for (std::size_t place = 0; place < measured_.places.size(); ++place) {
             const auto moved = [](const PlaceErrors& errors) {
-                return errors.alone.is_told_apart() || !errors.alone.was_lowered;
+                return errors.alone.exceeds_chance() || !errors.alone.was_lowered;
             };
             if (std::ranges::any_of(measured_.errors[place], moved)) continue;
             groups = union_of(groups, measured_.places[place].groups);
             names.push_back(measured_.places[place].text);
         }
-        if (const std::optional<Measured> run = run_coarsest(groups); run && !run->is_told_apart())
+        if (const std::optional<MeasuredRun> run = run_coarsest(groups); run && !run->exceeds_chance())
             dependence_ =
                 fmt::format("Nothing shows that the output depends on {}: even at {} it did not change{}.\n",
                             listed(names, 5), coarsest_precision, run->error == 0 ? "" : " by more than chance");
     }
 
-    /// Asks whether the output depends on the products of these runs, none of which has moved it.
+    /// Checks whether the output, which no run has moved, depends on the products at all.
     void check_dependence() {
         Subset lowered;
         for (std::size_t group = 0; group < groups_.all().size(); ++group)
             if (std::ranges::any_of(measured_.all_lowered,
-                                    [&](const Measured& run) { return was_lowered_in(run, groups_[group]); }))
+                                    [&](const MeasuredRun& run) { return was_lowered_in(run, groups_[group]); }))
                 lowered.push_back(group);
         if (lowered.empty()) return;
         const bool is_equal =
-            std::ranges::all_of(measured_.all_lowered, [](const Measured& run) { return run.error == 0; });
+            std::ranges::all_of(measured_.all_lowered, [](const MeasuredRun& run) { return run.error == 0; });
         if (is_equal) dependence_ = unchanged_output_text;
-        const std::optional<Measured> coarsest = run_coarsest(lowered);
+        const std::optional<MeasuredRun> coarsest = run_coarsest(lowered);
         if (!coarsest) return;
-        const Measured& run = *coarsest;
-        if (run.is_told_apart()) {
+        const MeasuredRun& run = *coarsest;
+        if (run.exceeds_chance()) {
             try {  // a number may grow from run to run
                 if (measurements_.noise() > 0) measurements_.check_independence(exact_request(), "after all others");
             } catch (const End&) {
@@ -270,19 +275,19 @@ class Examination {
 
     void run_perturbed() {
         for (const std::string& precision : measured_.precisions) {
-            const std::vector<Experiment> everything = perturbed(nullptr, precision);
+            const std::vector<Experiment> everything = perturbed_runs(nullptr, precision);
             if (!measure({everything.front()}).front().was_lowered)
                 throw nothing_lowered(trials_.last().products, precision);
             digits_.push_back({nullptr, precision, digits_of(measure_everything(everything))});
             measurements_.check_independence(exact_request());
             for (const Place& place : measured_.places)
                 if (!place.is_untried)
-                    digits_.push_back({&place, precision, digits_of(measure(perturbed(&place, precision)))});
+                    digits_.push_back({&place, precision, digits_of(measure(perturbed_runs(&place, precision)))});
         }
     }
 
-    /// Returns runs with a place perturbed, or everything, by as many seeds as are wanted.
-    std::vector<Experiment> perturbed(const Place* place, const std::string& precision) const {
+    /// Returns runs with a place perturbed (null: with everything), one for each seed.
+    std::vector<Experiment> perturbed_runs(const Place* place, const std::string& precision) const {
         std::vector<Experiment> experiments;
         for (std::int64_t i = 1; i <= options_.perturb; ++i) {
             PolicySettings seeded = settings(precision);
@@ -299,9 +304,9 @@ class Examination {
     void run_places() {
         std::vector<Experiment> experiments;
         for (const std::string& precision : measured_.precisions)
-            experiments.push_back({all_but({}, precision), "everything at " + precision});
+            experiments.push_back({request_with_all_but({}, precision), "everything at " + precision});
         measured_.all_lowered = measure_everything(experiments);
-        if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
+        if (std::ranges::none_of(measured_.all_lowered, &MeasuredRun::was_lowered))
             throw nothing_lowered(trials_.last().products, measured_.precisions.back());
         measurements_.check_independence(exact_request());
         measure_places();
@@ -311,11 +316,11 @@ class Examination {
         return {precision, trials_.previews_on_cpu() ? std::string(preview_mode) : options_.cpu, options_.name};
     }
 
-    RunRequest only(const Subset& lowered, const std::string& precision) const {
+    RunRequest request_with_only(const Subset& lowered, const std::string& precision) const {
         return request_lowering_only(groups_, lowered, settings(precision));
     }
 
-    RunRequest all_but(const Subset& exact, const std::string& precision) const {
+    RunRequest request_with_all_but(const Subset& exact, const std::string& precision) const {
         return request_lowering_all_but(groups_, exact, settings(precision));
     }
 
@@ -324,12 +329,12 @@ class Examination {
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
                 if (!place.is_untried)
-                    experiments.push_back(
-                        {only(place.groups, precision), fmt::format("only {} at {}", place.text, precision)});
-                experiments.push_back(
-                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
+                    experiments.push_back({request_with_only(place.groups, precision),
+                                           fmt::format("only {} at {}", place.text, precision)});
+                experiments.push_back({request_with_all_but(place.groups, precision),
+                                       fmt::format("all but {} at {}", place.text, precision)});
             }
-        const std::vector<Measured> results = measure(experiments);
+        const std::vector<MeasuredRun> results = measure(experiments);
         auto next = results.begin();
         for (const Place& place : measured_.places) {
             measured_.errors.emplace_back();
@@ -350,27 +355,29 @@ class Examination {
 
     /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
     bool has_moved() const {
-        const auto is_told_apart = [](const PlaceErrors& errors) {
-            return errors.alone.is_told_apart() || errors.kept_exact.is_told_apart();
+        const auto exceeds_chance = [](const PlaceErrors& errors) {
+            return errors.alone.exceeds_chance() || errors.kept_exact.exceeds_chance();
         };
-        return std::ranges::any_of(measured_.all_lowered, &Measured::is_told_apart) ||
+        return std::ranges::any_of(measured_.all_lowered, &MeasuredRun::exceeds_chance) ||
                std::ranges::any_of(measured_.errors, [&](const auto& of_place) {
-                   return std::ranges::any_of(of_place, is_told_apart);
+                   return std::ranges::any_of(of_place, exceeds_chance);
                });
     }
 
-    /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
-    /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
-    /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
+    /// Repeats the run in which a place alone moved the output most, so that no place is blamed for chance that the
+    /// few exact runs have not shown; if no place alone moved it, the run with everything or all but a place lowered
+    /// that did. Repeats it three times, but only once if everything lowered at that precision has moved the output,
+    /// too.
     void confirm_largest() {
-        std::vector<std::pair<const Measured*, int>> alone_moved, others_moved;  // runs, and how often to repeat them
+        std::vector<std::pair<const MeasuredRun*, int>> alone_moved,
+            others_moved;  // runs, and how often to repeat them
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-            const Measured& everything = measured_.all_lowered[at];
-            if (everything.is_told_apart()) others_moved.emplace_back(&everything, 3);
+            const MeasuredRun& everything = measured_.all_lowered[at];
+            if (everything.exceeds_chance()) others_moved.emplace_back(&everything, 3);
             for (const std::vector<PlaceErrors>& of_place : measured_.errors) {
                 const auto& [alone, kept_exact] = of_place[at];
-                if (alone.is_told_apart()) alone_moved.emplace_back(&alone, everything.is_told_apart() ? 1 : 3);
-                if (kept_exact.is_told_apart()) others_moved.emplace_back(&kept_exact, 3);
+                if (alone.exceeds_chance()) alone_moved.emplace_back(&alone, everything.exceeds_chance() ? 1 : 3);
+                if (kept_exact.exceeds_chance()) others_moved.emplace_back(&kept_exact, 3);
             }
         }
         const auto& moved = alone_moved.empty() ? others_moved : alone_moved;
@@ -392,7 +399,7 @@ class Examination {
         result.policy = find_cheapest_policy(measured_, options_.tolerance, [&](const Levels& levels) {
             const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
             const std::string policy =
-                policy_assigning(groups_, measured_.assigned(levels), cheapest, nullptr, &texts);
+                policy_assigning(groups_, measured_.groups_by_precision(levels), cheapest, nullptr, &texts);
             return measure({{{policy, requested_precision(cheapest.precision)},
                              fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}})
                 .front();
@@ -407,7 +414,8 @@ class Examination {
     Measurements measurements_;
     const WorkingFolder folder_;
     Groups groups_;
-    std::vector<std::string> untried_;  ///< places of which, of the exact runs, only the first made all calls
+    std::vector<std::string>
+        untried_;  ///< places that have a group with fewer calls in all later exact runs than in the first
     Sensitivity measured_;
     std::vector<PlaceDigits> digits_;  ///< empty without --perturb
     std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
@@ -450,10 +458,10 @@ Action define_sensitivity(CLI::App& app) {
     add_number(app, "--tolerance", options->tolerance,
                "Largest output error that is accepted; a cheap policy within it is found, tried and written. With "
                "--policy, the exit code tells whether it is within");
-    add_count(
-        app, "--perturb", options->perturb, 5,
-        "Measure significant digits instead: this many runs with everything perturbed at random, and as many for "
-        "each place");
+    add_count(app, "--perturb", options->perturb, 5,
+              "Measure significant digits instead: this many runs with everything perturbed at random, and as "
+              "many for "
+              "each place");
     add_choice(app, "--by", options->by, {"where", "scope", "size"},
                "What is a place: a line of the program, a scope, or a line at one size");
     add_count(app, "--most", options->most, 1, "Number of places; beyond it, those with the least work become one");

@@ -54,7 +54,7 @@ class AddressMap {
         std::uint64_t begin, end;
         std::uint32_t value;
     };
-    /// Addresses from `begin` to the begin of the next step.
+    /// Addresses from `begin` to the beginning of the next step.
     struct Step {
         std::uint64_t begin;
         std::optional<std::uint32_t> value;

@@ -31,10 +31,10 @@ class FunctionSymbols {
 
     bool is_empty() const { return functions_.empty(); }
     /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
-    bool name(std::uint64_t address, SourceLocation& location) const;
+    bool set_name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< sorted by begin, rank, and index from the end of the table; later entries
+    std::vector<Elf64_Sym> functions_;  ///< sorted by address, rank, and index from the end of the table; later entries
                                         ///< are preferred
     std::vector<char> names_;
     AddressMap map_;
@@ -55,7 +55,7 @@ FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
     map_.build();
 }
 
-bool FunctionSymbols::name(std::uint64_t address, SourceLocation& location) const {
+bool FunctionSymbols::set_name(std::uint64_t address, SourceLocation& location) const {
     const Elf64_Sym* found = nullptr;
     if (const auto index = map_.find(address)) {
         found = &functions_[*index];
@@ -82,18 +82,18 @@ bool FunctionSymbols::name(std::uint64_t address, SourceLocation& location) cons
 /// A file that is opened for the first question about it.
 class OpenedFile {
   public:
-    OpenedFile(const std::string& path, Readable readable) {
+    OpenedFile(const std::string& path, ReadableParts readable) {
         SymbolTables tables = read_symbol_tables(path);
         exported_.emplace(std::move(tables.exported), true);
         all_.emplace(std::move(tables.all), false);
-        if (readable != Readable::all || libdw() == nullptr) return;
+        if (readable != ReadableParts::all || libdw() == nullptr) return;
         debug_.emplace(*libdw(), path);
         if (all_->is_empty()) all_.emplace(debug_->symbols(), false);
     }
 
     SourceLocation find(std::uint64_t address) {
         SourceLocation location;
-        if (exported_->name(address, location) || all_->name(address, location)) ++location.symbol_offset;
+        if (exported_->set_name(address, location) || all_->set_name(address, location)) ++location.symbol_offset;
         if (debug_)
             debug_->find_location(address, location);
         else

@@ -60,7 +60,7 @@ std::string without_parameters(std::string_view text, Templates templates) {
         } else if (text.starts_with(nameless)) {
             size = nameless.size();
         } else if (name.empty() && text.starts_with("(*")) {
-            // A function that returns a pointer to a function stands within the type of that: `void
+            // The name of a function that returns a pointer to a function stands within the returned type: `void
             // (*pick(int))(char)`.
             text = text.substr(2, size_of_bracket(text) - 3);
             continue;

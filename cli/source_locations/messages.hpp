@@ -11,12 +11,12 @@
 namespace fp32shim::cli {
 
 /// Parts of a file that may be read.
-enum class Readable : std::uint8_t { nothing, symbols, all };
+enum class ReadableParts : std::uint8_t { nothing, symbols, all };
 
 /// A question for the locations of some addresses in one file.
 struct LocationQuestion {
     std::string path;
-    Readable readable = Readable::all;
+    ReadableParts readable = ReadableParts::all;
     std::vector<std::uint64_t> addresses;  ///< addresses in the file
 };
 

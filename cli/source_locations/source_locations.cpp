@@ -22,7 +22,7 @@ std::string why_unreadable(const record::RecordedObject& object) {
     if (object.path.empty()) return "is code that was made at run time";
     if (!object.path.starts_with('/')) return "has no complete path";
     const auto build_id = read_build_id(object.path);
-    return build_id ? why_another_file(object, *build_id) : "does not exist here, or cannot be read";
+    return build_id ? why_file_may_differ(object, *build_id) : "does not exist here, or cannot be read";
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ struct SourceLocations::KnownObject {
     explicit KnownObject(const record::RecordedObject& object)
         : path(object.path),
           problem(why_unreadable(object)),
-          readable(problem.empty() ? Readable::all : Readable::nothing) {}
+          readable(problem.empty() ? ReadableParts::all : ReadableParts::nothing) {}
 
     std::string path;
     std::string problem;  ///< reason why some parts of the file are not read
-    Readable readable;
+    ReadableParts readable;
     std::unordered_map<std::uint64_t, SourceLocation> locations;
 };
 
@@ -71,7 +71,7 @@ void SourceLocations::look_up(const record::RecordedObject& object, std::span<co
 
 /// Asks the child for locations. Returns one for each offset.
 std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std::vector<std::uint64_t>& offsets) {
-    while (object.readable != Readable::nothing) {
+    while (object.readable != ReadableParts::nothing) {
         LocationQuestion question{object.path, object.readable, offsets};
         // Return addresses are reduced by one, so that they lie in the call even if it is the last instruction of a
         // function.
@@ -87,8 +87,8 @@ std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std:
         } catch (const nlohmann::json::exception&) {
             // There is no answer, or a damaged one.
         }
-        const bool has_symbols_left = object.readable == Readable::all;
-        object.readable = has_symbols_left ? Readable::symbols : Readable::nothing;
+        const bool has_symbols_left = object.readable == ReadableParts::all;
+        object.readable = has_symbols_left ? ReadableParts::symbols : ReadableParts::nothing;
         object.problem = fmt::format("{} could not be read: the process that read it {}",
                                      has_symbols_left ? "has debug information that" : "is a file that",
                                      answer.problem.empty() ? "gave a wrong answer" : answer.problem);

@@ -50,21 +50,21 @@ class GroupRates {
     /// since the start of the recording.
     std::vector<LiveGroup> update(const std::vector<RowGroup>& groups, double seconds);
     /// Returns true before the first update.
-    bool is_new() const { return !has_looked_; }
+    bool is_new() const { return !was_updated_; }
 
   private:
-    bool has_looked_ = false;
+    bool was_updated_ = false;
     struct Counts {
         std::uint64_t calls = 0, host_ns = 0;
     };
     std::map<RowGroupKey, Counts> before_;
 };
 
-/// Returns the group that a row of a table of live groups is.
-const LiveGroup& live(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
+/// Converts a row of live_table() to its group.
+const LiveGroup& live_group_of(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
 
 /// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
-std::string now_text(double share) {
+std::string host_share_text(double share) {
     if (share <= 0) return "0%";
     if (share < 0.001) return "<0.1%";
     return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
@@ -90,7 +90,7 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
         entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
         entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
     }
-    has_looked_ = true;
+    was_updated_ = true;
     before_ = std::move(now);
     return live;
 }
@@ -121,10 +121,11 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 
 /// Returns a table of the first `limit` groups, and a line with the number of the others.
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
-    TextColumns columns = {{{"now", true}, [](const MergedRow& row) { return now_text(live(row).host_share); }},
-                           {{"calls/s", true}, [](const MergedRow& row) {
-                                return count_text(static_cast<std::uint64_t>(live(row).calls_per_second));
-                            }}};
+    TextColumns columns = {
+        {{"now", true}, [](const MergedRow& row) { return host_share_text(live_group_of(row).host_share); }},
+        {{"calls/s", true}, [](const MergedRow& row) {
+             return count_text(static_cast<std::uint64_t>(live_group_of(row).calls_per_second));
+         }}};
     const auto amounts = amount_columns().first(2);  // calls and host time
     columns.insert(columns.end(), amounts.begin(), amounts.end());
     for (const TextColumn& column : group_text_columns())
@@ -154,7 +155,7 @@ struct TopOptions {
 };
 
 /// State of one process at one moment.
-struct Seen {
+struct ProcessState {
     std::int32_t pid = 0;
     std::string recording;
     record::RecordingFacts facts;  ///< command and executable are read from the kernel, since a recording could claim
@@ -192,7 +193,7 @@ constexpr std::size_t max_rows = 20;
 constexpr std::size_t max_rules = 3;
 
 /// Adds up the counters by format, without reading the texts of rows.
-void count_calls(const record::RecordingReader& recording, Seen& seen) {
+void count_calls(const record::RecordingReader& recording, ProcessState& seen) {
     Share total;
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
@@ -219,7 +220,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 
 /// Reads the decisions of a process, as rows or in groups. `seconds` is the time since the previous update.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
-                NativeLocations& locations, Seen& seen) {
+                NativeLocations& locations, ProcessState& seen) {
     locations.name_rows_of(recording, false);
     MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
     CallPaths paths(&locations);
@@ -236,11 +237,11 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
 }
 
 /// Reads a process's state, with its decisions if `with_calls` is true. Returns nullopt if the process has ended.
-std::optional<Seen> read_process(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
-                                 LastUpdate& memory) {
+std::optional<ProcessState> read_process(const record::LiveRecording& live, const TopOptions& options,
+                                         bool with_calls, LastUpdate& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // the process has ended since it was listed
-    Seen seen;
+    ProcessState seen;
     seen.pid = live.pid;
     seen.recording = live.name;
     seen.facts = opened.reader->facts();
@@ -262,8 +263,8 @@ std::optional<Seen> read_process(const record::LiveRecording& live, const TopOpt
     return seen;
 }
 
-void sort_by(const std::string& key, std::vector<Seen>& all) {
-    std::stable_sort(all.begin(), all.end(), [&](const Seen& a, const Seen& b) {
+void sort_by(const std::string& key, std::vector<ProcessState>& all) {
+    std::stable_sort(all.begin(), all.end(), [&](const ProcessState& a, const ProcessState& b) {
         if (key == "pid") return a.pid < b.pid;
         if (key == "calls") return a.calls > b.calls;
         if (key == "time") return a.host_ns > b.host_ns;
@@ -291,7 +292,7 @@ std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
     return fmt::format("{:.0f}%", percent);
 }
 
-std::string process_table(const std::vector<Seen>& all) {
+std::string process_table(const std::vector<ProcessState>& all) {
     Table table({{"PID", true},
                  {"calls/s", true},
                  {"calls", true},
@@ -303,7 +304,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"floor"},
                  {"policy", false, 10, 3},
                  {"command", false, 20}});
-    for (const Seen& seen : all) {
+    for (const ProcessState& seen : all) {
         const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
@@ -314,11 +315,11 @@ std::string process_table(const std::vector<Seen>& all) {
     return table.text();
 }
 
-std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
+std::string tables_of(const std::vector<ProcessState>& all, const TopOptions& options) {
     if (all.empty()) return "no process of this user is recording now\n";
     const std::string processes = process_table(all) + "\n";
     std::vector<const std::vector<LiveGroup>*> groups;
-    for (const Seen& seen : all) {
+    for (const ProcessState& seen : all) {
         if (seen.groups) groups.push_back(&*seen.groups);
     }
     if (!groups.empty()) return processes + live_table(sum_up(groups), max_rows);
@@ -328,14 +329,14 @@ std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
     return processes + call_site_table(rows, max_rows).text();
 }
 
-std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const TopOptions& options) {
+std::string text_of(const std::vector<ProcessState>& all, const RuleUse& rules, const TopOptions& options) {
     const std::string unused = unused_rules_text(rules.all(), max_rules);
     return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
 }
 
-Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
+Json document_of(const std::vector<ProcessState>& all, const RuleUse& rules) {
     const auto row_json = [](const MergedRow& row) { return object_of(row_columns(), row); };
-    const Json processes = json_list(all, [&](const Seen& seen) -> Json {
+    const Json processes = json_list(all, [&](const ProcessState& seen) -> Json {
         return {{"pid", seen.pid},
                 {"recording", seen.recording},
                 {"host", text_or_null(seen.facts.process.host)},
@@ -360,22 +361,23 @@ Json document_of(const std::vector<Seen>& all, const RuleUse& rules) {
 
 /// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
 /// has no recording.
-std::vector<Seen> read_processes(const TopOptions& options, LastUpdate& memory, std::string& error) {
-    std::vector<Seen> all;
+std::vector<ProcessState> read_processes(const TopOptions& options, LastUpdate& memory, std::string& error) {
+    std::vector<ProcessState> all;
     memory.rules = {};
     const bool with_calls = options.pid != 0 || options.is_json || !options.by.empty();
-    const auto look_at_one = [&](const record::LiveRecording& recording) {
+    const auto read_one = [&](const record::LiveRecording& recording) {
         if (auto seen = read_process(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
     };
     if (options.pid == 0) {
-        record::visit_live_recordings(look_at_one);
+        record::visit_live_recordings(read_one);
     } else if (const record::FoundRecording found = record::find_live_recording(options.pid); found.recording) {
-        look_at_one(*found.recording);
+        read_one(*found.recording);
     } else {
         error = found.error;
     }
-    std::erase_if(memory.before,
-                  [&](const auto& known) { return std::ranges::find(all, known.first, &Seen::pid) == all.end(); });
+    std::erase_if(memory.before, [&](const auto& known) {
+        return std::ranges::find(all, known.first, &ProcessState::pid) == all.end();
+    });
     sort_by(options.sort, all);
     return all;
 }
@@ -395,7 +397,7 @@ std::string truncated_to_terminal(const std::string& text) {
 
 /// Waits at most `seconds`. Returns true if the user typed `q` or closed stdin. Reads no keys if `is_terminal` is
 /// false.
-bool waited_for_quit(double seconds, bool is_terminal) {
+bool wait_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready =
         poll(&input, is_terminal && isatty(STDIN_FILENO) == 1 ? 1 : 0, static_cast<int>(seconds * 1000));
@@ -406,7 +408,7 @@ bool waited_for_quit(double seconds, bool is_terminal) {
 int ps(const TopOptions& options) {
     LastUpdate memory;
     std::string error;
-    const std::vector<Seen> all = read_processes(options, memory, error);
+    const std::vector<ProcessState> all = read_processes(options, memory, error);
     if (!error.empty()) return usage_error("ps", error);
     print(options.is_json ? json_text(document_of(all, memory.rules)) : wrapped(text_of(all, memory.rules, options)));
     return exit_code::ok;
@@ -416,9 +418,9 @@ int top(const TopOptions& options) {
     const bool is_terminal = !options.is_json && is_full_terminal(STDOUT_FILENO);
     LastUpdate memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
-        if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
+        if (round > 0 && wait_for_quit(options.seconds, is_terminal)) break;
         std::string error;
-        const std::vector<Seen> all = read_processes(options, memory, error);
+        const std::vector<ProcessState> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
             return round == 0 ? exit_code::usage : exit_code::ok;  // if it was shown before, the process has ended

@@ -41,7 +41,8 @@ double value_at(std::string_view bytes, std::size_t at) {
     return static_cast<double>(number_at<Number>(bytes, at));
 }
 
-/// A type of elements: its letter and size in a header, and the numbers that an element consists of.
+/// A type of elements: its name in a header, the size and number of the parts of an element (2 if complex), and how
+/// to read one part.
 struct ElementType {
     std::string_view name;
     std::size_t size;
@@ -67,7 +68,7 @@ constexpr ElementType element_types[] = {
     {"u8", 8, 1, value_at<std::uint64_t>},
 };
 
-/// Returns the text of a header after the key, up to the next comma that ends its value.
+/// Returns the value of a key in a header, without the comma or bracket that ends it.
 std::string_view value_of(std::string_view header, std::string_view key) {
     const std::size_t found = header.find(fmt::format("'{}':", key));
     if (found == std::string_view::npos) return {};
@@ -149,8 +150,8 @@ const Zlib* zlib() {
     return functions.is_whole() ? &functions : nullptr;
 }
 
-/// Unpacks data of `size` bytes by the method "deflate". Both sizes are less than 4 GiB. Returns the problem, as the
-/// end of a sentence; empty on success. `checksum` is the CRC-32 of the unpacked data.
+/// Unpacks data, packed by the method "deflate", to `size` bytes. Both sizes are less than 4 GiB. Returns the
+/// problem, as the end of a sentence; empty on success. `checksum` is the CRC-32 of the unpacked data.
 std::string inflate(std::string_view packed, std::size_t size, std::uint32_t checksum, std::string& unpacked) {
     const Zlib* const z = zlib();
     if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";

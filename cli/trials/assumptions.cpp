@@ -79,7 +79,7 @@ std::string floor_text() {
         printable(floor));
 }
 
-std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision) {
+std::string not_as_asked_text(const PlacesNotAsAsked& places, std::string_view precision) {
     std::string text;
     if (!places.never.empty()) text += fmt::format("Never lowered in these runs: {}.\n", listed(places.never, 5));
     for (const auto& [format, names] : places.other)
@@ -97,7 +97,7 @@ std::vector<std::string> other_formats(const std::set<std::string>& formats, std
 }
 
 bool ran_at_coarsest(const RecordedProducts& products) {
-    return std::ranges::any_of(products.groups, [](const RecordedProducts::Met& met) {
+    return std::ranges::any_of(products.groups, [](const RecordedProducts::RecordedGroup& met) {
         return met.formats.contains(std::string(coarsest_precision));
     });
 }

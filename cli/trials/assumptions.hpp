@@ -16,12 +16,12 @@
 
 namespace fp32shim::cli {
 
-/// The working folder, as it was when this was made.
+/// The regular files of the working folder when this object was made.
 class WorkingFolder {
   public:
     WorkingFolder();
 
-    /// Returns the regular files that are new or have changed, but for one.
+    /// Returns the files that are new or have changed since then, without the file `except`.
     std::vector<std::string> changed_files(const std::string& except) const;
 
   private:
@@ -33,24 +33,24 @@ class WorkingFolder {
 std::string fresh_start_text(const std::vector<std::string>& left_files);
 
 /// Places of products that were asked to run at a lower precision, and did not, or not always.
-struct NotAsAsked {
+struct PlacesNotAsAsked {
     std::vector<std::string> never;                         ///< always ran at the format in which they were called
     std::map<std::string, std::vector<std::string>> other;  ///< products that ran in another format, by its word
 };
 
-/// Returns a sentence for each kind of such places.
-std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision);
+/// Returns a sentence for each kind of these places.
+std::string not_as_asked_text(const PlacesNotAsAsked& places, std::string_view precision);
 
 /// Returns a sentence about products of other libraries, which no run lowers, with the lines of oneDNN's.
 std::string other_libraries_text(const RecordedProducts& first_run);
 
-/// Returns a sentence about a floor of the environment for products of float32; empty if there is none.
+/// Returns a sentence about FP32_MATMUL_FLOOR, which limits how low products of float32 run; empty if it is not set.
 std::string floor_text();
 
-/// Returns all of these words of formats but that of the precision.
+/// Returns these words of formats without that of the precision.
 std::vector<std::string> other_formats(const std::set<std::string>& formats, std::string_view precision);
 
-/// The precision of a run whose output shows whether the command uses its products. It has two bits of precision.
+/// The precision of a run whose output shows whether the command uses its products. Its significand stores two bits.
 constexpr std::string_view coarsest_precision = "e5m2";
 
 /// Returns true if some product of a run ran at the coarsest precision.
@@ -64,10 +64,11 @@ constexpr std::string_view unchanged_output_text =
 /// coarsest_precision. `is_equal`: entirely; false: but for chance.
 std::string independence_text(bool is_equal);
 
-/// Returns a sentence about a run at coarsest_precision that others do not resemble. `effect`: `changed by 0.3`.
+/// Returns a sentence about a run at coarsest_precision that shows that the output depends on products. `effect`:
+/// `changed by 0.3`.
 std::string dependence_text(std::string_view effect, bool is_equal);
 
-/// Mode of the CPU in which a program is tried that multiplies on a CPU only, if no mode was chosen.
+/// CPU mode in which a program that multiplies on a CPU only is tried, if the user chose none.
 constexpr std::string_view preview_mode = "emulate";
 
 /// Returns the last lines of a run's output, indented, each with a line feed.

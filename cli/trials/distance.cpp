@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr double infinite_change = std::numeric_limits<double>::infinity();
-/// Rows that exact runs repeat less closely do not count, if there are others.
+/// Rows in which exact runs differ by more than this do not count, unless all rows are like that.
 constexpr double usual_noise_limit = 0.01;
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -53,10 +53,10 @@ double students_t(double probability, std::size_t freedom) {
     return high;
 }
 
-/// Returns the largest error that chance explains, for any of `judged` errors with 95% confidence for all of them
-/// together (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. It is a prediction limit,
-/// mean + t·s·sqrt(1 + 1/n), and no less than any of them. It is 0 if all errors are 0, and infinite if they are too
-/// few to tell, or one is infinite.
+/// Returns the largest error that chance explains, with 95% confidence for all of `judged` errors together
+/// (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. The result is their prediction
+/// limit, mean + t·s·sqrt(1 + 1/n), and no less than any of them: 0 if all of them are 0, and infinite if one of them
+/// is infinite, or if they are too few to tell.
 double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {
     constexpr double level = 0.05;
     if (std::ranges::all_of(errors, [](double error) { return error == 0; })) return 0;
@@ -71,20 +71,20 @@ double largest_by_chance(const std::vector<double>& errors, std::size_t judged) 
     return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
 }
 
-/// Sums up the differences of numbers, and the numbers that differ.
+/// Sums up, as norms or maxima, the differences of numbers, and the exact numbers that differ.
 class ChangeSum {
   public:
     explicit ChangeSum(bool takes_largest) : takes_largest_(takes_largest) {}
 
     void add(double exact, double found) {
         if (is_same(exact, found)) return;
-        has_other_kind_ = has_other_kind_ || !std::isfinite(exact) || !std::isfinite(found);
+        has_nonfinite_ = has_nonfinite_ || !std::isfinite(exact) || !std::isfinite(found);
         join(difference_, std::abs(found - exact));
         join(size_, std::abs(exact));
     }
 
     double relative() const {
-        if (has_other_kind_) return infinite_change;
+        if (has_nonfinite_) return infinite_change;
         if (difference_ == 0) return 0;
         return size_ == 0 ? infinite_change : difference_ / size_;
     }
@@ -96,7 +96,7 @@ class ChangeSum {
     }
 
     bool takes_largest_;
-    bool has_other_kind_ = false;  ///< a number became NaN or infinite, or was
+    bool has_nonfinite_ = false;  ///< some number that differs is NaN or infinite in either run
     double difference_ = 0, size_ = 0;
 };
 
@@ -140,7 +140,7 @@ std::string ExactNumbers::add(const Numbers& numbers) {
 
 void ExactNumbers::expect_runs(std::size_t count) {
     expected_runs_ = count;
-    std::size_t judged = 0;  // what exact runs repeat is told apart from chance for certain
+    std::size_t judged = 0;  // a row that is equal in all exact runs cannot change by chance
     for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
     for (std::size_t row = 0; row < noise_.size(); ++row)
         chance_[row] = largest_by_chance(changes_[row], judged * count);
@@ -180,7 +180,7 @@ ChangedRow ExactNumbers::changed_row(std::size_t row, const std::vector<double>&
 }
 
 /// Returns a sentence about the first words that differ from those of the exact runs, or about the count of numbers;
-/// empty if there are none. Words that differ between exact runs do not count.
+/// empty if nothing differs. Words that differ between exact runs do not count.
 std::string ExactNumbers::difference_in_words(const Numbers& found) const {
     const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
     const bool has_other_count =
@@ -202,30 +202,30 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
     return text;
 }
 
-/// Returns true if chance explains a change of a row. It explains an infinite one if exact runs had one, too.
-bool ExactNumbers::is_explained(std::size_t row, double change) const {
+/// Returns true if chance explains a change of a row. It explains an infinite change only if exact runs had one, too.
+bool ExactNumbers::is_explained_by_chance(std::size_t row, double change) const {
     return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
 }
 
-/// Adds the rows that changed, and by the metrics `number` and `each` the error.
+/// Adds the rows that changed to `distance` and, by the metrics `number` and `each`, the error.
 void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Distance& distance) const {
     constexpr std::size_t max_rows = 10;
     double by_chance = 0;
-    bool is_told_apart = false;
+    bool exceeds_chance = false;
     std::vector<std::pair<double, std::size_t>> changes;
     for (std::size_t row = 0; row < first_.rows.size(); ++row) {
         const double change = change_of(first_.rows[row], found);
         if (change == 0) continue;
         changes.emplace_back(change, row);
         if (!counts(row)) continue;
-        if (is_explained(row, change)) {
+        if (is_explained_by_chance(row, change)) {
             by_chance = std::max(by_chance, change);
             continue;
         }
-        is_told_apart = true;
+        exceeds_chance = true;
         distance.error = std::max(distance.error, change);
     }
-    distance.is_chance = !is_told_apart && by_chance > 0;
+    distance.is_chance = !exceeds_chance && by_chance > 0;
     if (distance.is_chance) distance.error = by_chance;
     distance.changed = changes.size();
     std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -337,7 +337,7 @@ Json to_json(const Distance& distance) {
     return json;
 }
 
-Distance distance_in(const Json& json) {
+Distance distance_from_json(const Json& json) {
     const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
     const auto value = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
     const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };

@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 /// Measures of the distance of some numbers from their references.
 enum class OutputMetric : std::uint8_t {
-    number,  ///< largest relative difference of any number of a text; of an array, the norm
+    number,  ///< largest relative difference of a row: of a number in a text, or of the norm of an array
     norm,    ///< norm of the differences, relative to the norm of the references
     max,     ///< largest difference, relative to the largest reference
     each,    ///< largest relative difference of any number, those of arrays too
@@ -47,7 +47,7 @@ struct Distance {
     std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
     bool has_other_words = false;    ///< `problem` is about words
 
-    bool is_told_apart() const { return error != 0 && !is_chance; }
+    bool exceeds_chance() const { return error != 0 && !is_chance; }
 };
 
 /// The numbers of the exact runs.
@@ -57,11 +57,11 @@ class ExactNumbers {
 
     /// Takes the numbers of a further exact run. Returns why they cannot be compared with those of the first.
     std::string add(const Numbers& numbers);
-    /// Tells how many runs are to be compared with the exact ones, all of which have been added.
+    /// Announces how many runs are to be compared with the exact ones. Precondition: all exact runs have been added.
     void expect_runs(std::size_t count);
     /// Compares a run with the first exact one. Numbers and words that did not change have no part in the error.
     Distance distance(const Numbers& found) const;
-    /// Returns the largest error of an exact run, of the rows that count.
+    /// Returns the largest error of an exact run in the rows that count.
     double noise() const;
     /// Returns the largest error that chance explains in any row that counts; infinite: exact runs differ, and are
     /// too few to tell.
@@ -83,7 +83,7 @@ class ExactNumbers {
 
   private:
     bool counts(std::size_t row) const { return !leaves_out_ || noise_[row] <= largest_noise_; }
-    bool is_explained(std::size_t row, double change) const;
+    bool is_explained_by_chance(std::size_t row, double change) const;
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
     std::string difference_in_words(const Numbers& found) const;
@@ -106,6 +106,6 @@ class ExactNumbers {
 
 /// JSON of a distance, as results of `sensitivity` and states of searches have it. Reading throws Json::exception.
 Json to_json(const Distance& distance);
-Distance distance_in(const Json& json);
+Distance distance_from_json(const Json& json);
 
 }  // namespace fp32shim::cli

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t day = 86'400;
 constexpr std::int64_t slack_seconds = 2;  ///< seconds by which a time may be rounded or read late
 
-/// Returns the length of a time of day at the begin of a text, such as 09:14:03.5; 0: there is none.
+/// Returns the length of a time of day at the beginning of a text, such as 09:14:03.5; 0: there is none.
 std::size_t length_of_time(std::string_view text) {
     std::size_t length = matches(text, "00:00:00") ? 8 : matches(text, "0:00:00") ? 7 : 0;
     if (length == 0) return 0;
@@ -29,7 +29,7 @@ std::int64_t number_in(std::string_view digits) {
     return number;
 }
 
-/// Returns the seconds from 1970 to the begin of a date; a time long ago if there is no such date.
+/// Returns the seconds from 1970 to the beginning of a date; a time long ago if there is no such date.
 std::int64_t seconds_of_date(std::string_view text) {
     const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(number_in(text.substr(0, 4)))),
                                            std::chrono::month(static_cast<unsigned>(number_in(text.substr(5, 2)))),
@@ -44,14 +44,14 @@ std::int64_t seconds_of_time(std::string_view text) {
            number_in(text.substr(colon + 4, 2));
 }
 
-/// Returns the seconds by which local time is before UTC.
+/// Returns the seconds by which local time is ahead of UTC.
 std::int64_t local_offset(std::int64_t seconds) {
     const std::time_t time = seconds;
     std::tm local{};
     return localtime_r(&time, &local) == nullptr ? 0 : local.tm_gmtoff;
 }
 
-/// Returns the difference of a and b within a day, from 0 on.
+/// Returns a difference of two times modulo a day, from 0 on.
 std::int64_t within_a_day(std::int64_t difference) { return ((difference % day) + day) % day; }
 
 }  // namespace
@@ -74,7 +74,7 @@ std::size_t length_of_moment(std::string_view text) {
     return goes_on ? 0 : length;
 }
 
-bool is_of_clock(std::string_view moment, const RunTime& run) {
+bool is_moment_of_run(std::string_view moment, const RunTime& run) {
     constexpr std::int64_t second = 1'000'000'000;
     const std::int64_t begin = run.begin_ns / second - slack_seconds, end = run.end_ns / second + slack_seconds;
     const bool has_date = is_date(moment);

@@ -20,7 +20,7 @@ bool is_beyond_ascii(char c) { return (c & 0x80) != 0; }
 
 /// Removes what a terminal does not show: escape sequences, and text that a carriage return or a backspace
 /// overwrites.
-std::string as_shown(std::string_view text) {
+std::string text_on_terminal(std::string_view text) {
     std::string shown;
     std::size_t line = 0;  // where the current line begins in `shown`
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -54,21 +54,21 @@ class TextReader {
     }
 
   private:
-    /// Returns true if a word, or a number with a colon, ends before this position.
-    bool is_within() const { return at_ > 0 && (is_word(text_[at_ - 1]) || text_[at_ - 1] == ':'); }
+    /// Returns true if a word, or a number with a colon, ends right before the current position.
+    bool continues_word() const { return at_ > 0 && (is_word(text_[at_ - 1]) || text_[at_ - 1] == ':'); }
 
     bool read_moment() {
-        if (!is_digit(text_[at_]) || is_within()) return false;
+        if (!is_digit(text_[at_]) || continues_word()) return false;
         const std::size_t length = length_of_moment(text_.substr(at_));
         if (length == 0) return false;
-        const bool is_clock = is_of_clock(text_.substr(at_, length), run_);
+        const bool is_clock = is_moment_of_run(text_.substr(at_, length), run_);
         add_words(length, is_clock);
         (is_clock ? numbers_.has_clock : numbers_.has_moments) = true;
         begin_of_label_ = at_;
         return true;
     }
 
-    /// Adds the next characters to the words, and goes over them.
+    /// Adds the next characters to the words, and skips them.
     void add_words(std::size_t length, bool is_clock = false) {
         const std::string_view added = text_.substr(at_, length);
         at_ += length;
@@ -127,8 +127,8 @@ class TextReader {
         numbers_.values.push_back(value);
     }
 
-    /// Returns the text since the last number or the begin of the line, without the signs around it. If there is
-    /// none, it is that of the number before in the line, with a count.
+    /// Returns the text since the last number or the beginning of the line, without the signs around it. If there is
+    /// no such text, returns the label of the number before it in the line, with a count.
     std::string label() {
         constexpr std::string_view signs = " \t\"'`:=,;|()[]{}<>+-*#";
         std::string_view text = text_.substr(begin_of_label_, at_ - begin_of_label_);
@@ -146,7 +146,7 @@ class TextReader {
                                    : fmt::format("{}, number {}", last_label_, count_);
     }
 
-    /// Goes over a word, a sign or a space.
+    /// Skips a space, or adds a word or a sign to the words.
     void skip_one() {
         const char first = text_[at_];
         if (std::isspace(static_cast<unsigned char>(first)) != 0) {
@@ -171,7 +171,7 @@ class TextReader {
         find_ruler();
     }
 
-    /// Tells whether the line that begins is a ruler of a table: `+-----+---+`, `--- ---`, `|:---|---:|`.
+    /// Notes whether the line that begins here is a ruler of a table: `+-----+---+`, `--- ---`, `|:---|---:|`.
     void find_ruler() {
         constexpr std::size_t shortest = 3;
         is_ruler_ = false;
@@ -205,7 +205,7 @@ class TextReader {
 
 /// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is
 /// none.
-std::size_t byte_of_no_text(std::string_view bytes) {
+std::size_t position_of_binary_byte(std::string_view bytes) {
     constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
     std::size_t at = 0;
     while (at < bytes.size()) {
@@ -238,7 +238,7 @@ std::string NumberRow::name_of(std::size_t value) const {
 
 Numbers numbers_in_text(std::string_view text, const RunTime& run) {
     if (text.find_first_of("\r\b\x1b") == std::string_view::npos) return TextReader(text, run).read();
-    return TextReader(as_shown(text), run).read();
+    return TextReader(text_on_terminal(text), run).read();
 }
 
 Numbers numbers_of(std::string_view bytes, const RunTime& run) {
@@ -248,7 +248,7 @@ Numbers numbers_of(std::string_view bytes, const RunTime& run) {
     } else if (is_zip(bytes)) {
         numbers = numbers_of_npz(bytes);
     } else {
-        const std::size_t at = byte_of_no_text(bytes);
+        const std::size_t at = position_of_binary_byte(bytes);
         if (at < bytes.size())
             return {.problem = fmt::format("is neither a text nor a .npy nor a .npz file: its byte {} is 0x{:02x}",
                                            at, static_cast<unsigned>(static_cast<unsigned char>(bytes[at])))};

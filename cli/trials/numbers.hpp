@@ -17,7 +17,7 @@ struct Words {
     std::string without_clocks{};  ///< the words without moments of the run's own clock
     bool has_clock = false;        ///< there are such moments
 
-    /// Returns true if both are equal, but for what clocks show.
+    /// Returns true if both are equal, but for moments of the runs' own clocks.
     bool are_same(const Words& other) const {
         return text == other.text || (has_clock && other.has_clock && without_clocks == other.without_clocks);
     }
@@ -44,16 +44,16 @@ struct Numbers {
     Words words_after{};       ///< words after the last number of a text
     bool has_clock = false;    ///< some words have moments of the run's own clock
     bool has_moments = false;  ///< some words have other moments
-    std::string problem{};     ///< end of a sentence with the reason why there are none; empty if there are
+    std::string problem{};     ///< end of a sentence that says why there are no numbers; empty if there are some
 
     /// Returns the words before a row; for the count of rows, those after the last one.
     const Words& words_before(std::size_t row) const { return row < rows.size() ? rows[row].words : words_after; }
 };
 
-/// Reads all numbers of a file: a `.npy` or `.npz` file of numbers, or a text. Its content tells which. `run`: that
-/// which wrote it.
+/// Reads all numbers of a file: a `.npy` or `.npz` file of numbers, or a text. Its content tells which. `run`: the
+/// time of the run that wrote it.
 Numbers read_numbers(const std::string& path, const RunTime& run = {});
-/// Reads the numbers of such a file's content.
+/// Reads the numbers from the content of such a file.
 Numbers numbers_of(std::string_view bytes, const RunTime& run = {});
 
 /// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word are ignored, such as
@@ -70,7 +70,7 @@ std::string first_difference(const Words& exact, const Words& found);
 bool is_npy(std::string_view bytes);
 /// Returns true if a file with this content is a zip archive, as a `.npz` file is.
 bool is_zip(std::string_view bytes);
-/// Reads real and complex numbers of every size, whole numbers and truth values, in both byte orders.
+/// Reads real and complex numbers of every size, integers and booleans, in both byte orders.
 Numbers numbers_of_npy(std::string_view bytes);
 /// Reads an archive of `.npy` files, stored or deflated.
 Numbers numbers_of_npz(std::string_view bytes);

@@ -82,7 +82,7 @@ int write_new(const std::string& path, const std::string& text) {
     return error;
 }
 
-/// A file that was written.
+/// The result of an attempt to write a new file.
 struct NewFile {
     std::string path;
     int error;  ///< 0 or an errno

@@ -26,15 +26,15 @@ struct QuestionOptions {
 /// Adds the options whose meaning is the same in both commands.
 void add_question_options(CLI::App& app, QuestionOptions& options);
 
-/// Prepares trials, asks the question, and removes the state if it has come to an end. `settings` needs only how
+/// Prepares trials, asks the question, and removes the state once the question is answered. `settings` needs only how
 /// numbers are compared and which types count, `facts` only those on which the results of this question depend.
 /// `question` prints its result, and may throw End. Returns the exit code.
 int ask_question(const QuestionOptions& options, TrialSettings settings, const Json& facts,
                  const std::function<int(Trials& trials)>& question);
 
-/// Lets lines come first that audits of the named recordings find to change most: by the largest error of a row or
-/// column at any lower format, but for results that are noise at the format in which they were called. Throws End if
-/// there are no such recordings.
+/// Ranks lines by how much their results change according to the audits of the named recordings: by the largest error
+/// of a row or column at any lower format, without results that are noise already at the format in which they were
+/// called. Throws End if there are no such recordings.
 void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups);
 
 /// The policy that a question found.

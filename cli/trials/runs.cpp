@@ -127,9 +127,9 @@ void end_group(pid_t group) {
 }  // namespace
 
 Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
-    sigemptyset(&awaited_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_, signal);
-    sigprocmask(SIG_BLOCK, &awaited_, &callers_mask_);
+    sigemptyset(&awaited_signals_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_signals_, signal);
+    sigprocmask(SIG_BLOCK, &awaited_signals_, &callers_mask_);
     // If SIGCHLD is ignored, the kernel keeps no exit status of children, so the default action is needed.
     std::signal(SIGCHLD, SIG_DFL);
     const char* temporary = std::getenv("TMPDIR");
@@ -189,7 +189,7 @@ void Runs::wait_for(std::vector<StartedRun>& runs) const {
     for (;;) {
         std::erase_if(running, [](StartedRun* run) { return reap(run->process, run->result); });
         if (running.empty()) return;
-        const int signal = sigwaitinfo(&awaited_, nullptr);
+        const int signal = sigwaitinfo(&awaited_signals_, nullptr);
         if (signal <= 0 || signal == SIGCHLD) continue;
         for (const StartedRun* run : running) end_group(run->process);
         throw Interrupted{signal};
@@ -205,7 +205,7 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
     for (StartedRun& run : runs) {
         run.result.lost = lost_file_of(run.folder);
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
-        run.result.untouched = unread_policy_in(run.folder + "/output", run.folder + policy_name);
+        run.result.unread_policy = unread_policy_in(run.folder + "/output", run.folder + policy_name);
         run.result.output = end_of_file(run.folder + "/output");
         run.result.checksum = version_of_file(run.folder + "/output");
         if (settings_.keeps_stdout) {

@@ -38,11 +38,11 @@ struct FinishedRun {
     Ended ended;
     RunTime time{};
     RecordedProducts products;
-    std::string lost{};         ///< file or folder of the run that was removed meanwhile; empty: there is none
-    std::string untouched{};    ///< message of a process that could not read the policy; empty: there is none
-    std::string output;         ///< last part of what the command wrote to stdout and stderr
-    std::string checksum{};     ///< version_of_file() of all that the command wrote
-    std::string stdout_text{};  ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
+    std::string lost{};           ///< file or folder of the run that was removed meanwhile; empty: there is none
+    std::string unread_policy{};  ///< message of a process that could not read the policy; empty: there is none
+    std::string output;           ///< last part of what the command wrote to stdout and stderr
+    std::string checksum{};       ///< version_of_file() of all that the command wrote
+    std::string stdout_text{};    ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };
 
 /// Thrown when a signal asks this command to end. All runs have been ended before.
@@ -78,7 +78,7 @@ class Runs {
     RunSettings settings_;
     std::string folder_, problem_;
     std::uint64_t count_ = 0;
-    sigset_t callers_mask_{}, awaited_{};
+    sigset_t callers_mask_{}, awaited_signals_{};
     RecordedProductsReader reader_;
 };
 

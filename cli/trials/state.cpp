@@ -23,7 +23,7 @@ namespace fp32shim::cli {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupLocation, text, is_call_site)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupKey, scope, location, function, m, n, k, batch, is_folded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, key, where, file, line, calls, work)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::Met, group, was_lowered, formats)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::RecordedGroup, group, was_lowered, formats)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts, groups, reasons, calls, calls_on_gpu, calls_of_other_types,
                                    by_onednn)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ended, exit_status, signal)
@@ -80,7 +80,7 @@ void TrialState::read_line(const Json& line) {
         reference_ = line.at("reference");
     } else {
         Trial trial = nlohmann::json(line).get<Trial>();
-        trial.distance = distance_in(line.at("distance"));
+        trial.distance = distance_from_json(line.at("distance"));
         earlier_[line.at("run")].push_back(std::move(trial));
         ++earlier_runs_;
     }
@@ -105,7 +105,7 @@ std::optional<Trial> TrialState::take_trial(const std::string& request) {
     return trial;
 }
 
-bool TrialState::is_same_reference(const std::string& checksum) {
+bool TrialState::keep_reference(const std::string& checksum) {
     if (!reference_.empty()) return checksum == reference_;
     reference_ = checksum;
     append(json_line({{"reference", checksum}}));

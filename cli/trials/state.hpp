@@ -21,7 +21,7 @@ struct End {
     bool keeps_state = false;  ///< the runs so far are of use if the command is repeated
 };
 
-/// A run under a policy, with what its numbers have shown. One of an earlier part of the search has no output.
+/// A run under a policy, with what its numbers have shown. A run of an earlier part of the search has no output.
 struct Trial : FinishedRun {
     Distance
         distance{};  ///< distance of the run's numbers; has a problem if the run ended otherwise than with status 0
@@ -36,18 +36,18 @@ struct Trial : FinishedRun {
 /// which they came. The functions throw End.
 class TrialState {
   public:
-    /// Reads the file if it exists, and else begins it. `identity`: all facts on which the runs depend. Refuses the
-    /// file of another search, and one whose input files have changed.
+    /// Reads the file if it exists, and starts a new one otherwise. `identity`: all facts on which the runs depend.
+    /// Refuses the file of another search, and one whose input files have changed.
     TrialState(std::string path, const Json& identity);
 
-    /// Keeps a run. `request`: its request's checksum.
+    /// Keeps a run. `request`: the checksum of its request.
     void keep_trial(const std::string& request, const Trial& trial);
-    /// Keeps a file that runs depend on.
+    /// Keeps the version of a file that runs depend on.
     void keep_file(const std::string& path, const std::string& version);
     /// Returns the next run of a request that an earlier part of the search has left; nothing if there is none.
     std::optional<Trial> take_trial(const std::string& request);
     /// Keeps the checksum of the exact run's numbers. Returns false if an earlier part of the search has another one.
-    bool is_same_reference(const std::string& checksum);
+    bool keep_reference(const std::string& checksum);
     /// Returns the number of runs that an earlier part of the search has left.
     std::size_t runs() const { return earlier_runs_; }
     /// Paths of the files that runs depend on.
@@ -61,7 +61,7 @@ class TrialState {
     void append(const std::string& lines) const;
 
     std::string path_;
-    std::map<std::string, std::deque<Trial>> earlier_;  ///< runs by their requests
+    std::map<std::string, std::deque<Trial>> earlier_;  ///< runs by the checksum of their request
     std::string reference_;                             ///< checksum of the exact run's numbers; empty: not known
     std::size_t earlier_runs_ = 0;
     std::set<std::string> files_;

@@ -32,7 +32,7 @@ std::string checksum_of(const RunRequest& request) {
 
 bool is_reference(Purpose purpose) { return purpose == Purpose::reference || purpose == Purpose::fresh_reference; }
 
-/// Identity of a file's content, as far as the system tells it: a file that was written has another one.
+/// Returns a text from a file's metadata, which differs once the file has been written.
 std::string stamp_of(const std::string& path) {
     struct stat status {};
     if (path.empty() || stat(path.c_str(), &status) != 0) return {};
@@ -47,7 +47,7 @@ void say_preview(std::string_view name) {
                     preview_mode));
 }
 
-/// Tells the user that an input which holds something is not read: a regular file, or a pipe.
+/// Tells the user that no run reads the stdin of this command, if it has content: a regular file, or a pipe.
 void say_unread_input(std::string_view name) {
     struct stat status {};
     if (fstat(STDIN_FILENO, &status) != 0) return;
@@ -61,11 +61,11 @@ void say_unread_input(std::string_view name) {
 /// Returns why nothing is known about a run: its files were removed, or a process did not apply the policy. Empty if
 /// there is no such reason.
 std::string unknown_run_text(const FinishedRun& run) {
-    if (!run.untouched.empty())
+    if (!run.unread_policy.empty())
         return fmt::format(
             "a process of the command did not apply the policy of its run, so nothing is known about its "
             "products; it said \"{}\". TMPDIR names the folder for temporary files",
-            printable(run.untouched));
+            printable(run.unread_policy));
     if (!run.lost.empty())
         return fmt::format(
             "{} was removed while the command ran, so nothing is known about its products. TMPDIR names the folder "
@@ -165,7 +165,7 @@ Numbers Trials::numbers_of_run(const FinishedRun& run) const {
                                            : read_numbers(settings_.compared_file, run.time);
 }
 
-/// Compares the numbers of a run with those of the exact ones, and takes those of a further exact run.
+/// Compares the numbers of a run with those of the exact ones, and adds those of an exact run to the reference.
 Distance Trials::distance_of(const Trial& run, bool was_written, Purpose purpose) {
     const auto without_numbers = [](std::string problem) {
         return Distance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
@@ -196,15 +196,16 @@ Distance Trials::distance_of(const Trial& run, bool was_written, Purpose purpose
     return distance;
 }
 
-/// Makes an exact run, to learn which words differ between such runs.
+/// Makes an exact run to learn which words differ between exact runs, because these words do not count.
 void Trials::learn_words() {
     const FinishedRun exact = std::move(runs_.run({exact_request_}).front());
     reference_.add(numbers_of_run(exact));
-    // In less time, a clock of another time zone may have shown the same.
+    // In less time, a clock of another time zone may not have moved on.
     knows_words_ = !reference_.has_moments() || exact.time.begin_ns - reference_end_ns_ > 2'000'000'000;
 }
 
-/// Makes an exact run for the numbers to compare with if all exact runs so far are from the state. It does not count.
+/// If all exact runs so far came from the state, makes one, in up to three attempts, to get the numbers to compare
+/// with. These runs are not in count(). Throws End if all attempts fail.
 void Trials::make_reference() {
     if (!settings_.compares_numbers) return;
     std::string problem;
@@ -215,12 +216,12 @@ void Trials::make_reference() {
                   exit_code::inconclusive, true};
 }
 
-/// Compares the numbers of reference with those of an earlier part of the search.
+/// Compares the numbers of the reference with those of an earlier part of the search.
 void Trials::check_reference() {
     const std::vector<double>& values = reference_.values();
     policy::Sha256 hash;
     hash.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
-    if (state_.is_same_reference(hash.finish()) || state_.runs() == 0) return;
+    if (state_.keep_reference(hash.finish()) || state_.runs() == 0) return;
     throw End{fmt::format("the exact run gave other numbers than the one whose results are in {}: an input has "
                           "changed, or equal runs differ; remove that file to start again",
                           policy::quoted_path(state_.path())),
@@ -231,7 +232,7 @@ void Trials::check_reference() {
 void Trials::keep_inputs(const RecordedProducts& products) {
     constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run: the other runs have the same sources
     if (count() > most_runs) return;
-    for (const RecordedProducts::Met& met : products.groups)
+    for (const RecordedProducts::RecordedGroup& met : products.groups)
         if (!met.group.file.empty()) inputs_.try_emplace(met.group.file, version_of_file(met.group.file));
     for (const auto& [path, version] : std::exchange(inputs_, {}))
         if (!version.empty() && !state_.files().contains(path) && version_of_file(path) == version)
@@ -264,7 +265,7 @@ std::string requested_precision(const std::string& precision) {
     return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
 }
 
-// The default of a policy does not concern float64; what the environment says of float32 stays.
+// A policy's default precision does not concern float64, so the environment's setting for float32 stays.
 RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
     return {policy_lowering_only(groups, lowered, settings, calls),

@@ -1,5 +1,6 @@
-// Runs of a command under policies, for the questions that `bisect` and `sensitivity` ask about it. Each run is kept
-// in a file. After an interruption, a question is asked from its beginning, and gets the runs of that file first.
+// Runs of a command under policies, for the questions that `bisect` and `sensitivity` ask about it. Runs that answer
+// a question, and those to compare with, are kept in a file. After an interruption, a question is asked from its
+// beginning, and gets the runs of that file first.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct TrialSettings {
     std::string compared_file{};   ///< file of numbers that the command writes; empty: it prints them
     NumberComparison closeness{};  ///< how numbers are compared
     std::uint64_t max_runs = 0;    ///< 0: any number
-    bool may_preview = false;      ///< the mode of the CPU was not chosen
+    bool may_preview = false;      ///< the user has not chosen a CPU mode
 };
 
 /// The purpose of a run.
@@ -45,11 +46,12 @@ class Trials {
     /// `identity`: all facts on which the results depend. Throws End.
     Trials(TrialSettings settings, const Json& identity);
 
-    /// Runs the command once for each request, all at once; of more than the settings allow, only the first ones.
-    /// Takes runs from the state if it has them and `purpose` permits. Throws End and Interrupted.
+    /// Runs the command once for each request, all at the same time; if the settings allow fewer, only the first
+    /// ones. Takes runs from the state if it has them and `purpose` permits. Throws End and Interrupted.
     std::vector<Trial> run(const std::vector<RunRequest>& requests, Purpose purpose = Purpose::answer);
 
-    /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
+    /// Returns true if lower precisions are to be previewed on the CPU: all products of the first run ran there, and
+    /// the user chose no CPU mode.
     bool previews_on_cpu() const { return settings_.may_preview && is_on_cpu_; }
     /// Returns true if all products of the first run ran on a CPU.
     bool is_on_cpu() const { return is_on_cpu_; }
@@ -64,7 +66,7 @@ class Trials {
     std::uint64_t count() const { return is_new_.size(); }
     std::uint64_t earlier_count() const { return static_cast<std::uint64_t>(std::ranges::count(is_new_, false)); }
 
-    /// Sets the number of runs that the whole search is expected to need, to be shown; 0: not known.
+    /// Sets the number of runs that the whole search is expected to need, for the progress display; 0: not known.
     void expect(std::uint64_t total) { expected_ = total; }
     std::uint64_t expected() const { return expected_; }
     /// Tells the user about the run with this number, from 1, unless it is from the state.
@@ -104,10 +106,11 @@ class Trials {
 /// Returns the value of `run --precision` for policies that lower all groups to this precision but some.
 std::string requested_precision(const std::string& precision);
 
-/// Returns a run with only some groups at the settings' precision, or calls of one of them, and all others exact.
+/// Returns the request of a run with only some groups at the settings' precision, or calls of one of them, and all
+/// others exact.
 RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
-/// Returns a run with everything at the settings' precision but these groups.
+/// Returns the request of a run with everything at the settings' precision but these groups.
 RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings);
 
 }  // namespace fp32shim::cli

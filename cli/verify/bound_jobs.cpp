@@ -30,9 +30,9 @@ struct BoundJob {
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
     std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::ran_at()
-    bool was_allowed = false;            ///< for some of them, this is only what they were allowed to run at
-    std::string summary{};               ///< what is known of its calls
-    std::vector<std::string> reasons{};  ///< why it is not shown
+    bool was_allowed = false;  ///< for some of these calls, `formats` has only what they were allowed to run at
+    std::string summary{};     ///< what is known of its calls
+    std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
     bool lacks_rule = false;             ///< a rule of its policy decided no call
     bool is_judged = true;               ///< false: only what is missing is known, such as programs without the shim
 
@@ -42,7 +42,7 @@ struct BoundJob {
     bool has(const std::string& path) const { return std::ranges::count(recordings, path) > 0; }
 };
 
-/// Maximum number of jobs, and of reasons of each, that are told in more than a line. The others are counted.
+/// Maximum number of jobs, and of reasons of each, that the text describes. The others are only counted.
 constexpr std::size_t max_told = 20;
 
 BoundJob job_of(const std::string& path, const record::RecordingReader& recording) {
@@ -98,7 +98,7 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     }
     options.at_least = policy::to_string(*job.floor);
     options.allow_bf16x9 |= job.allow_bf16x9;
-    const Verified verified = verify_calls(calls, problems, options, {});
+    const VerifyResult verified = verify_calls(calls, problems, options, {});
     job.verdict = verified.verdict();
     job.lacks_rule = has_unused_rule(verified.rules);
     job.summary = summary_of(verified, calls, options);
@@ -131,7 +131,7 @@ std::string formats_text(const BoundJob& job) {
     return text;
 }
 
-/// Returns the verdict on all jobs: shown if one is, and each other one is too or excepted.
+/// Returns the verdict on all jobs: shown if at least one job is, and each other job is shown or excepted.
 const Verdict& verdict_of(const std::vector<BoundJob>& jobs) {
     const auto has = [&](int code) {
         return std::ranges::any_of(jobs, [&](const BoundJob& job) {
@@ -169,7 +169,7 @@ std::string summary_of(const std::vector<BoundJob>& jobs) {
                        excepted == 0 ? "" : fmt::format("; {} had none, by an exception", excepted));
 }
 
-/// Judges the jobs, those that are not shown first. Expected jobs without a recording are among them.
+/// Judges the jobs. Violated ones come first, and shown ones last. Expected jobs without a recording are among them.
 std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
                                  const VerifyOptions& options, ExpectedJobs& expected) {
     std::vector<BoundJob> jobs, children;
@@ -188,7 +188,8 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
         } else
             jobs.push_back(std::move(job));
     });
-    // Each job of a run has its files for children. Without a run, the job's id or the name tells whose a file is.
+    // A file for children belongs to each job of its run. Without a run, the job's id or the file's name tells to
+    // which jobs.
     for (const BoundJob& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;

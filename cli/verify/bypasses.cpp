@@ -45,7 +45,7 @@ class JudgedFiles {
 
     /// Returns true for a program written in Go. Its runtime ends the process with the system call exit_group,
     /// without calling the C library.
-    bool is_in_go(const std::string& program) {
+    bool is_go_program(const std::string& program) {
         static constexpr std::string_view marker = "Go buildinf:";
         const auto known = in_go_.find(program);
         return known != in_go_.end()
@@ -60,7 +60,7 @@ class JudgedFiles {
         if (is_new) entry->second = scan_file(object.path);
         const std::optional<ScannedFile>& file = entry->second;
         if (!file) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
-        if (std::string why = why_another_file(object, file->build_id); !why.empty())
+        if (std::string why = why_file_may_differ(object, file->build_id); !why.empty())
             return {find_bypasses_by_name(object.path), std::move(why)};
         return {file->bypasses, {}};
     }
@@ -123,7 +123,7 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
 }
 
 /// Returns true if the process became another program by exec.
-bool became_another(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+bool became_another_program(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
     // A process has several recordings after an exec or a reload. A reload sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
@@ -132,8 +132,8 @@ bool became_another(const MergedProcess& process, const std::vector<MergedProces
     });
 }
 
-/// Adds an entry for each gap in the recorded libraries and looked-up functions of a process. `is_continued` says
-/// that another recording lists the libraries loaded later.
+/// Adds an entry if the list of a process's libraries may have a gap. `is_continued` says that another recording
+/// lists the libraries loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               JudgedFiles& files, PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
@@ -141,12 +141,12 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
         // The list of libraries is complete, or will be.
-    } else if (files.is_in_go(process.facts.process.executable)) {
+    } else if (files.is_go_program(process.facts.process.executable)) {
         bypasses.add(later_libraries,
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
                      "call, not through the C library",
                      "", process.path);
-    } else if (became_another(process, processes)) {
+    } else if (became_another_program(process, processes)) {
         bypasses.add(later_libraries,
                      "libraries that were loaded near its end are not known: the process became another program by "
                      "exec, which the shim cannot foresee",
@@ -193,15 +193,15 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
     });
 }
 
-/// Answer to the question if a recording has all products of the oneDNN in a file.
+/// Tells whether a recording has all products of a library, such as the oneDNN in a file.
 struct RecordedCoverage {
-    bool is_all = false;    ///< the recording has each product of that oneDNN
-    std::string_view text;  ///< words that follow what oneDNN does; empty: the recording says nothing
+    bool is_all = false;    ///< the recording has each product of that library
+    std::string_view text;  ///< end of the reason of its bypass; empty: the recording says nothing
 };
 
 /// oneDNN asks for its verbose mode before it executes a primitive, unless it was built without that mode.
 /// Before 2.7, its gemm functions do not ask: those of float32 multiply at float32.
-RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const record::RecordedObject& object) {
+RecordedCoverage coverage_by_onednn(const record::RecordedObjects& objects, const record::RecordedObject& object) {
     using namespace record::format;
     if (!objects.ask_onednn) return {};
     if (object.has(object_is_silent))
@@ -211,7 +211,7 @@ RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const 
     if (object.has(object_tells)) return {true, "; the calls above include each primitive by which it multiplied"};
     if (object.has(object_asks_past))
         return {false, "; it would not have asked the shim whether to print its executions"};
-    // One that asks is noted at once. Of a process that was killed, or still runs, other doubts tell what is not
+    // A oneDNN that asks is noted at once. If the process was killed or still runs, other doubts tell what is not
     // known.
     return {true, objects.until_exit
                       ? "; it executed nothing: before it does, it asks whether to print, and it did not ask"
@@ -220,7 +220,7 @@ RecordedCoverage what_onednn_told(const record::RecordedObjects& objects, const 
 }
 
 /// Tells if the recording has all kernels by which libraries multiply on a GPU.
-RecordedCoverage what_kernels_showed(const record::RecordedObjects& objects) {
+RecordedCoverage coverage_by_kernels(const record::RecordedObjects& objects) {
     const auto is_other_driver = [](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
         return is_gpu_driver(name) && !name.starts_with(cuda_driver);
@@ -256,8 +256,8 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            const RecordedCoverage told = bypass.name == onednn_name ? what_onednn_told(objects, object)
-                                          : bypass.device == "gpu"   ? what_kernels_showed(objects)
+            const RecordedCoverage told = bypass.name == onednn_name ? coverage_by_onednn(objects, object)
+                                          : bypass.device == "gpu"   ? coverage_by_kernels(objects)
                                                                      : RecordedCoverage();
             bypasses
                 .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,

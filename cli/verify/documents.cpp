@@ -60,21 +60,21 @@ std::string escaped(std::string_view text) {
 }
 
 /// Returns a value as escaped text; `unknown` for null.
-std::string shown_text(const Json& value) {
+std::string html_text(const Json& value) {
     if (value.is_null()) return "unknown";
-    return escaped(value.is_string() ? value.get<std::string>() : dumped(value, -1));
+    return escaped(value.is_string() ? value.get<std::string>() : text_of_json(value, -1));
 }
 
 std::string violator_text(const Json& process) {
-    std::string text = fmt::format("<code>{}</code><br>process {} on {}", shown_text(process["program"]),
-                                   shown_text(process["pid"]), shown_text(process["host"]));
-    if (!process["job_id"].is_null()) text += ", job " + shown_text(process["job_id"]);
-    if (!process["rank"].is_null()) text += ", rank " + shown_text(process["rank"]);
+    std::string text = fmt::format("<code>{}</code><br>process {} on {}", html_text(process["program"]),
+                                   html_text(process["pid"]), html_text(process["host"]));
+    if (!process["job_id"].is_null()) text += ", job " + html_text(process["job_id"]);
+    if (!process["rank"].is_null()) text += ", rank " + html_text(process["rank"]);
     return text;
 }
 
 /// Returns a size; `?` for one that the function does not have.
-std::string size_text(const Json& size) { return size.is_null() ? "?" : shown_text(size); }
+std::string size_text(const Json& size) { return size.is_null() ? "?" : html_text(size); }
 
 std::string violations_part(const Json& violations) {
     std::string html = "<h2>Violations</h2>\n";
@@ -83,13 +83,12 @@ std::string violations_part(const Json& violations) {
     for (const Json& row : violations) {
         const bool adds = !row["accumulator"].is_null();  // only such half products are violations
         for (const Json& maker : row["made_by"])
-            html += fmt::format("<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n",
-                                shown_text(row["function"]), size_text(row["m"]), size_text(row["n"]),
-                                size_text(row["k"]),
-                                adds ? "adds in " + shown_text(row["accumulator"])
-                                     : shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                                count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker),
-                                shown_text(maker["recording"]));
+            html += fmt::format(
+                "<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n", html_text(row["function"]),
+                size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
+                adds ? "adds in " + html_text(row["accumulator"])
+                     : html_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
+                count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker), html_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -104,7 +103,7 @@ std::string list_part(std::string_view title, const std::vector<std::string>& li
 std::vector<std::string> bypass_lines(const Json& bypasses) {
     std::vector<std::string> lines;
     for (const Json& each : bypasses)
-        lines.push_back(fmt::format("<b>{}</b>: {}", shown_text(each["bypass"]), shown_text(each["reason"])));
+        lines.push_back(fmt::format("<b>{}</b>: {}", html_text(each["bypass"]), html_text(each["reason"])));
     return lines;
 }
 
@@ -114,8 +113,8 @@ std::vector<std::string> unproven_lines(const Json& result) {
     for (const Json& doubt : result["doubts"])
         lines.push_back(
             doubt["recording"].is_null()
-                ? shown_text(doubt["reason"])
-                : fmt::format("<code>{}</code>: {}", shown_text(doubt["recording"]), shown_text(doubt["reason"])));
+                ? html_text(doubt["reason"])
+                : fmt::format("<code>{}</code>: {}", html_text(doubt["recording"]), html_text(doubt["reason"])));
     for (std::string& line : bypass_lines(result["bypasses"])) lines.push_back(std::move(line));
     return lines;
 }
@@ -126,7 +125,7 @@ std::string recordings_part(const Json& processes) {
         "class=calls>calls</thead><tbody>\n";
     for (const Json& process : processes)
         html += fmt::format("<tr><td><code>{}</code><br><code class=sha256>{}</code><td>{}<td class=calls>{}\n",
-                            shown_text(process["recording"]), shown_text(process["sha256"]), violator_text(process),
+                            html_text(process["recording"]), html_text(process["sha256"]), violator_text(process),
                             count_text(process["calls"].get<std::uint64_t>()));
     return html + "</tbody></table>\n";
 }
@@ -140,7 +139,7 @@ std::string basis_part(const Json& result) {
                                    !result["accumulate"].is_null() ? "All half products must add in FP32"
                                    : result["at_least"].is_null()  ? "All must have run in a fixed order"
                                                                    : "Lowest format allowed: ",
-                                   result["at_least"].is_null() ? "" : shown_text(result["at_least"]),
+                                   result["at_least"].is_null() ? "" : html_text(result["at_least"]),
                                    result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");
     const Json& expected = result["expected"];
     if (expected["file"].is_null())
@@ -148,9 +147,9 @@ std::string basis_part(const Json& result) {
                "<p>No list of expected jobs was given, so nothing is said about jobs without recordings.</p>\n";
     html += fmt::format("<p>{} of {} in <code>{}</code> have recordings.</p>\n",
                         count_text(expected["jobs"].get<std::uint64_t>() - expected["missing"].size()),
-                        counted(expected["jobs"].get<std::uint64_t>(), "expected job"), shown_text(expected["file"]));
+                        counted(expected["jobs"].get<std::uint64_t>(), "expected job"), html_text(expected["file"]));
     std::vector<std::string> others;
-    for (const Json& path : expected["unexpected"]) others.push_back("<code>" + shown_text(path) + "</code>");
+    for (const Json& path : expected["unexpected"]) others.push_back("<code>" + html_text(path) + "</code>");
     return html + list_part("Recordings of jobs that were not expected", others);
 }
 
@@ -168,17 +167,17 @@ std::string verdict_page(Json result, const std::string& date) {
     const std::string below = claim_of(at_least, !result["accumulate"].is_null()).below;
     std::string html(head);
     html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
-                        result["verdict"].get<std::string>(), shown_text(result["summary"]));
+                        result["verdict"].get<std::string>(), html_text(result["summary"]));
     html += basis_part(result) + violations_part(result["violations"]);
     html += list_part("What remains unproven", unproven_lines(result));
     std::vector<std::string> allowed;
-    for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
+    for (const Json& name : result["allowed_kernels"]) allowed.push_back(html_text(name));
     html += list_part("Kernels that are not judged, because --allow-kernel names them", allowed);
     for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first is among what remains unproven
         html += list_part(escaped(fmt::format(fmt::runtime(list.title), below)),
                           bypass_lines(result[std::string(list.key)]));
     html += recordings_part(result["processes"]);
-    return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
+    return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", html_text(result["scope"]));
 }
 
 Json verdict_statement(const Json& result, const std::string& date) {

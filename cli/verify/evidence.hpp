@@ -18,9 +18,8 @@ struct JudgedCalls {
     std::int64_t first_ns = 0,
                  last_ns = 0;  ///< return times of the first and the last call: nanoseconds since 1970, UTC; 0: no
                                ///< calls
-    std::uint64_t below = 0;   ///< number of calls that ran, or were allowed to run, below the floor
-    std::map<std::size_t, std::uint64_t>
-        below_by_row;  ///< numbers of calls below the format, by index in MergedCalls::rows()
+    std::uint64_t below = 0;   ///< number of calls that violate what is asked
+    std::map<std::size_t, std::uint64_t> below_by_row;  ///< numbers of such calls, by index in MergedCalls::rows()
 };
 
 /// Sums up the calls of a recording. `is_below` returns true for a row whose calls count as JudgedCalls::below. It is

@@ -33,22 +33,24 @@ constexpr std::string_view library_folders[] = {
     "/lib/" FP32SHIM_MULTIARCH, "/usr/lib/" FP32SHIM_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
 /// Functions that start programs, load libraries, or make any system call.
-constexpr std::string_view starters[] = {"dlmopen",     "dlopen",       "execl",   "execle",  "execlp",  "execv",
-                                         "execve",      "execveat",     "execvp",  "execvpe", "fexecve", "popen",
-                                         "posix_spawn", "posix_spawnp", "syscall", "system",  "wordexp"};
+constexpr std::string_view starting_functions[] = {
+    "dlmopen", "dlopen",  "execl", "execle",      "execlp",       "execv",   "execve", "execveat", "execvp",
+    "execvpe", "fexecve", "popen", "posix_spawn", "posix_spawnp", "syscall", "system", "wordexp"};
 
 /// The C library's own files, and libselinux, which start programs or load files only as a caller asks them to.
 constexpr std::string_view trusted_libraries[] = {"libc.so.",  "ld-linux", "libpthread.so.", "libdl.so.",
                                                   "librt.so.", "libm.so.", "libselinux.so."};
 
-bool starts_programs(std::string_view name) { return std::ranges::find(starters, name) != std::end(starters); }
+bool starts_programs(std::string_view name) {
+    return std::ranges::find(starting_functions, name) != std::end(starting_functions);
+}
 
 bool is_trusted_library(std::string_view name) {
     return std::ranges::any_of(trusted_libraries, [&](std::string_view known) { return name.starts_with(known); });
 }
 
-/// Returns the last change of a file, and of all links on the way to it, those in place of a folder included;
-/// INT64_MAX if that cannot be told.
+/// Returns the time of the last change of a file and of all links on its path, including links in place of folders;
+/// INT64_MAX if it is not known.
 std::int64_t change_ns(const std::string& path, int links_left = 20) {
     std::int64_t latest = 0;
     std::filesystem::path at;
@@ -113,7 +115,7 @@ std::string path_of(const record::RecordedChild& child) {
 }
 
 /// Returns the reason why an object may multiply; empty if nothing speaks for it.
-std::string product_in(const std::string& path, const ElfFile& elf) {
+std::string why_it_may_multiply(const std::string& path, const ElfFile& elf) {
     const auto scanned = scan_file(path);
     if (!scanned) return "cannot be read";
     if (!scanned->bypasses.empty()) return "contains " + scanned->bypasses.front().title;
@@ -124,14 +126,14 @@ std::string product_in(const std::string& path, const ElfFile& elf) {
 }
 
 /// Returns the reason why an object may start programs or load libraries; empty if it cannot.
-std::string starter_in(const ElfFile& elf) {
+std::string why_it_may_start_programs(const ElfFile& elf) {
     for (const ElfSymbol& symbol : elf.imports)
         if (starts_programs(symbol.name))
             return fmt::format("can start programs or load libraries ({})", symbol.name);
     return {};
 }
 
-bool is_wanted_of_child(std::string_view name) {
+bool is_needed_symbol_of_child(std::string_view name) {
     return is_intercepted(name) || is_lapack(name) || starts_programs(name);
 }
 
@@ -145,15 +147,15 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
     std::set<std::string> names;
     for (std::size_t i = 0; i < paths.size() && result.finding.empty(); ++i) {
         const std::string who = i == 0 ? "its file" : paths[i];
-        const auto elf = read_elf(paths[i], is_wanted_of_child);
+        const auto elf = read_elf(paths[i], is_needed_symbol_of_child);
         if (!elf || !elf->is_this_architecture || elf->has_search_path) {
             result.finding = who + " cannot be judged";
             return result;
         }
         result.changed_ns = std::max(result.changed_ns, change_ns(paths[i]));
-        std::string finding = product_in(paths[i], *elf);
+        std::string finding = why_it_may_multiply(paths[i], *elf);
         if (finding.empty() && (i == 0 || !is_trusted_library(system::base_name(paths[i]))))
-            finding = starter_in(*elf);
+            finding = why_it_may_start_programs(*elf);
         if (!finding.empty()) result.finding = who + ' ' + finding;
         for (const std::string& needed : elf->needed) {
             if (!names.insert(needed).second) continue;

@@ -1,5 +1,5 @@
-// Examines the files of programs that ran without the shim, to tell those that have nothing known that
-// multiplies.
+// Examines the files of programs that ran without the shim, to find those that contain nothing that is known to
+// multiply.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace fp32shim::cli {
 
 /// Conclusion about a program that ran without the shim.
 struct ExaminedChild {
-    bool is_harmless = false;  ///< nothing known that multiplies is in its file, and it started no program
+    bool is_harmless = false;  ///< its file has nothing that is known to multiply, and it started no program
     std::string basis;         ///< what the conclusion rests on, as the end of a sentence; empty: nothing is known
 };
 
@@ -25,7 +25,7 @@ class ChildPrograms {
 
   private:
     struct Contents {
-        std::string finding;          ///< why it may have multiplied; empty: nothing speaks for it
+        std::string finding;          ///< why the program may have multiplied; empty: nothing suggests it
         std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs
     };
     const Contents& contents(const std::string& path);

@@ -52,7 +52,7 @@ std::vector<std::string> job_ids_in(std::string_view text) {
         }
         if (column >= cells.size()) continue;
         std::string_view job = cells[column];
-        // Only Slurm's steps follow a number at once; PBS's ids are `12.server`.
+        // Steps of Slurm are `12.batch` or `12.0`; the ids of jobs in PBS are `12.server`.
         if (const std::size_t dot = job.find('.'); dot != std::string_view::npos) {
             const std::string_view step = job.substr(dot + 1);
             if (step == "batch" || step == "extern" || step == "interactive" ||

@@ -27,7 +27,7 @@ std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const Ver
 }
 
 /// Returns true if --allow-kernel names this function, as a recording has it or as it is shown.
-bool is_allowed(const std::string& function, const VerifyOptions& options) {
+bool is_allowed_kernel(const std::string& function, const VerifyOptions& options) {
     if (!function.starts_with(record::kernel_prefix)) return false;
     MergedRow row;
     row.function = function;
@@ -39,7 +39,7 @@ bool is_allowed(const std::string& function, const VerifyOptions& options) {
 
 /// Returns the floor below which a call violates what the options ask. A kernel that multiplies in float32, if it
 /// multiplies at all, is no violation of fp64: nobody knows what the program wanted of it.
-policy::Floor violated_below(const VerifyOptions& options, std::string_view function) {
+policy::Floor floor_of_violation(const VerifyOptions& options, std::string_view function) {
     const bool is_kernel = function.starts_with(record::kernel_prefix);
     return is_kernel ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
 }
@@ -51,12 +51,12 @@ bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     const std::string function(row->decision.call.function);
     const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), function,
                                                 row->decision.mantissa_bits, options);
-    return strictness && *strictness < violated_below(options, function) && !is_allowed(function, options);
+    return strictness && *strictness < floor_of_violation(options, function) && !is_allowed_kernel(function, options);
 }
 
 /// Describes the launches of a kernel: its name, and the program's line if it is known.
 std::string launches_text(const MergedRow& row) {
-    return fmt::format("{} of the kernel {} ({}{}{})", launches(row.counters.calls), row.function_text(),
+    return fmt::format("{} of the kernel {} ({}{}{})", launch_count_text(row.counters.calls), row.function_text(),
                        row.route_text(), row.where.empty() ? "" : ", ", row.where);
 }
 
@@ -70,7 +70,7 @@ void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
     if (row.mantissa_bits >= bits_of_float64) emulated.of_float64 += count;
 }
 
-void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
+void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult& verified) {
     const policy::Floor at_least = floor_of(options);
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
@@ -79,7 +79,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
                              count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
         return;
     }
-    if (is_allowed(row.function, options)) {
+    if (is_allowed_kernel(row.function, options)) {
         verified.allowed_kernels.insert(row.function_text());
         verified.allowed_launches += count;
         return;
@@ -96,7 +96,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
     } else if (strictness) {
         if (*strictness >= at_least)
             verified.shown_calls += count;
-        else if (*strictness < violated_below(options, row.function))
+        else if (*strictness < floor_of_violation(options, row.function))
             verified.violations.push_back(&row);
         else
             verified.doubts.push_back({"", what + ": it multiplies in float32, if it multiplies"});
@@ -130,14 +130,14 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
     }
 }
 
-/// Returns true if a call multiplied, and not in a fixed order. One with invalid arguments is a doubt: OpenBLAS takes
-/// transpositions that the standard does not have.
+/// Returns true if a call multiplied, and not in a fixed order. A call with invalid arguments is a doubt: OpenBLAS
+/// accepts transpositions that the standard does not have.
 bool has_other_order(record::How how, policy::Reason reason) {
     return how != record::How::fixed_order && reason != policy::Reason::no_product &&
            reason != policy::Reason::invalid_arguments;
 }
 
-void judge_order(const MergedRow& row, Verified& verified) {
+void judge_order(const MergedRow& row, VerifyResult& verified) {
     if (row.is_overflow) return judge_row(row, {}, verified);
     const std::uint64_t count = row.counters.calls;
     if (row.how == "fixed_order" || row.reason == "no_product")
@@ -152,9 +152,9 @@ void judge_order(const MergedRow& row, Verified& verified) {
         verified.violations.push_back(&row);
 }
 
-/// Judges what a half product adds in. Products of other types are not judged.
-void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
-    if (row.is_overflow || (row.is_kernel() && is_allowed(row.function, options)))
+/// Judges the format in which a half product adds. Products of other types are not judged.
+void judge_accumulator(const MergedRow& row, const VerifyOptions& options, VerifyResult& verified) {
+    if (row.is_overflow || (row.is_kernel() && is_allowed_kernel(row.function, options)))
         return judge_row(row, options, verified);
     const std::uint64_t count = row.counters.calls;
     if (row.is_kernel()) {
@@ -180,7 +180,7 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
 }
 
 /// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
-void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
+void judge_process(const MergedProcess& process, bool is_continued, VerifyResult& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
         doubt(fmt::format("there was no room for {}: only the number is known",
@@ -221,7 +221,7 @@ std::vector<std::string> split_at_commas(const std::string& list) {
 }
 
 /// Returns true if a list of --assume-unused contains the name `word`. The name of a child may contain commas.
-bool is_among(const std::vector<std::string>& lists, const std::string& word) {
+bool is_assumed_unused(const std::vector<std::string>& lists, const std::string& word) {
     return std::ranges::any_of(lists, [&](const std::string& list) {
         return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;
     });
@@ -257,10 +257,10 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
            has_other_order(row->decision.how, row->decision.reason);
 }
 
-Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected) {
+VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                          const VerifyOptions& options, ExpectedJobs expected) {
     const policy::Floor at_least = floor_of(options);
-    Verified verified;
+    VerifyResult verified;
     verified.rules = calls.rules();
     verified.kernels = kernels_of(calls);
     verified.expected = std::move(expected);
@@ -295,11 +295,12 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     for (PossibleBypass& bypass : bypasses) {
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        const BypassStanding standing = bypass.is_recorded                              ? BypassStanding::recorded
-                                        : is_no_matter                                  ? BypassStanding::float32
-                                        : bypass.is_harmless                            ? BypassStanding::examined
-                                        : is_among(options.assumed_unused, bypass.name) ? BypassStanding::assumed
-                                                                                        : BypassStanding::open;
+        const BypassStanding standing = bypass.is_recorded   ? BypassStanding::recorded
+                                        : is_no_matter       ? BypassStanding::float32
+                                        : bypass.is_harmless ? BypassStanding::examined
+                                        : is_assumed_unused(options.assumed_unused, bypass.name)
+                                            ? BypassStanding::assumed
+                                            : BypassStanding::open;
         if (options.reproducible && bypass.name == onednn_name)
             bypass.remedy = std::ranges::any_of(calls.processes(), asks_onednn)
                                 ? ""

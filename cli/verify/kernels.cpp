@@ -51,7 +51,9 @@ Kernels kernels_of(const MergedCalls& calls) {
     return kernels;
 }
 
-std::string launches(std::uint64_t count) { return count == 1 ? "1 launch" : count_text(count) + " launches"; }
+std::string launch_count_text(std::uint64_t count) {
+    return count == 1 ? "1 launch" : count_text(count) + " launches";
+}
 
 std::string kernels_text(const Kernels& kernels) {
     if (kernels.count() == 0) return {};

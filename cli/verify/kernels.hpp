@@ -22,7 +22,8 @@ enum class KernelKind : std::uint8_t {
 };
 inline constexpr std::size_t kernel_kinds = 6;
 
-/// The kernels of some recordings, without those inside products of cuBLAS that multiply in what the product may.
+/// The kernels of some recordings, without those of cuBLAS products that multiply in a format that the product may
+/// use.
 struct Kernels {
     std::array<std::vector<std::string>, kernel_kinds>
         names;                   ///< names by KernelKind; each kernel once, at its worst
@@ -36,7 +37,7 @@ struct Kernels {
 Kernels kernels_of(const MergedCalls& calls);
 
 /// Returns `1 launch`, `2 launches`.
-std::string launches(std::uint64_t count);
+std::string launch_count_text(std::uint64_t count);
 
 /// Returns a sentence about the kernels; empty if there are none.
 std::string kernels_text(const Kernels& kernels);

@@ -77,7 +77,7 @@ struct EmulatedCalls {
 };
 
 /// All results on which the verdict depends.
-struct Verified {
+struct VerifyResult {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::array<std::vector<PossibleBypass>, std::size(bypass_lists)>
@@ -116,8 +116,8 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
 bool adds_below_fp32(const record::RecordedRow* row);
 
 /// Judges all calls and processes. `problems` are those of reading the recordings.
-Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected);
+VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                          const VerifyOptions& options, ExpectedJobs expected);
 
 /// Returns what is wrong with a list of --assume-unused; empty if nothing is.
 std::string problem_with_bypass_names(const std::string& list);
@@ -137,12 +137,12 @@ VerdictByFloors verdict_by_floors(const RecordingPaths& found, const std::vector
                                   const VerifyOptions& options, ExpectedJobs expected);
 
 /// Returns the verdict as a sentence without its title.
-std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options);
+std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options);
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
 /// recordings.
-std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+std::string text_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
                     const std::vector<JudgedCalls>& judged);
-Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+Json to_json(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<JudgedCalls>& judged);
 
 }  // namespace fp32shim::cli

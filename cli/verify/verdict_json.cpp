@@ -43,7 +43,7 @@ Json to_json(const ExpectedJobs& expected) {
             {"unexpected", expected.unexpected}};
 }
 
-Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+Json to_json(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},

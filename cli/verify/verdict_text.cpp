@@ -121,7 +121,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
 }
 
 /// Returns the tables of a violation: the calls and the processes.
-std::string violations_text(const Verified& verified, const MergedCalls& calls,
+std::string violations_text(const VerifyResult& verified, const MergedCalls& calls,
                             const std::vector<JudgedCalls>& judged) {
     if (verified.violations.empty()) return {};
     return '\n' + call_site_table(verified.violations, 0).text() +
@@ -137,7 +137,7 @@ std::string_view libraries_text(const MergedCalls& calls) {
 }
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
-std::string types_text(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+std::string types_text(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     std::string text = operands_text(calls);
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
     if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
@@ -163,20 +163,20 @@ std::string doubts_text(const std::vector<Doubt>& doubts) {
 }
 
 /// Returns the message for the case that no recording could be read.
-std::string unread_text(const Verified& verified) {
+std::string unread_text(const VerifyResult& verified) {
     return coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n" +
            doubts_text(verified.doubts);
 }
 
 /// Returns the possible bypasses of one list; empty if there are none.
-std::string bypasses_text(BypassStanding standing, const Verified& verified, const MergedCalls& calls,
+std::string bypasses_text(BypassStanding standing, const VerifyResult& verified, const MergedCalls& calls,
                           const Claim& claim) {
     const auto index = static_cast<std::size_t>(standing);
     if (verified.bypasses[index].empty()) return {};
     std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
     if (standing == BypassStanding::recorded)
         text += fmt::format(" ({} of oneDNN, {} of kernels on GPUs)", counted(calls.onednn_calls(), "product"),
-                            launches(verified.kernels.launches));
+                            launch_count_text(verified.kernels.launches));
     text += ":\n";
     for (const PossibleBypass& bypass : verified.bypasses[index]) {
         text += fmt::format("- {}: {}{}", printable(bypass.name),
@@ -209,7 +209,7 @@ std::string bits_text(const EmulatedCalls& emulated) {
 
 }  // namespace
 
-std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     const bool of_accumulation = !options.accumulate.empty();
     const Claim claim = claim_of(options.at_least, of_accumulation);
     const std::uint64_t total =
@@ -257,7 +257,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     return text;
 }
 
-std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+std::string text_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
     const Claim claim = claim_of(options.at_least, !options.accumulate.empty());
@@ -270,7 +270,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format(
             "\nKernels that are not judged, because --allow-kernel names them: {} with {}\n",
             printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, max_violators)),
-            launches(verified.allowed_launches));
+            launch_count_text(verified.allowed_launches));
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, max_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);

@@ -49,7 +49,7 @@ class Run {
         const auto add = [&](const std::string& path, const std::string& text) {
             if (!text.empty()) problems.push_back({path, text});
         };
-        const auto [first, count] = without_end();
+        const auto [first, count] = members_without_end();
         if (count > 0)
             add(first->path,
                 fmt::format("the end of its run is not noted in {}: `fp32shim run` still waits or was killed, or the "
@@ -67,7 +67,7 @@ class Run {
 
     /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
     /// made after the end cannot have it.
-    std::pair<const Member*, std::size_t> without_end() const {
+    std::pair<const Member*, std::size_t> members_without_end() const {
         const Member* first = nullptr;
         std::size_t count = 0;
         for (const Member& member : members_) {
@@ -92,8 +92,9 @@ class Run {
             counted(last_.recordings, "recording"), given == 1 ? "one is" : count_text(given) + " are");
     }
 
-    /// Returns true if all processes of the run that this user may look at are known here.
-    bool is_of_here(const Member& member) const {
+    /// Returns true if this command can see the processes of the recording's run: they belong to this boot, this
+    /// container and this user.
+    bool can_see_processes_of(const Member& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
         return member.facts.identity.shares_boot_with(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
@@ -101,7 +102,7 @@ class Run {
     }
 
     std::string running_text_of_run() const {
-        if (std::ranges::all_of(members_, [&](const Member& member) { return is_of_here(member); })) {
+        if (std::ranges::all_of(members_, [&](const Member& member) { return can_see_processes_of(member); })) {
             const auto left = record::remaining_processes_of_run(members_.front().facts.run, last_.began);
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",
@@ -135,7 +136,7 @@ std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::s
     return problems;
 }
 
-std::string problem_with_output(const VerifyOptions& options, const std::vector<std::string>& recordings) {
+std::string problem_with_output_options(const VerifyOptions& options, const std::vector<std::string>& recordings) {
     if (!options.output.empty() && options.format == "table") return "--output needs --format json, html or in-toto";
     return output_problem(options.output, recordings);
 }
@@ -150,7 +151,7 @@ bool write(std::string_view text, const std::string& path) {
 }
 
 /// Writes the result in the format that was asked for. Returns false after a message if that failed.
-bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCalls>& judged) {
     if (options.format == "table") {
         print(wrapped(text_of(verified, calls, options, judged)));
@@ -187,7 +188,7 @@ int verify(VerifyOptions& options) {
     const bool by_floors = options.at_least.empty() && !options.reproducible && options.accumulate.empty();
     std::string problem = by_floors && options.format != "table" && options.format != "json"
                               ? "--format " + options.format + " needs --at-least, --reproducible or --accumulate"
-                              : problem_with_output(options, found.paths);
+                              : problem_with_output_options(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (!problem.empty()) return usage_error("verify", problem);
 
@@ -210,7 +211,7 @@ int verify(VerifyOptions& options) {
             [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     problems.insert(problems.begin(), unread.begin(), unread.end());
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
+    const VerifyResult verified = verify_calls(calls, problems, options, std::move(expected));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     return status_of(verified.verdict(), options, has_unused_rule(verified.rules));
 }

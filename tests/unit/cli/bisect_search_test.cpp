@@ -23,7 +23,7 @@ struct Cause {
     double rate = 1;  ///< part of the runs that fail by this cause
 };
 
-class Program : public SetRuns {
+class Program : public SetRunner {
   public:
     std::vector<Group> planted;
     std::vector<Cause> causes;
@@ -68,7 +68,7 @@ class Program : public SetRuns {
         }
         return results;
     }
-    void note(const TestedSet&) override {}
+    void report_outcome(const TestedSet&) override {}
 
     std::uint64_t runs = 0;
 };

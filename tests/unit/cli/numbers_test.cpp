@@ -42,13 +42,13 @@ constexpr cli::RunTime run{1'795'857'243 * second, 1'795'857'253 * second};
 TEST(Moments, OfTheRunItselfAreThoseOfAClock) {
     for (const char* moment : {"2026-11-28T09:14:05Z", "2026-11-28", "09:14:13.9", "2026/11/28",
                                "2026-11-28T11:14:04+02:00", "04:14:04-05:00", "0:00:08"})
-        EXPECT_TRUE(cli::is_of_clock(moment, run)) << moment;
+        EXPECT_TRUE(cli::is_moment_of_run(moment, run)) << moment;
     for (const char* moment : {"2026-11-28T09:15:05Z", "2026-11-27", "05:30:00.00", "2026-13-45", "99:99:99",
                                "0:00:15", "2026-11-28T09:14:04+02:00", "0:00:08Z"})
-        EXPECT_FALSE(cli::is_of_clock(moment, run)) << moment;
+        EXPECT_FALSE(cli::is_moment_of_run(moment, run)) << moment;
     constexpr cli::RunTime over_midnight{1'795'910'398 * second, 1'795'910'401 * second};
     for (const char* moment : {"23:59:59Z", "00:00:00Z", "2026-11-28", "2026-11-29"})
-        EXPECT_TRUE(cli::is_of_clock(moment, over_midnight)) << moment;
+        EXPECT_TRUE(cli::is_moment_of_run(moment, over_midnight)) << moment;
 }
 
 cli::Words words_in(const std::string& text) { return cli::numbers_in_text(text, run).words_after; }
