@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
 #include "shim/blas/multiply/threads.hpp"
 #include "shim/level3/matrix.hpp"
@@ -61,6 +62,19 @@ bool divide(std::int64_t length, std::int64_t unit, std::size_t bytes_of_one, Th
         {workers, Own::run}, prepare(scratch.memory_before()), length, step, of_threads, bytes_of_one};
     run_on_threads(*division, {count, threads.least_stack}, scratch.scratch);
     return true;
+}
+
+/// Does that for work that needs no memory of a thread, and then calls `finish(memory before)`. Returns false, before
+/// anything is prepared, if there is one thread only, or no memory.
+template <class Prepare, class Finish>
+bool divide_on_threads(std::int64_t length, std::int64_t unit, std::int64_t bytes_before, Threads threads,
+                       const Prepare& prepare, const Finish& finish) {
+    if (threads.count <= 1 || bytes_before > static_cast<std::int64_t>(scratch_limit_of_a_product)) return false;
+    HeldScratch scratch{scratch_limit_of_a_product, static_cast<std::size_t>(round_up(bytes_before, 64))};
+    const bool done = divide(length, unit, 0, threads, scratch, prepare);
+    if (done) finish(scratch.memory_before());
+    scratch.release();
+    return done;
 }
 
 }  // namespace fp32shim::blas
