@@ -58,8 +58,8 @@ bool divide(std::int64_t length, std::int64_t unit, std::size_t bytes_of_one, Th
     if (memory == nullptr) return count > 1 && divide(length, unit, bytes_of_one, {}, scratch, prepare);
     auto* const of_threads = reinterpret_cast<char*>(memory) + bytes_of_division;
     auto* const workers = reinterpret_cast<Worker*>(of_threads + bytes_of_one * static_cast<std::size_t>(count));
-    auto* const division = new (memory) Own{
-        {workers, Own::run}, prepare(scratch.memory_before()), length, step, of_threads, bytes_of_one};
+    auto* const division = new (memory)
+        Own{{workers, Own::run}, prepare(scratch.memory_before()), length, step, of_threads, bytes_of_one};
     run_on_threads(*division, {count, threads.least_stack}, scratch.scratch);
     return true;
 }

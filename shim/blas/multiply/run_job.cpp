@@ -61,21 +61,20 @@ bool run_job(const Job<Real>& job, const TileLoops<Real>& loops, Threads threads
     const bool by_rows = job.in_place == InPlace::none ? job.rows > job.columns : job.in_place == InPlace::left;
     const std::int64_t for_products = Rectangle<Real>::numbers(job, loops);
     const auto numbers_of_one = static_cast<std::size_t>(round_up(for_products + further, 16));
-    return divide(
-        by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns, numbers_of_one * sizeof(Real), threads,
-        scratch, [&](void*) {
-            return [job, &loops, by_rows, for_products](IndexRange part, char* of_thread,
-                                                        const std::atomic<bool>& is_left) {
-                auto* const memory = reinterpret_cast<Real*>(of_thread);
-                if (job.solves) return solve(job, loops, part, is_left, memory, memory + for_products);
-                if (job.in_place != InPlace::none)
-                    return run_in_place(job, loops, part, is_left, memory, memory + for_products);
-                const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
-                const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
-                Rectangle<Real>(job, loops, is_left, memory)
-                    .run(rows, {columns.begin * job.width, columns.end * job.width});
-            };
-        });
+    return divide(by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns,
+                  numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {
+                      return [job, &loops, by_rows, for_products](IndexRange part, char* of_thread,
+                                                                  const std::atomic<bool>& is_left) {
+                          auto* const memory = reinterpret_cast<Real*>(of_thread);
+                          if (job.solves) return solve(job, loops, part, is_left, memory, memory + for_products);
+                          if (job.in_place != InPlace::none)
+                              return run_in_place(job, loops, part, is_left, memory, memory + for_products);
+                          const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
+                          const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
+                          Rectangle<Real>(job, loops, is_left, memory)
+                              .run(rows, {columns.begin * job.width, columns.end * job.width});
+                      };
+                  });
 }
 
 template bool run_job(const Job<float>&, const TileLoops<float>&, Threads, HeldScratch&);

@@ -52,8 +52,8 @@ struct SumOfBlocks {
 };
 
 template <class Real>
-void dot(typename VectorLoops<Real>::Dot loop, const Elements<const Real>& a, const Elements<const Real>& b, int width,
-         Threads threads, Real* result) {
+void dot(typename VectorLoops<Real>::Dot loop, const Elements<const Real>& a, const Elements<const Real>& b,
+         int width, Threads threads, Real* result) {
     std::fill_n(result, width, Real{0});
     SumOfBlocks<Real, Real>{loop, a, b, width, width, summed_at_once}.add_up(threads, [&](const Real* sum) {
         for (int i = 0; i < width; ++i) result[i] = result[i] + sum[i];
@@ -77,7 +77,8 @@ double in_double(SumsOfBlocks<double, Real> loop, const Elements<const Real>& a,
 
 /// Numbers whose squares overflow, or are too small, are first multiplied by a power of two.
 template <class Real>
-double root_of_squares(SumsOfBlocks<double, Real> squares, const Elements<const Real>& x, int width, Threads threads) {
+double root_of_squares(SumsOfBlocks<double, Real> squares, const Elements<const Real>& x, int width,
+                       Threads threads) {
     const auto sum_of = [&](double scale) { return in_double(squares, x, x, width, threads, 0, scale); };
     const double sum = sum_of(1);
     constexpr double small = 0x1p-900;
@@ -98,11 +99,12 @@ void sum_over(const Level3& product, const LoopsOfInstructionSet& all, Threads t
     if (product.operation == Operation::dot) return dot(loops.dot[width - 1], a, b, width, threads, result);
     if (product.operation == Operation::dotc)
         return dot(width == 2 ? loops.dot_of_conjugate : loops.dot[0], a, b, width, threads, result);
-    // What is lost is no number if a sum is infinite. Libraries raise no flags in a norm, and a program may have asked
-    // for a signal.
+    // What is lost is no number if a sum is infinite. Libraries raise no flags in a norm, and a program may have
+    // asked for a signal.
     const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
     if (product.operation == Operation::asum) {
-        *result = a.increment > 0 ? static_cast<Real>(in_double(loops.magnitudes[width - 1], a, a, width, threads, 0)) : 0;
+        *result =
+            a.increment > 0 ? static_cast<Real>(in_double(loops.magnitudes[width - 1], a, a, width, threads, 0)) : 0;
     } else if (product.operation == Operation::nrm2) {
         *result = static_cast<Real>(root_of_squares(loops.squares[width - 1], a, width, threads));
     } else if constexpr (std::is_same_v<Real, float>) {

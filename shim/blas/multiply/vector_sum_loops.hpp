@@ -35,7 +35,8 @@ struct ComplexProducts {
 /// Stores the sums of some blocks, the last of which may be shorter. They are computed at the same time, since each
 /// addition to one sum waits for the one before.
 template <int blocks, class Terms, class Real>
-inline void sum_few_blocks(const Elements<const Real>& a, const Elements<const Real>& b, std::int64_t first, Real* to) {
+inline void sum_few_blocks(const Elements<const Real>& a, const Elements<const Real>& b, std::int64_t first,
+                           Real* to) {
     constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
     if constexpr (blocks > 1)
@@ -110,7 +111,7 @@ void dot(const Elements<const Real>& a, const Elements<const Real>& b, double /*
     constexpr int few = 4;
     std::int64_t done = 0;
     const auto next_sums = [&] { return to + done / elements * Terms::sums; };
-    if (lanes<Real> > 1 && a.increment == 1 && b.increment == 1) {
+    if (lanes < Real >> 1 && a.increment == 1 && b.increment == 1) {
         constexpr int vectors = vectors_at_once<Real>;
         const auto add = [&](const auto& sum_them, int count) {
             sum_them(a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, next_sums());
@@ -182,7 +183,8 @@ void sum_in_turn(const Terms& terms, const Elements<const Real>& a, const Elemen
         const auto add = [&](const Real* of_a, const Real* of_b) {
 #pragma GCC unroll 32
             for (int v = 0; v < vectors; ++v)
-                terms.add(load_doubles(of_a + v * lanes<double>), load_doubles(of_b + v * lanes<double>), sum[v], lost[v]);
+                terms.add(load_doubles(of_a + v * lanes<double>), load_doubles(of_b + v * lanes<double>), sum[v],
+                          lost[v]);
         };
         const std::int64_t end = numbers - first < summed_in_turn ? numbers : first + summed_in_turn;
         std::int64_t at = first;

@@ -53,8 +53,8 @@ struct VectorLoops {
     using Dot = SumsOfBlocks<Real, Real>;
     Dot dot[2];
     Dot dot_of_conjugate;
-    /// Sums of the magnitudes of all numbers of a vector, and of the squares of `scale` times each number, in blocks of
-    /// summed_in_turn numbers. Two numbers for each block: a sum, and what its additions lost.
+    /// Sums of the magnitudes of all numbers of a vector, and of the squares of `scale` times each number, in blocks
+    /// of summed_in_turn numbers. Two numbers for each block: a sum, and what its additions lost.
     SumsOfBlocks<double, Real> magnitudes[2];
     SumsOfBlocks<double, Real> squares[2];
 };

@@ -126,14 +126,16 @@ class VectorProduct {
         std::copy_n(sums, rows.count() * width(), kept_ + row * width());
     }
 
-    /// Threads divide the rows. Of a symmetric matrix, which is read from memory once, and of few rows, they divide the
-    /// blocks of the sums instead, which are kept, and added up afterwards.
+    /// Threads divide the rows. Of a symmetric matrix, which is read from memory once, and of few rows, they divide
+    /// the blocks of the sums instead, which are kept, and added up afterwards.
     bool run_on_threads(Threads threads) const {
         const bool is_symmetric = a_.shape == Shape::symmetric;
         const bool is_triangular = a_.shape == Shape::triangular;
         const std::int64_t unit = a_.of_row == 1 ? 64 : few_rows;
         const bool keeps_sums = is_symmetric || (!is_triangular && result_.count < unit * 2 * threads.count);
-        const std::int64_t length = is_symmetric ? blocks() * (blocks() + 1) / 2 : keeps_sums ? blocks() : result_.count;
+        const std::int64_t length = is_symmetric ? blocks() * (blocks() + 1) / 2
+                                    : keeps_sums ? blocks()
+                                                 : result_.count;
         const std::int64_t kept = (is_triangular ? 1 : keeps_sums ? blocks() : 0) * result_.count * width();
         return divide_on_threads(
             length, keeps_sums ? 1 : unit, kept * static_cast<std::int64_t>(sizeof(Real)), threads,
@@ -180,13 +182,13 @@ class VectorProduct {
         }
     }
 
-    /// Does that for pairs of blocks of a symmetric or Hermitian A: the rows of one with the columns of the other, and
-    /// the mirror image. Each part beside the diagonal is read from memory once. Pairs are counted by their first
+    /// Does that for pairs of blocks of a symmetric or Hermitian A: the rows of one with the columns of the other,
+    /// and the mirror image. Each part beside the diagonal is read from memory once. Pairs are counted by their first
     /// block, and then by the other one, which comes later or is the same.
     [[gnu::noinline]] void run_pairs(IndexRange pairs) const {
-        constexpr std::int64_t rows_of_part = 32;  // it stays in a cache
-        alignas(64) Real own_sums[summed_at_once];
-        alignas(64) Real sums[rows_of_part * 2];
+        alignas(64) Real long_sums[summed_at_once];
+        alignas(64) Real sums[few_rows * 2];
+        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
         std::int64_t first = 0;
         std::int64_t of_first = pairs.begin;  // the pair among those of the first block
         for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
@@ -194,22 +196,26 @@ class VectorProduct {
             if (of_first == blocks() - first) ++first, of_first = 0;
             const IndexRange own = block(first);
             const IndexRange other = block(first + of_first);
-            std::fill_n(own_sums, own.count() * width(), Real{0});
+            // Columns as they are stored, a few at once, which stay in a cache: their rows, and the mirror image.
+            const IndexRange rows = own_is_adjacent ? own : other;
+            const IndexRange columns = own_is_adjacent ? other : own;
+            std::fill_n(long_sums, rows.count() * width(), Real{0});
             if (of_first == 0)
-                add(own, own, own_sums);
+                add(own, own, long_sums);
             else
-                for (std::int64_t i = other.begin; i < other.end; i += rows_of_part) {
-                    const IndexRange others{i, std::min(i + rows_of_part, other.end)};
-                    std::fill_n(sums, others.count() * width(), Real{0});
-                    add(others, own, sums);
-                    take(others, sums, own.begin);
-                    add(own, others, own_sums);
+                for (std::int64_t i = columns.begin; i < columns.end; i += few_rows) {
+                    const IndexRange some{i, std::min(i + few_rows, columns.end)};
+                    std::fill_n(sums, some.count() * width(), Real{0});
+                    add(rows, some, long_sums);
+                    add(some, rows, sums);
+                    take(some, sums, rows.begin);
                 }
-            take(own, own_sums, other.begin);
+            take(rows, long_sums, columns.begin);
         }
     }
 
-    /// Computes rows of A x, with A triangular, in an order in which those that are overwritten are not read any more.
+    /// Computes rows of A x, with A triangular, in an order in which those that are overwritten are not read any
+    /// more.
     void run_in_place(IndexRange part) const {
         const bool is_upper = a_.stored == Part::upper;
         const std::int64_t step = rows_at_once() / 2;
@@ -444,9 +450,10 @@ void rotate(const Level3& product, const VectorLoops<Real>& loops, Threads threa
     const Real sine = *static_cast<const Real*>(product.beta);
     const auto x = elements<Real>(product.a, product.lda, product.k, width);
     const auto y = elements<Real>(product.b, product.ldb, product.k, width);
-    run_in_ranges(product.k, x.increment == 0 || y.increment == 0 ? Threads{} : threads, [=, &loops](IndexRange range) {
-        loops.rotate[width - 1](part_of(x, width, range), part_of(y, width, range), cosine, sine);
-    });
+    run_in_ranges(product.k, x.increment == 0 || y.increment == 0 ? Threads{} : threads,
+                  [=, &loops](IndexRange range) {
+                      loops.rotate[width - 1](part_of(x, width, range), part_of(y, width, range), cosine, sine);
+                  });
 }
 
 template <class Real>

@@ -94,8 +94,8 @@ void expect_sums_of_the_definition(std::int64_t count, std::int64_t incx, std::i
     y.fill(random);
     const int width = is_complex ? 2 : 1;
     const auto number = [&](std::int64_t i) { return x.at(i / width)[i % width]; };
-    const auto magnitudes = static_cast<Real>(in_turn(
-        count * width, 32, [&](WideSum& sum, std::int64_t i) { sum.sum += std::abs(double{number(i)}); }));
+    const auto magnitudes = static_cast<Real>(
+        in_turn(count * width, 32, [&](WideSum& sum, std::int64_t i) { sum.sum += std::abs(double{number(i)}); }));
     const auto norm = static_cast<Real>(
         std::sqrt(in_turn(count * width, sizeof(Real) == 4 ? 32 : 16, [&](WideSum& sum, std::int64_t i) {
             const double x = number(i);
@@ -108,14 +108,17 @@ void expect_sums_of_the_definition(std::int64_t count, std::int64_t incx, std::i
             const ComplexElement<Real> dot = dot_by_definition(x, y, count, is_complex, conjugates);
             Real found[2] = {-1, 0};
             ASSERT_TRUE(multiply_vector_in_fixed_order(
-                sum_over(conjugates ? Operation::dotc : Operation::dot, is_complex, x, y, count, found), by));
+                sum_over(conjugates ? Operation::dotc : Operation::dot, is_complex, x, y, count, found), by,
+                threads_by(by)));
             ASSERT_EQ(found[0], dot.re);
             ASSERT_EQ(found[1], dot.im);
         }
         Real found = -1;
-        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::asum, is_complex, x, y, count, &found), by));
+        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::asum, is_complex, x, y, count, &found), by,
+                                                   threads_by(by)));
         ASSERT_EQ(found, incx > 0 ? magnitudes : 0);
-        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::nrm2, is_complex, x, y, count, &found), by));
+        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::nrm2, is_complex, x, y, count, &found), by,
+                                                   threads_by(by)));
         ASSERT_EQ(found, norm);
     }
 }
@@ -176,8 +179,8 @@ TEST(SumsOverVectors, DotsInDoublePrecisionAreRoundedOnce) {
             const float alpha = 0.3F;
             for (const InstructionSet by : instruction_sets_here()) {
                 double wide = -1;
-                ASSERT_TRUE(
-                    multiply_vector_in_fixed_order(sum_over(Operation::dsdot, false, x, y, count, &wide), by));
+                ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::dsdot, false, x, y, count, &wide), by,
+                                                           threads_by(by)));
                 EXPECT_EQ(wide, from(0));
                 float narrow = -1;
                 Level3 product = sum_over(Operation::sdsdot, false, x, y, count, &narrow);
