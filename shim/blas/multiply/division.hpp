@@ -64,12 +64,11 @@ bool divide(std::int64_t length, std::int64_t unit, std::size_t bytes_of_one, Th
     return true;
 }
 
-/// Does that for work that needs no memory of a thread, and then calls `finish(memory before)`. Returns false, before
-/// anything is prepared, if there is one thread only, or no memory.
+/// Does that for work that needs no memory of a thread, and then calls `finish(memory before)`.
 template <class Prepare, class Finish>
 bool divide_on_threads(std::int64_t length, std::int64_t unit, std::int64_t bytes_before, Threads threads,
                        const Prepare& prepare, const Finish& finish) {
-    if (threads.count <= 1 || bytes_before > static_cast<std::int64_t>(scratch_limit_of_a_product)) return false;
+    if (bytes_before > static_cast<std::int64_t>(scratch_limit_of_a_product)) return false;
     HeldScratch scratch{scratch_limit_of_a_product, static_cast<std::size_t>(round_up(bytes_before, 64))};
     const bool done = divide(length, unit, 0, threads, scratch, prepare);
     if (done) finish(scratch.memory_before());

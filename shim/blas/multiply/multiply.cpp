@@ -55,11 +55,16 @@ bool multiply_small(const Level3& product, const LoopsInPlace<Real>& loops) {
     }
     const Real alpha = *static_cast<const Real*>(product.alpha);
     if (left.of_index != 1 || alpha == 0) return false;
-    constinit static const std::atomic<bool> never{false};
-    multiply_in_place(loops, left, right, {0, rows}, {0, columns}, product.k,
-                      TileOfResult<Real>{static_cast<Real*>(product.c), product.ldc, 0, 0, alpha,
-                                         *static_cast<const Real*>(product.beta)},
-                      never);
+    const Real beta = *static_cast<const Real*>(product.beta);
+    auto* const result = static_cast<Real*>(product.c);
+    for (std::int64_t j = 0; j < columns; j += loops.columns)
+        for (std::int64_t i = 0; i < rows; i += loops.rows)
+            loops.add_to_result(
+                {left.data + i, left.of_summed, right.data + j * right.of_index, right.of_index, right.of_summed},
+                product.k,
+                {result + i + j * product.ldc, product.ldc,
+                 static_cast<int>(std::min<std::int64_t>(loops.rows, rows - i)),
+                 static_cast<int>(std::min<std::int64_t>(loops.columns, columns - j)), alpha, beta});
     return true;
 }
 

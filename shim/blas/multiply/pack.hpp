@@ -1,12 +1,9 @@
 // Copies of the factors in the order in which the loops read them.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 #include "shim/blas/multiply/job.hpp"
-#include "shim/blas/multiply/tile.hpp"
 
 namespace fp32shim::blas {
 
@@ -49,22 +46,5 @@ FactorInMemory<Real> stored_factor(const Side<Real>& side, int width);
 /// Returns a factor of real numbers. Factors with only one triangle do not stand so.
 template <class Real>
 FactorInMemory<Real> real_factor_in_memory(const Job<Real>& job, bool is_right);
-
-/// Computes a rectangle of a result of real numbers, `whole`, from factors in memory. The rows of the left one are
-/// adjacent. Ends early once `is_left` is true.
-template <class Real>
-void multiply_in_place(const LoopsInPlace<Real>& loops, const FactorInMemory<Real>& left,
-                       const FactorInMemory<Real>& right, IndexRange rows, IndexRange columns, std::int64_t depth,
-                       const TileOfResult<Real>& whole, const std::atomic<bool>& is_left) {
-    for (std::int64_t j = columns.begin; j < columns.end; j += loops.columns)
-        for (std::int64_t i = rows.begin; i < rows.end; i += loops.rows)
-            for (std::int64_t k = 0; k < depth && !is_left.load(std::memory_order_relaxed); k += summed_at_once)
-                loops.add_to_result({left.at(i, k), left.of_summed, right.at(j, k), right.of_index, right.of_summed},
-                                    std::min(summed_at_once, depth - k),
-                                    {whole.data + i + j * whole.ld, whole.ld,
-                                     static_cast<int>(std::min<std::int64_t>(loops.rows, rows.end - i)),
-                                     static_cast<int>(std::min<std::int64_t>(loops.columns, columns.end - j)),
-                                     whole.alpha, k == 0 ? whole.beta : Real{1}});
-}
 
 }  // namespace fp32shim::blas

@@ -76,8 +76,14 @@ class Rectangle {
         const FactorInMemory<Real> left = real_factor_in_memory(job_, false);
         const FactorInMemory<Real> right = real_factor_in_memory(job_, true);
         if (left.of_index != 1 || right.data == nullptr) return false;
-        multiply_in_place(in_place, left, right, rows, columns, job_.depth,
-                          TileOfResult<Real>{job_.result, job_.ld, 0, 0, job_.alpha.re, job_.beta.re}, is_left_);
+        for (std::int64_t j = columns.begin; j < columns.end; j += in_place.columns)
+            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += summed_at_once)
+                in_place.add_to_result(
+                    {left.at(rows.begin, k), left.of_summed, right.at(j, k), right.of_index, right.of_summed},
+                    std::min(summed_at_once, job_.depth - k),
+                    {at(rows.begin, j), job_.ld, static_cast<int>(rows.count()),
+                     static_cast<int>(std::min<std::int64_t>(in_place.columns, columns.end - j)), job_.alpha.re,
+                     k == 0 ? job_.beta.re : Real{1}});
         return true;
     }
 

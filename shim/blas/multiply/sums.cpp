@@ -1,14 +1,19 @@
-#include "shim/blas/multiply/sums.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "shim/audit/float_environment.hpp"
 #include "shim/blas/multiply/division.hpp"
+#include "shim/blas/multiply/vectors.hpp"
 
 namespace fp32shim::blas {
 namespace {
+
+/// Returns some elements of a vector.
+template <class Real>
+Elements<Real> part_of(const Elements<Real>& x, int width, IndexRange range) {
+    return {x.data + range.begin * x.increment * width, x.increment, range.count()};
+}
 
 /// A sum over one vector or two, whose blocks are summed up one by one.
 template <class Sum, class Real>
@@ -38,8 +43,9 @@ struct SumOfBlocks {
             };
         };
         const std::int64_t bytes = blocks() * numbers * static_cast<std::int64_t>(sizeof(Sum));
-        if (divide_on_threads(blocks(), 1, bytes, threads, in_threads,
-                              [&](void* sums) { add_some(static_cast<const Sum*>(sums), blocks()); }))
+        if (threads.count > 1 && divide_on_threads(blocks(), 1, bytes, threads, in_threads, [&](void* sums) {
+                add_some(static_cast<const Sum*>(sums), blocks());
+            }))
             return;
         constexpr std::int64_t at_once = 64;
         Sum sums[2 * at_once];

@@ -6,7 +6,6 @@
 
 #include "shim/blas/multiply/division.hpp"
 #include "shim/blas/multiply/loops.hpp"
-#include "shim/blas/multiply/sums.hpp"
 #include "shim/level3/matrix.hpp"
 #include "shim/level3/operand_view.hpp"
 #include "shim/level3/roles.hpp"
@@ -87,15 +86,16 @@ class VectorProduct {
         std::copy_n(static_cast<const Real*>(product.beta), width(), beta_);
     }
 
-    /// Sets the result to alpha A x + beta result, or to A x if A is triangular.
-    void run(Threads threads) const {
+    /// Sets the result to alpha A x + beta result, or to A x if A is triangular. Returns false, and changes nothing,
+    /// if there is no memory for a copy of that x.
+    bool run(Threads threads) const {
         const bool is_scaled_only = alpha_[0] == 0 && alpha_[1] == 0;
-        if (x_.count == 0 || (is_scaled_only && beta_[0] == 1 && beta_[1] == 0)) return;
-        if (is_scaled_only) return scale();
-        if (threads.count > 1 && run_on_threads(threads)) return;
-        if (a_.shape == Shape::triangular) return run_in_place(whole());
-        if (a_.shape == Shape::whole) return run_by_rows(whole(), {0, x_.count});
-        run_pairs({0, blocks() * (blocks() + 1) / 2});
+        if (x_.count == 0 || (is_scaled_only && beta_[0] == 1 && beta_[1] == 0)) return true;
+        if (is_scaled_only) return scale(), true;
+        const bool is_triangular = a_.shape == Shape::triangular;
+        if ((threads.count > 1 || is_triangular) && run_on_threads(threads)) return true;
+        if (!is_triangular) run_part({0, a_.shape == Shape::symmetric ? pairs() : result_.count});
+        return !is_triangular;
     }
 
   private:
@@ -111,6 +111,7 @@ class VectorProduct {
     IndexRange whole() const { return {0, result_.count}; }
     /// The blocks of a sum.
     std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
+    std::int64_t pairs() const { return blocks() * (blocks() + 1) / 2; }
     IndexRange block(std::int64_t i) const {
         return {i * columns_at_once(), std::min((i + 1) * columns_at_once(), x_.count)};
     }
@@ -133,9 +134,7 @@ class VectorProduct {
         const bool is_triangular = a_.shape == Shape::triangular;
         const std::int64_t unit = a_.of_row == 1 ? 64 : few_rows;
         const bool keeps_sums = is_symmetric || (!is_triangular && result_.count < unit * 2 * threads.count);
-        const std::int64_t length = is_symmetric ? blocks() * (blocks() + 1) / 2
-                                    : keeps_sums ? blocks()
-                                                 : result_.count;
+        const std::int64_t length = is_symmetric ? pairs() : keeps_sums ? blocks() : result_.count;
         const std::int64_t kept = (is_triangular ? 1 : keeps_sums ? blocks() : 0) * result_.count * width();
         return divide_on_threads(
             length, keeps_sums ? 1 : unit, kept * static_cast<std::int64_t>(sizeof(Real)), threads,
@@ -161,7 +160,6 @@ class VectorProduct {
 
     /// Computes what one thread takes: rows, blocks of all rows, or pairs of blocks.
     void run_part(IndexRange part) const {
-        if (a_.shape == Shape::triangular) return run_in_place(part);
         if (a_.shape == Shape::symmetric) return run_pairs(part);
         if (kept_ == nullptr) return run_by_rows(part, {0, x_.count});
         run_by_rows(whole(), {block(part.begin).begin, block(part.end - 1).end});
@@ -175,10 +173,21 @@ class VectorProduct {
         for (std::int64_t i = part.begin; i < part.end; i += step) {
             const IndexRange rows{i, std::min(i + step, part.end)};
             for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once()) {
+                const IndexRange some{j, std::min(j + columns_at_once(), columns.end)};
                 std::fill_n(sums, rows.count() * width(), Real{0});
-                add(rows, {j, std::min(j + columns_at_once(), columns.end)}, sums);
+                add(rows, some, sums);
+                if (a_.shape == Shape::triangular) make_zeros_positive(rows, some, sums);
                 take(rows, sums, j);
             }
+        }
+    }
+
+    /// As in a matrix product, so that -0 does not depend on the zeros of a triangle.
+    void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
+        for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
+            const std::int64_t row = rows.begin + n / width();
+            if (a_.stored == Part::upper ? row > columns.begin : row < columns.end - 1)
+                sums[n] = sums[n] == 0 ? 0 : sums[n];
         }
     }
 
@@ -211,36 +220,6 @@ class VectorProduct {
                     take(some, sums, rows.begin);
                 }
             take(rows, long_sums, columns.begin);
-        }
-    }
-
-    /// Computes rows of A x, with A triangular, in an order in which those that are overwritten are not read any
-    /// more.
-    void run_in_place(IndexRange part) const {
-        const bool is_upper = a_.stored == Part::upper;
-        const std::int64_t step = rows_at_once() / 2;
-        const std::int64_t groups = (part.count() + step - 1) / step;
-        constexpr Real zero[] = {0, 0};
-        alignas(64) Real sums[numbers_of_sums];
-        Real* const total = sums + numbers_of_sums / 2;
-        for (std::int64_t group = 0; group < groups; ++group) {
-            const std::int64_t i = part.begin + (is_upper ? group : groups - 1 - group) * step;
-            const IndexRange rows{i, std::min(i + step, part.end)};
-            const std::int64_t numbers = rows.count() * width();
-            std::fill_n(total, numbers, Real{0});
-            const std::int64_t first = is_upper ? i / columns_at_once() * columns_at_once() : 0;
-            for (std::int64_t j = first; j < (is_upper ? result_.count : rows.end); j += columns_at_once()) {
-                std::fill_n(sums, numbers, Real{0});
-                const std::int64_t end = std::min(j + columns_at_once(), result_.count);
-                add(rows, {j, end}, sums);
-                // As in a matrix product, so that -0 does not depend on the zeros of a triangle.
-                for (std::int64_t n = 0; n < numbers; ++n) {
-                    const std::int64_t row = i + n / width();
-                    if (is_upper ? row > j : row < end - 1) sums[n] = sums[n] == 0 ? 0 : sums[n];
-                }
-                loops_.add_to_result[width() - 1](sums, {total, 1, rows.count()}, one, one);
-            }
-            add_to_result(rows, total, one, zero);
         }
     }
 
@@ -400,15 +379,6 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<c
     });
 }
 
-/// Calls `compute(range)`, a copy of it in other threads, with ranges that make up 0 to `length`.
-template <class Compute>
-void run_in_ranges(std::int64_t length, Threads threads, const Compute& compute) {
-    const auto prepare = [&](void*) {
-        return [compute](IndexRange part, char*, const std::atomic<bool>&) { compute(part); };
-    };
-    if (!divide_on_threads(length, 16, 0, threads, prepare, [](void*) {})) compute({0, length});
-}
-
 template <class Real>
 void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, Threads threads) {
     const auto alpha = alpha_of<Real>(product);
@@ -417,61 +387,65 @@ void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, Threa
     const std::int64_t rows = is_ger(product.operation) ? product.m : product.n;
     const auto a = elements<const Real>(product.a, product.lda, rows, width);
     const auto b = has_b(product.operation) ? elements<const Real>(product.b, product.ldb, product.n, width) : a;
-    run_in_ranges(product.row_major ? rows : product.n, threads, [=, &loops](IndexRange columns) {
+    const auto compute = [=, &loops](IndexRange columns) {
         add_outer(product, loops, a, b, alpha, columns);
         if (has_b(product.operation) && !is_ger(product.operation))
             add_outer(product, loops, b, a, product.operation == Operation::her2 ? conj(alpha) : alpha, columns);
-    });
+    };
+    const std::int64_t columns = product.row_major ? rows : product.n;
+    const auto prepare = [&](void*) {
+        return [compute](IndexRange part, char*, const std::atomic<bool>&) { compute(part); };
+    };
+    if (threads.count == 1 || !divide_on_threads(columns, 1, 0, threads, prepare, [](void*) {}))
+        compute({0, columns});
 }
 
 /// Computes C := alpha A + C.
 template <class Real>
-void add_multiple(const Level3& product, const VectorLoops<Real>& loops, Threads threads) {
+void add_multiple(const Level3& product, const VectorLoops<Real>& loops) {
     const auto alpha = alpha_of<Real>(product);
     if (is_zero(alpha) || product.k <= 0) return;
+    const Real parts[] = {alpha.re, alpha.im};
     const int width = product.is_complex ? 2 : 1;
-    const auto x = elements<const Real>(product.a, product.lda, product.k, width);
+    constexpr Real one[] = {1, 0};
     const auto y = elements<Real>(product.c, product.ldc, product.k, width);
-    run_in_ranges(product.k, y.increment == 0 ? Threads{} : threads, [=, &loops](IndexRange range) {
-        const Real parts[] = {alpha.re, alpha.im};
-        constexpr Real one[] = {1, 0};
-        for_adjacent(part_of(x, width, range), width, [&](const Real* some, std::int64_t first, std::int64_t count) {
-            const IndexRange own{range.begin + first, range.begin + first + count};
-            loops.add_to_result[width - 1](some, part_of(y, width, own), parts, one);
-        });
-    });
+    for_adjacent(elements<const Real>(product.a, product.lda, product.k, width), width,
+                 [&](const Real* x, std::int64_t first, std::int64_t count) {
+                     const Elements<Real> part{y.data + first * y.increment * width, y.increment, count};
+                     loops.add_to_result[width - 1](x, part, parts, one);
+                 });
 }
 
 template <class Real>
-void rotate(const Level3& product, const VectorLoops<Real>& loops, Threads threads) {
+void rotate(const Level3& product, const VectorLoops<Real>& loops) {
     if (product.k <= 0) return;
     const int width = product.is_complex ? 2 : 1;
     const Real cosine = *static_cast<const Real*>(product.alpha);
     const Real sine = *static_cast<const Real*>(product.beta);
     const auto x = elements<Real>(product.a, product.lda, product.k, width);
     const auto y = elements<Real>(product.b, product.ldb, product.k, width);
-    run_in_ranges(product.k, x.increment == 0 || y.increment == 0 ? Threads{} : threads,
-                  [=, &loops](IndexRange range) {
-                      loops.rotate[width - 1](part_of(x, width, range), part_of(y, width, range), cosine, sine);
-                  });
+    loops.rotate[width - 1](x, y, cosine, sine);
 }
 
 template <class Real>
-void multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
+bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
     const VectorLoops<Real>& loops = all.of<Real>().vectors;
     constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
     if (with_matrix.has(product.operation)) return VectorProduct<Real>(product, loops).run(threads);
     if (is_ger(product.operation) || is_symmetric_update(product.operation))
-        return multiply_outer<Real>(product, loops, threads);
-    if (product.operation == Operation::axpy) return add_multiple<Real>(product, loops, threads);
-    if (product.operation == Operation::rot) return rotate<Real>(product, loops, threads);
-    sum_over_vectors(product, all, threads);
+        multiply_outer<Real>(product, loops, threads);
+    else if (product.operation == Operation::axpy)
+        add_multiple<Real>(product, loops);
+    else if (product.operation == Operation::rot)
+        rotate<Real>(product, loops);
+    else
+        sum_over_vectors(product, all, threads);
+    return true;
 }
 
 bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& loops, Threads threads) {
-    product.is_double ? multiply_vector<double>(product, loops, threads)
-                      : multiply_vector<float>(product, loops, threads);
-    return true;
+    return product.is_double ? multiply_vector<double>(product, loops, threads)
+                             : multiply_vector<float>(product, loops, threads);
 }
 
 }  // namespace

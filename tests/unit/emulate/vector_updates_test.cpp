@@ -72,7 +72,7 @@ TYPED_TEST(VectorUpdates, AxpyHasTheBitsOfAnOuterProductWithOneColumn) {
                         axpy.lda = incx;
                         axpy.c = found.data();
                         axpy.ldc = incy;
-                        ASSERT_TRUE(multiply_vector_in_fixed_order(axpy, by, threads_by(by)));
+                        ASSERT_TRUE(multiply_vector_in_fixed_order(axpy, by));
                         for (std::int64_t i = 0; i < count; ++i) {
                             ASSERT_EQ(found.element(i).re, column.element(i).re)
                                 << count << ' ' << incx << ' ' << incy;
@@ -100,7 +100,7 @@ TYPED_TEST(VectorUpdates, RotAddsTheTermsOfTheCosineToThoseOfTheSine) {
                         rot.lda = incx;
                         rot.b = found_y.data();
                         rot.ldb = incy;
-                        ASSERT_TRUE(multiply_vector_in_fixed_order(rot, by, threads_by(by)));
+                        ASSERT_TRUE(multiply_vector_in_fixed_order(rot, by));
                         for (std::int64_t i = 0; i < count; ++i)
                             for (int part = 0; part < (is_complex ? 2 : 1); ++part) {
                                 const Real a = Vector<Real>(x).at(i)[part], b = Vector<Real>(y).at(i)[part];
