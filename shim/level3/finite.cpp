@@ -55,7 +55,7 @@ bool all_finite(const float* numbers, std::size_t count, bool is_double) {
     return all_finite_plain(numbers, count, is_double);
 }
 
-std::optional<ElementPosition> first_nonfinite(const Elements& elements) {
+std::optional<ElementPosition> first_nonfinite(const MatrixElements& elements) {
     const Matrix& matrix = elements.matrix;
     if (matrix.data == nullptr) return std::nullopt;
     const auto floats = [&](std::int64_t count) { return static_cast<std::size_t>(count * matrix.width); };

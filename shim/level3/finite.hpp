@@ -13,7 +13,7 @@ namespace fp32shim::blas {
 bool all_finite(const float* numbers, std::size_t count, bool is_double = false);
 
 /// The elements of a matrix that a routine reads or writes.
-struct Elements {
+struct MatrixElements {
     Matrix matrix;  ///< without data if there are no elements
     Part part = Part::whole;
     bool skips_diagonal = false;  ///< the diagonal counts as 1, whatever is stored there
@@ -27,6 +27,6 @@ struct ElementPosition {
 };
 
 /// Returns the first element in memory order that is NaN or infinite, or nullopt if there is none.
-std::optional<ElementPosition> first_nonfinite(const Elements& elements);
+std::optional<ElementPosition> first_nonfinite(const MatrixElements& elements);
 
 }  // namespace fp32shim::blas

@@ -234,7 +234,9 @@ LARGE_AND_FORKED = """
 import os, signal, threading, time, numpy as np
 random = np.random.default_rng(4)
 a = random.standard_normal((700, 700), dtype=np.float32)
-expected = (a @ a).tobytes()
+wide = random.standard_normal((700, 4000), dtype=np.float32)
+products = lambda: (a @ a).tobytes() + (wide @ wide[0]).tobytes() + (wide.T @ a[0]).tobytes()
+expected = products()
 tasks = lambda: len(os.listdir("/proc/self/task"))
 time.sleep(0.1)  # a joined thread may still be ending
 before = tasks()
@@ -243,7 +245,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 failed = []
 def check():
     for _ in range(5):
-        if (a @ a).tobytes() != expected: failed.append(1)
+        if products() != expected: failed.append(1)
 threads = [threading.Thread(target=check) for _ in range(3)]
 for thread in threads: thread.start()
 children = []
@@ -252,7 +254,7 @@ for _ in range(5):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     pid = os.fork()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    if pid == 0: os._exit(0 if (a @ a).tobytes() == expected else 1)
+    if pid == 0: os._exit(0 if products() == expected else 1)
     children.append(pid)
 for thread in threads: thread.join()
 for child in children:

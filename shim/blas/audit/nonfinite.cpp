@@ -12,7 +12,7 @@ namespace fp32shim::blas {
 namespace {
 
 /// Returns the elements that the product writes or updates.
-Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
+MatrixElements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
 
 using record::NonfiniteOperand;
 
@@ -30,7 +30,7 @@ std::optional<BadOperand> bad_scalar(const Level3& single, bool is_beta) {
     return BadOperand{is_beta ? NonfiniteOperand::beta : NonfiniteOperand::alpha, {0, 0, is_nan}};
 }
 
-std::optional<BadOperand> bad_matrix(const Elements& elements, NonfiniteOperand operand) {
+std::optional<BadOperand> bad_matrix(const MatrixElements& elements, NonfiniteOperand operand) {
     const std::optional<ElementPosition> position = first_nonfinite(elements);
     return position ? std::optional(BadOperand{operand, *position}) : std::nullopt;
 }

@@ -22,8 +22,8 @@ struct Loops {
 struct LoopsOfInstructionSet {
     Loops<float> float32;
     Loops<double> float64;
-    /// Returns `start` plus the sum of a b, in double precision.
-    double (*dot_in_double)(const Elements<const float>& a, const Elements<const float>& b, double start);
+    /// Sums of a b in double precision, as VectorLoops::squares.
+    SumsOfBlocks<double, float> dot_in_double;
 
     template <class Real>
     const Loops<Real>& of() const {

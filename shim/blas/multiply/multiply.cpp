@@ -86,15 +86,21 @@ double operations_of(const Level3& product) {
            depth;
 }
 
-/// Returns the threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
-/// costs more than it saves.
-Threads threads_for(const Level3& product, double operations_of_a_thread, ThreadsOfLibrary allowed) {
+/// Returns the bytes of the largest operand of a product with a vector.
+double bytes_of(const Level3& product) {
+    if (!has_matrix(product.operation)) return static_cast<double>(product.k) * product.width() * sizeof(float);
+    const std::int64_t rows = product.m != 0 ? product.m : product.n;
+    return static_cast<double>(rows) * static_cast<double>(product.n) * product.width() * sizeof(float);
+}
+
+/// Returns the threads for a product of some work. For less work than that of a thread, a thread costs more than it
+/// saves.
+Threads threads_for(double work, double work_of_a_thread, ThreadsOfLibrary allowed) {
+    if (work < 2 * work_of_a_thread || !may_start_threads()) return {};
     const system::KeptState kept;  // divides, and asks the library
     constexpr double most = 256;
-    const int useful = static_cast<int>(std::clamp(operations_of(product) / operations_of_a_thread, 1.0, most));
-    if (useful == 1 || !may_start_threads()) return {};
     Threads threads = allowed.ask(allowed.context);
-    threads.count = std::clamp(threads.count, 1, useful);
+    threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(work / work_of_a_thread, most)));
     return threads;
 }
 
@@ -103,7 +109,7 @@ bool multiply_by(const Loops<Real>& loops, const Level3& product, ThreadsOfLibra
     if (product.operation == Operation::trsv) return solve_vector(product, loops.large);
     if (multiply_small(product, loops.large.in_place)) return true;
     constexpr double operations_of_a_thread = 5e7;
-    return multiply_in_blocks<Real>(product, threads_for(product, operations_of_a_thread, allowed),
+    return multiply_in_blocks<Real>(product, threads_for(operations_of(product), operations_of_a_thread, allowed),
                                     [&](const Job<Real>& job) -> const TileLoops<Real>& {
                                         return job.rows <= loops.small.rows ? loops.small : loops.large;
                                     });
@@ -121,7 +127,9 @@ bool is_product_with_vector(const Level3& product) {
 }  // namespace
 
 bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads) {
-    if (is_product_with_vector(product)) return multiply_vector_in_fixed_order(product);
+    constexpr double bytes_of_a_thread = 4e6;
+    if (is_product_with_vector(product))
+        return multiply_vector_in_fixed_order(product, threads_for(bytes_of(product), bytes_of_a_thread, threads));
     return multiply(product, best_loops(), threads);
 }
 
@@ -135,7 +143,7 @@ bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] B
 #if defined(__x86_64__)
     constexpr double operations_of_a_thread = 4e8;
     const TileLoops<float>& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
-    return multiply_in_blocks<float>(product, threads_for(product, operations_of_a_thread, threads),
+    return multiply_in_blocks<float>(product, threads_for(operations_of(product), operations_of_a_thread, threads),
                                      [&](const Job<float>&) -> const TileLoops<float>& { return loops; });
 #else
     return false;

@@ -5,14 +5,13 @@
 #include <atomic>
 #include <type_traits>
 
+#include "shim/blas/multiply/division.hpp"
 #include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/tile.hpp"
 #include "shim/level3/finite.hpp"
 
 namespace fp32shim::blas {
-
-constexpr std::int64_t round_up(std::int64_t number, std::int64_t unit) { return (number + unit - 1) / unit * unit; }
 
 template <class Real>
 bool all_numbers_finite(const Real* numbers, std::int64_t count) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 
+#include "shim/blas/multiply/division.hpp"
 #include "shim/blas/multiply/rectangle.hpp"
 #include "shim/blas/multiply/solve.hpp"
 
@@ -46,45 +46,6 @@ void run_in_place(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange
     }
 }
 
-/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. The
-/// object lies at the beginning of the product's scratch memory, which stays in place if a signal handler leaves the
-/// product by siglongjmp.
-template <class Real>
-struct Division : Crew {
-    Job<Real> job;
-    const TileLoops<Real>* loops;
-    bool by_rows;
-    std::int64_t step;           ///< rows or columns of one group
-    Real* memory;                ///< of all threads, one after the other
-    std::size_t numbers_of_one;  ///< of one thread
-    std::atomic<std::int64_t> next{0};
-
-    std::int64_t length() const { return by_rows ? job.rows : job.columns; }
-};
-
-template <class Real>
-void run_groups(Crew& crew, int worker) {
-    auto& all = static_cast<Division<Real>&>(crew);
-    const Job<Real>& job = all.job;
-    Real* const memory = all.memory + static_cast<std::size_t>(worker) * all.numbers_of_one;
-    for (;;) {
-        const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
-        if (begin >= all.length() || crew.is_left.load(std::memory_order_relaxed)) return;
-        const IndexRange part{begin, std::min(begin + all.step, all.length())};
-        Real* const further = memory + Rectangle<Real>::numbers(job, *all.loops);
-        if (job.solves) {
-            solve(job, *all.loops, part, crew.is_left, memory, further);
-        } else if (job.in_place != InPlace::none) {
-            run_in_place(job, *all.loops, part, crew.is_left, memory, further);
-        } else {
-            const IndexRange rows = all.by_rows ? part : IndexRange{0, job.rows};
-            const IndexRange columns = all.by_rows ? IndexRange{0, job.columns} : part;
-            Rectangle<Real>(job, *all.loops, crew.is_left, memory)
-                .run(rows, {columns.begin * job.width, columns.end * job.width});
-        }
-    }
-}
-
 }  // namespace
 
 template <class Real>
@@ -97,26 +58,23 @@ bool run_job(const Job<Real>& job, const TileLoops<Real>& loops, Threads threads
     const std::int64_t further = job.solves                      ? numbers_to_solve(job, loops)
                                  : job.in_place == InPlace::none ? 0
                                                                  : copied_at_a_time(job) * job.depth * job.width;
-    const auto numbers_of_one =
-        static_cast<std::size_t>(round_up(Rectangle<Real>::numbers(job, loops) + further, 16));
-    const std::size_t bytes_of_one = numbers_of_one * sizeof(Real) + sizeof(Worker);
-    constexpr std::size_t bytes_of_division = round_up(sizeof(Division<Real>), 64) + 64;
-    // Fewer threads where the memory for all would be beyond the limit: the result must not depend on their number.
-    const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_one);
-    const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
     const bool by_rows = job.in_place == InPlace::none ? job.rows > job.columns : job.in_place == InPlace::left;
-    const std::int64_t length = by_rows ? job.rows : job.columns;
-    constexpr std::int64_t groups_of_a_thread = 4;
-    const std::int64_t unit = by_rows ? loops.rows : loops.columns;
-    const std::int64_t step = count == 1 ? length : round_up(length / (count * groups_of_a_thread) + 1, unit);
-    auto* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
-    if (memory == nullptr) return count > 1 && run_job(job, loops, {}, scratch);
-    auto* const panels = reinterpret_cast<Real*>(memory + bytes_of_division / sizeof(float));
-    auto* const workers = reinterpret_cast<Worker*>(panels + numbers_of_one * static_cast<std::size_t>(count));
-    auto* const division =
-        new (memory) Division<Real>{{workers, run_groups<Real>}, job, &loops, by_rows, step, panels, numbers_of_one};
-    run_on_threads(*division, {count, threads.least_stack}, scratch.scratch);
-    return true;
+    const std::int64_t for_products = Rectangle<Real>::numbers(job, loops);
+    const auto numbers_of_one = static_cast<std::size_t>(round_up(for_products + further, 16));
+    return divide(by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns,
+                  numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {
+                      return [job, &loops, by_rows, for_products](IndexRange part, char* of_thread,
+                                                                  const std::atomic<bool>& is_left) {
+                          auto* const memory = reinterpret_cast<Real*>(of_thread);
+                          if (job.solves) return solve(job, loops, part, is_left, memory, memory + for_products);
+                          if (job.in_place != InPlace::none)
+                              return run_in_place(job, loops, part, is_left, memory, memory + for_products);
+                          const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
+                          const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
+                          Rectangle<Real>(job, loops, is_left, memory)
+                              .run(rows, {columns.begin * job.width, columns.end * job.width});
+                      };
+                  });
 }
 
 template bool run_job(const Job<float>&, const TileLoops<float>&, Threads, HeldScratch&);

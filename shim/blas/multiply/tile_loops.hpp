@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "shim/blas/multiply/tile.hpp"
 #include "shim/blas/multiply/vector_registers.hpp"
+#include "shim/blas/multiply/vector_sums.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -80,53 +80,64 @@ template <class Real, int vectors, int columns>
 /// The part that the old element has in a new one.
 enum class Old { none, as_it_is, scaled, turned };
 
-template <Old old, class Real>
-void add_real(const Real* __restrict sums, Real* __restrict to, int count, Real alpha, Real beta) {
-    for (int i = 0; i < count; ++i) {
-        const Real before = old == Old::none ? 0 : old == Old::as_it_is ? to[i] : beta * to[i];
-        to[i] = fused(alpha, sums[i], before);
+/// Sums that are added to elements: `of_sum` numbers from one to the next.
+template <Old old, int of_sum, bool is_adjacent, class Real>
+void add_real(const Real* __restrict sums, const Elements<Real>& result, Real alpha, Real beta) {
+    Real* __restrict to = result.data;
+    for (std::int64_t i = 0; i < result.count; ++i, to += is_adjacent ? 1 : result.increment) {
+        const Real before = old == Old::none ? 0 : old == Old::as_it_is ? *to : beta * *to;
+        *to = fused(alpha, sums[i * of_sum], before);
     }
 }
 
 /// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN. Templates, since
 /// gcc multiplies beside a condition that does not hold, which raises the flag of an invalid operation.
-template <Old old, bool alpha_is_real, class Real>
-void add_complex(const Real* __restrict re, const Real* __restrict im, Real* __restrict to, int count,
+template <Old old, int of_sum, bool is_adjacent, bool alpha_is_real, class Real>
+void add_complex(const Real* __restrict re, const Real* __restrict im, const Elements<Real>& result,
                  ComplexNumber<Real> alpha, ComplexNumber<Real> beta) {
-    for (int i = 0; i < count; ++i, to += 2) {
+    Real* __restrict to = result.data;
+    for (std::int64_t i = 0; i < result.count; ++i, to += is_adjacent ? 2 : 2 * result.increment) {
         ComplexNumber<Real> sum{0, 0};
         if constexpr (old == Old::as_it_is) sum = {to[0], to[1]};
         if constexpr (old == Old::scaled || old == Old::turned) sum = {beta.re * to[0], beta.re * to[1]};
         if constexpr (old == Old::turned) sum = {fused(-beta.im, to[1], sum.re), fused(beta.im, to[0], sum.im)};
-        sum = {fused(alpha.re, re[i], sum.re), fused(alpha.re, im[i], sum.im)};
-        if constexpr (!alpha_is_real) sum = {fused(-alpha.im, im[i], sum.re), fused(alpha.im, re[i], sum.im)};
+        const Real of_re = re[i * of_sum], of_im = im[i * of_sum];
+        sum = {fused(alpha.re, of_re, sum.re), fused(alpha.re, of_im, sum.im)};
+        if constexpr (!alpha_is_real) sum = {fused(-alpha.im, of_im, sum.re), fused(alpha.im, of_re, sum.im)};
         to[0] = sum.re;
         to[1] = sum.im;
     }
 }
 
-template <Old old, class Real>
-void add_column_to(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
-                   ComplexNumber<Real> beta) {
+template <Old old, int of_sum, bool is_adjacent, class Real>
+void add_elements(const Real* re, const Real* im, const Elements<Real>& result, ComplexNumber<Real> alpha,
+                  ComplexNumber<Real> beta) {
     if (im == nullptr)
-        add_real<old>(re, to, count, alpha.re, beta.re);
+        add_real<old, of_sum, is_adjacent>(re, result, alpha.re, beta.re);
     else if (alpha.im == 0)
-        add_complex<old, true>(re, im, to, count, alpha, beta);
+        add_complex<old, of_sum, is_adjacent, true>(re, im, result, alpha, beta);
     else
-        add_complex<old, false>(re, im, to, count, alpha, beta);
+        add_complex<old, of_sum, is_adjacent, false>(re, im, result, alpha, beta);
+}
+
+/// Sets each element to alpha sum + beta element. Real elements have no `im`.
+template <int of_sum, bool is_adjacent, class Real>
+void add_sums_to(const Real* re, const Real* im, const Elements<Real>& result, ComplexNumber<Real> alpha,
+                 ComplexNumber<Real> beta) {
+    if (beta.im != 0)
+        add_elements<Old::turned, of_sum, is_adjacent>(re, im, result, alpha, beta);
+    else if (beta.re == 0)
+        add_elements<Old::none, of_sum, is_adjacent>(re, im, result, alpha, beta);
+    else if (beta.re == 1)
+        add_elements<Old::as_it_is, of_sum, is_adjacent>(re, im, result, alpha, beta);
+    else
+        add_elements<Old::scaled, of_sum, is_adjacent>(re, im, result, alpha, beta);
 }
 
 template <class Real>
 void add_column(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                 ComplexNumber<Real> beta) {
-    if (beta.im != 0)
-        add_column_to<Old::turned>(re, im, to, count, alpha, beta);
-    else if (beta.re == 0)
-        add_column_to<Old::none>(re, im, to, count, alpha, beta);
-    else if (beta.re == 1)
-        add_column_to<Old::as_it_is>(re, im, to, count, alpha, beta);
-    else
-        add_column_to<Old::scaled>(re, im, to, count, alpha, beta);
+    add_sums_to<1, true>(re, im, {to, 1, count}, alpha, beta);
 }
 
 template <class Real, int vectors, int columns>

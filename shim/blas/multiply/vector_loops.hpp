@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "shim/blas/multiply/tile_loops.hpp"
 #include "shim/blas/multiply/vector_registers.hpp"
 #include "shim/blas/multiply/vector_sums.hpp"
 
@@ -326,60 +327,12 @@ void add_product(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
     }
 }
 
-/// The part that the old element has in a new one.
-enum class OldElement { none, as_it_is, scaled, scaled_by_complex };
-
-template <OldElement old, class Real>
-void add_to_real(const Real* __restrict sums, Real* __restrict to, std::int64_t increment, std::int64_t count,
-                 Real alpha, Real beta) {
-    for (std::int64_t i = 0; i < count; ++i, to += increment) {
-        const Real before = old == OldElement::none ? 0 : old == OldElement::as_it_is ? *to : beta * *to;
-        *to = fused(alpha, sums[i], before);
-    }
-}
-
-/// A factor without an imaginary part counts as real: zero times infinity would be NaN. Which one is real is known
-/// when this is compiled, since gcc moves fused multiply-adds out of conditions, where they raise flags.
-template <OldElement old, bool alpha_is_real, bool is_adjacent, class Real>
-void add_to_complex(const Real* __restrict sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    Real* __restrict to = result.data;
-    const Real a_re = alpha[0], a_im = alpha[1], b_re = beta[0], b_im = beta[1];  // no result is stored there
-    for (std::int64_t i = 0; i < result.count; ++i, sums += 2, to += is_adjacent ? 2 : 2 * result.increment) {
-        Real re = 0;
-        Real im = 0;
-        if constexpr (old == OldElement::as_it_is) re = to[0], im = to[1];
-        if constexpr (old >= OldElement::scaled) re = b_re * to[0], im = b_re * to[1];
-        if constexpr (old == OldElement::scaled_by_complex) re = fused(-b_im, to[1], re), im = fused(b_im, to[0], im);
-        re = fused(a_re, sums[0], re);
-        im = fused(a_re, sums[1], im);
-        if constexpr (!alpha_is_real) re = fused(-a_im, sums[1], re), im = fused(a_im, sums[0], im);
-        to[0] = re;
-        to[1] = im;
-    }
-}
-
-template <class Real, int width, OldElement old>
-void add_with(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    if constexpr (width == 2) {
-        if (result.increment == 1)
-            alpha[1] == 0 ? add_to_complex<old, true, true>(sums, result, alpha, beta)
-                          : add_to_complex<old, false, true>(sums, result, alpha, beta);
-        else
-            alpha[1] == 0 ? add_to_complex<old, true, false>(sums, result, alpha, beta)
-                          : add_to_complex<old, false, false>(sums, result, alpha, beta);
-    } else if (result.increment == 1)
-        add_to_real<old>(sums, result.data, 1, result.count, *alpha, *beta);
-    else
-        add_to_real<old>(sums, result.data, result.increment, result.count, *alpha, *beta);
-}
-
 template <class Real, int width>
 void add_to_result(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
-    if constexpr (width == 2)
-        if (beta[1] != 0) return add_with<Real, width, OldElement::scaled_by_complex>(sums, result, alpha, beta);
-    if (beta[0] == 0) return add_with<Real, width, OldElement::none>(sums, result, alpha, beta);
-    if (beta[0] == 1) return add_with<Real, width, OldElement::as_it_is>(sums, result, alpha, beta);
-    add_with<Real, width, OldElement::scaled>(sums, result, alpha, beta);
+    const ComplexNumber<Real> by{alpha[0], width == 2 ? alpha[1] : 0}, scale{beta[0], width == 2 ? beta[1] : 0};
+    const Real* const im = width == 2 ? sums + 1 : nullptr;
+    result.increment == 1 ? add_sums_to<width, true>(sums, im, result, by, scale)
+                          : add_sums_to<width, false>(sums, im, result, by, scale);
 }
 
 }  // namespace

@@ -119,6 +119,9 @@ inline void store_part(float* to, Vector<float> value, int count) { _mm512_mask_
 inline void store_part(double* to, Vector<double> value, int count) {
     _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first(count)), value);
 }
+inline Vector<double> load_doubles(const float* from) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));  // without a mask, gcc warns: bug 105593
+}
 /// Loads a block of 16 bytes from each address.
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[4]) {
@@ -156,6 +159,7 @@ inline void store_part(float* to, Vector<float> value, int count) {
 inline void store_part(double* to, Vector<double> value, int count) {
     _mm256_maskstore_pd(to, first_doubles(count), value);
 }
+inline Vector<double> load_doubles(const float* from) { return _mm256_cvtps_pd(_mm_loadu_ps(from)); }
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[2]) {
     const auto block = [&](int i) { return _mm_loadu_ps(reinterpret_cast<const float*>(from[i])); };
@@ -178,6 +182,7 @@ template <class Real>
 inline void store_part(Real* to, Vector<Real> value, int count) {
     for (int i = 0; i < count; ++i) to[i] = value[i];
 }
+inline Vector<double> load_doubles(const float* from) { return vcvt_f64_f32(vld1_f32(from)); }
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[1]) {
     return load(from[0]);
@@ -203,6 +208,7 @@ template <class Real>
 inline Real load(const Real* from) {
     return *from;
 }
+inline double load_doubles(const float* from) { return *from; }
 template <class Real>
 inline void store(Real* to, Real value) {
     *to = value;
@@ -237,6 +243,9 @@ inline Vector<Real> repeated(const Real* element) {
 }
 
 #endif
+
+/// Loads as many numbers as a vector of float64 has.
+inline Vector<double> load_doubles(const double* from) { return load(from); }
 
 /// The first element takes the place of those that are not there.
 template <class Real>

@@ -10,14 +10,13 @@ namespace fp32shim::blas {
 namespace {
 
 // The terms of sums over vectors. `add` adds one element, which has `numbers` numbers, to `sums` sums. A V is one
-// number, or a vector with one number of each of several blocks, which have `block` numbers. Those of norms are
-// short: the error grows with them, and no matrix product has the same sums.
+// number, or a vector with one number of each of several blocks.
 
 struct Products {
     static constexpr int numbers = 1;
     static constexpr int sums = 1;
     template <class V>
-    void add(const V* a, const V* b, V* sum) const {
+    static void add(const V* a, const V* b, V* sum) {
         sum[0] = fused(a[0], b[0], sum[0]);
     }
 };
@@ -27,32 +26,32 @@ struct ComplexProducts {
     static constexpr int numbers = 2;
     static constexpr int sums = 2;
     template <class V>
-    void add(const V* a, const V* b, V* sum) const {
+    static void add(const V* a, const V* b, V* sum) {
         sum[0] = fused(a[1], conjugates ? b[1] : -b[1], fused(a[0], b[0], sum[0]));
         sum[1] = fused(a[1], conjugates ? -b[0] : b[0], fused(a[0], b[1], sum[1]));
     }
 };
 
-/// Adds the sums of some blocks, the last of which may be shorter, to `total`. They are computed at the same time,
-/// since each addition to one sum waits for the one before.
-template <class Sum, int blocks, class Terms, class Real>
-inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b,
-                           std::int64_t first, Sum* total) {
+/// Stores the sums of some blocks, the last of which may be shorter. They are computed at the same time, since each
+/// addition to one sum waits for the one before.
+template <int blocks, class Terms, class Real>
+inline void sum_few_blocks(const Elements<const Real>& a, const Elements<const Real>& b, std::int64_t first,
+                           Real* to) {
     constexpr std::int64_t elements = summed_at_once / Terms::numbers;
     const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
     if constexpr (blocks > 1)
-        if (of_last <= 0) return add_few_blocks<Sum, blocks - 1>(terms, a, b, first, total);
-    Sum sums[blocks][Terms::sums] = {};
+        if (of_last <= 0) return sum_few_blocks<blocks - 1, Terms>(a, b, first, to);
+    Real sums[blocks][Terms::sums] = {};
     const auto add = [&](int block, std::int64_t p) {
         const std::int64_t element = (first + block * elements + p) * Terms::numbers;
-        Sum of_a[Terms::numbers];
-        Sum of_b[Terms::numbers];
+        Real of_a[Terms::numbers];
+        Real of_b[Terms::numbers];
 #pragma GCC unroll 2
         for (int i = 0; i < Terms::numbers; ++i) {
             of_a[i] = a.data[element * a.increment + i];
             of_b[i] = b.data[element * b.increment + i];
         }
-        terms.add(of_a, of_b, sums[block]);
+        Terms::add(of_a, of_b, sums[block]);
     };
     std::int64_t p = 0;
     for (; p < elements && p < of_last; ++p)
@@ -63,46 +62,14 @@ inline void add_few_blocks(const Terms& terms, const Elements<const Real>& a, co
 #pragma GCC unroll 4
             for (int block = 0; block + 1 < blocks; ++block) add(block, p);
     for (int block = 0; block < blocks; ++block)
-        for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[block][i];
+        for (int i = 0; i < Terms::sums; ++i) to[block * Terms::sums + i] = sums[block][i];
 }
 
-/// The numbers of a vector, as a vector or two of them of the type of the sum.
-template <class Sum, class Real>
-struct Converted {
-    static constexpr int vectors = 1;
-    static Vector<Sum> part(Vector<Real> x, int) { return x; }
-};
-#if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
-template <>
-struct Converted<double, float> {
-    static constexpr int vectors = 2;
-    template <int first, int... i>
-    static Vector<double> converted(Vector<float> x, std::integer_sequence<int, i...>) {
-        return __builtin_convertvector(__builtin_shufflevector(x, x, (first + i)...), Vector<double>);
-    }
-    static Vector<double> part(Vector<float> x, int which) {
-        constexpr std::make_integer_sequence<int, lanes<double>> half;
-        return which == 0 ? converted<0>(x, half) : converted<lanes<double>>(x, half);
-    }
-};
-#endif
-
-/// Adds the sums of `count` full blocks of adjacent numbers, at most as many as some vectors have numbers.
-template <class Sum, int vectors, class Terms, class Real>
-void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum* total) {
-    using Conversion = Converted<Sum, Real>;
+/// Stores the sums of `count` full blocks of adjacent numbers, at most as many as some vectors have numbers.
+template <int vectors, class Terms, class Real>
+void sum_blocks(const Real* a, const Real* b, int count, Real* to) {
     constexpr int wide = block_lanes<Real>;
-    Vector<Sum> sum[vectors][Conversion::vectors][Terms::sums] = {};
-    const auto add = [&](const Vector<Real>* of_a, const Vector<Real>* of_b, int part, Vector<Sum>* to) {
-        Vector<Sum> x[Terms::numbers];
-        Vector<Sum> y[Terms::numbers];
-#pragma GCC unroll 2
-        for (int i = 0; i < Terms::numbers; ++i) {
-            x[i] = Conversion::part(of_a[i], part);
-            y[i] = Conversion::part(of_b[i], part);
-        }
-        terms.add(x, y, to);
-    };
+    Vector<Real> sum[vectors][Terms::sums] = {};
     // The processor does not see that the next blocks follow these, since it reads those of one group side by side.
     const auto prefetch = [&](const Real* from, std::int64_t p) {
         constexpr int group = vectors * lanes<Real>;
@@ -122,10 +89,7 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
                 load_transposed<Real>(RowsOfVector<Real, Rows>{rows_a, v}, p, of_a);
                 load_transposed<Real>(RowsOfVector<Real, Rows>{rows_b, v}, p, of_b);
 #pragma GCC unroll 4
-                for (int i = 0; i < wide; i += Terms::numbers)
-#pragma GCC unroll 2
-                    for (int part = 0; part < Conversion::vectors; ++part)
-                        add(of_a + i, of_b + i, part, sum[v][part]);
+                for (int i = 0; i < wide; i += Terms::numbers) Terms::add(of_a + i, of_b + i, sum[v]);
             }
         }
     };
@@ -135,85 +99,132 @@ void add_blocks(const Terms& terms, const Real* a, const Real* b, int count, Sum
         run(FewRows<Real>(rows_of_a, count), FewRows<Real>(rows_of_b, count));
     else
         run(rows_of_a, rows_of_b);
-    Sum sums[Terms::sums][vectors * lanes<Real>];
+    Real sums[Terms::sums][vectors * lanes<Real>];
     for (int v = 0; v < vectors; ++v)
-        for (int part = 0; part < Conversion::vectors; ++part)
-            for (int i = 0; i < Terms::sums; ++i)
-                store(sums[i] + v * lanes<Real> + part * lanes<Sum>, sum[v][part][i]);
-    for (int block = 0; block < count; ++block)
-        for (int i = 0; i < Terms::sums; ++i) total[i] = total[i] + sums[i][block];
-}
-
-/// Adds the sums of all blocks of two vectors to `total`, in order.
-template <class Sum, class Terms, class Real>
-[[gnu::always_inline]] inline void add_all_blocks(const Terms& terms, const Elements<const Real>& a,
-                                                  const Elements<const Real>& b, Sum* total) {
-    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
-    constexpr int few = 4;
-    std::int64_t done = 0;
-    constexpr bool has_vectors = (lanes<Real>) > 1;
-    if (has_vectors && a.increment == 1 && b.increment == 1) {
-        constexpr int vectors = vectors_at_once<Real>;
-        const auto add = [&](const auto& add_them, int count) {
-            add_them(terms, a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, total);
-            done += count * elements;
-        };
-        while (a.count - done >= vectors * lanes<Real> * elements)
-            add(add_blocks<Sum, vectors, Terms, Real>, vectors * lanes<Real>);
-        while (a.count - done > few * elements) {
-            const std::int64_t left = (a.count - done) / elements;
-            add(add_blocks<Sum, 1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
-        }
-    }
-    for (; done < a.count; done += few * elements) add_few_blocks<Sum, few>(terms, a, b, done, total);
+        for (int i = 0; i < Terms::sums; ++i) store(sums[i] + v * lanes<Real>, sum[v][i]);
+    for (int i = 0; i < count * Terms::sums; ++i) to[i] = sums[i % Terms::sums][i / Terms::sums];
 }
 
 template <class Real, class Terms>
-void dot(const Elements<const Real>& a, const Elements<const Real>& b, Real* result) {
-    for (int i = 0; i < Terms::sums; ++i) result[i] = 0;
-    add_all_blocks<Real>(Terms{}, a, b, result);
-}
-
-inline double dot_in_double(const Elements<const float>& a, const Elements<const float>& b, double start) {
-    add_all_blocks<double>(Products{}, a, b, &start);
-    return start;
-}
-
-/// Adds numbers to 32 sums in turn, by `add(sum, number)`, and then the sums, from the first on.
-template <int width, class Real, class Add>
-double sum_in_turn(const Elements<const Real>& x, const Add& add) {
-    constexpr int count = 32;
-    double sums[count] = {};
-    Real copy[count];
-    const std::int64_t numbers = x.count * width;
-    const std::int64_t whole = x.increment == 1 ? numbers / count * count : 0;
-    const auto add_some = [&](const Real* some) {
-        for (int i = 0; i < count; ++i) sums[i] = add(sums[i], some[i]);
-    };
-    for (std::int64_t first = 0; first < whole; first += count) add_some(x.data + first);
-    for (std::int64_t first = whole; first < numbers; first += count) {
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t at = first + i;  // zeros change no sum
-            copy[i] = at < numbers ? x.data[at / width * x.increment * width + at % width] : 0;
+void dot(const Elements<const Real>& a, const Elements<const Real>& b, double /*scale*/, Real* to) {
+    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
+    constexpr int few = 4;
+    std::int64_t done = 0;
+    const auto next_sums = [&] { return to + done / elements * Terms::sums; };
+    if (lanes < Real >> 1 && a.increment == 1 && b.increment == 1) {
+        constexpr int vectors = vectors_at_once<Real>;
+        const auto add = [&](const auto& sum_them, int count) {
+            sum_them(a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, next_sums());
+            done += count * elements;
+        };
+        while (a.count - done >= vectors * lanes<Real> * elements)
+            add(sum_blocks<vectors, Terms, Real>, vectors * lanes<Real>);
+        while (a.count - done > few * elements) {
+            const std::int64_t left = (a.count - done) / elements;
+            add(sum_blocks<1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
         }
-        add_some(copy);
     }
-    double total = 0;
-    for (const double sum : sums) total = total + sum;
-    return total;
+    for (; done < a.count; done += few * elements) sum_few_blocks<few, Terms>(a, b, done, next_sums());
+}
+
+/// Adds a number to a sum, and what that loses to `lost`.
+template <class V>
+inline void add_exactly(V number, V& sum, V& lost) {
+    const V before = sum;
+    sum = before + number;
+    const V part = sum - before;
+    lost = lost + ((before - (sum - part)) + (number - part));  // Knuth
+}
+
+// The terms of sums in double precision. A number is added to each of `sums` sums in turn.
+
+struct Magnitudes {
+    static constexpr int sums = 32;
+    template <class V>
+    void add(V a, V, V& sum, V&) const {
+        sum = sum + magnitude(a);
+    }
+};
+
+template <class Real>
+struct Squares {
+    static constexpr bool are_exact = sizeof(Real) == sizeof(float);
+    static constexpr int sums = are_exact ? 32 : 16;
+    double scale;
+    template <class V>
+    void add(V a, V, V& sum, V& lost) const {
+        if constexpr (are_exact) {
+            sum = fused(a, a, sum);
+        } else {
+            const V scaled = a * broadcast(scale);
+            const V square = scaled * scaled;
+            add_exactly(square, sum, lost);
+            lost = lost + fused(scaled, scaled, -square);
+        }
+    }
+};
+
+struct ProductsOfFloats {
+    static constexpr int sums = 16;
+    template <class V>
+    void add(V a, V b, V& sum, V& lost) const {
+        add_exactly(a * b, sum, lost);  // the product is exact
+    }
+};
+
+template <class Real, int width, class Terms>
+void sum_in_turn(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b, double* to) {
+    constexpr int vectors = Terms::sums / lanes<double>;
+    const std::int64_t numbers = a.count * width;
+    const bool are_adjacent = a.increment == 1 && b.increment == 1;
+    for (std::int64_t first = 0; first < numbers; first += summed_in_turn, to += 2) {
+        Vector<double> sum[vectors] = {};
+        Vector<double> lost[vectors] = {};
+        const auto add = [&](const Real* of_a, const Real* of_b) {
+#pragma GCC unroll 32
+            for (int v = 0; v < vectors; ++v)
+                terms.add(load_doubles(of_a + v * lanes<double>), load_doubles(of_b + v * lanes<double>), sum[v],
+                          lost[v]);
+        };
+        const std::int64_t end = numbers - first < summed_in_turn ? numbers : first + summed_in_turn;
+        std::int64_t at = first;
+        for (; are_adjacent && at + Terms::sums <= end; at += Terms::sums) add(a.data + at, b.data + at);
+        for (; at < end; at += Terms::sums) {
+            Real of_a[Terms::sums] = {};  // zeros change no sum
+            Real of_b[Terms::sums] = {};
+            for (std::int64_t i = 0; i < Terms::sums && at + i < end; ++i) {
+                const std::int64_t element = (at + i) / width, part = (at + i) % width;
+                of_a[i] = a.data[element * a.increment * width + part];
+                of_b[i] = b.data[element * b.increment * width + part];
+            }
+            add(of_a, of_b);
+        }
+        double sums[2][Terms::sums];
+        for (int v = 0; v < vectors; ++v) {
+            store(sums[0] + v * lanes<double>, sum[v]);
+            store(sums[1] + v * lanes<double>, lost[v]);
+        }
+        to[0] = to[1] = 0;
+        for (int i = 0; i < Terms::sums; ++i) {
+            add_exactly(sums[0][i], to[0], to[1]);
+            to[1] = to[1] + sums[1][i];
+        }
+    }
 }
 
 template <class Real, int width>
-double magnitudes(const Elements<const Real>& x) {
-    return sum_in_turn<width>(x, [](double sum, Real number) { return sum + magnitude(double{number}); });
+void magnitudes(const Elements<const Real>& a, const Elements<const Real>& b, double /*scale*/, double* to) {
+    sum_in_turn<Real, width>(Magnitudes{}, a, b, to);
 }
 
 template <class Real, int width>
-double squares(const Elements<const Real>& x, double scale) {
-    return sum_in_turn<width>(x, [scale](double sum, Real number) {
-        const double scaled = number * scale;
-        return fused(scaled, scaled, sum);
-    });
+void squares(const Elements<const Real>& a, const Elements<const Real>& b, double scale, double* to) {
+    sum_in_turn<Real, width>(Squares<Real>{scale}, a, b, to);
+}
+
+inline void dot_in_double(const Elements<const float>& a, const Elements<const float>& b, double /*scale*/,
+                          double* to) {
+    sum_in_turn<float, 1>(ProductsOfFloats{}, a, b, to);
 }
 
 template <class Real>

@@ -26,6 +26,14 @@ struct Elements {
     std::int64_t count;
 };
 
+/// Stores the sums of all blocks of two vectors, which have equal counts, one after the other. The last block may be
+/// shorter. A sum over one vector gets it twice.
+template <class Sum, class Real>
+using SumsOfBlocks = void (*)(const Elements<const Real>& a, const Elements<const Real>& b, double scale, Sum* sums);
+
+/// The numbers of one block of a norm, or of another sum in double precision.
+inline constexpr std::int64_t summed_in_turn = std::int64_t{1} << 16;
+
 /// Loops over numbers of one type. Arrays of two functions have that of real elements and that of complex ones.
 template <class Real>
 struct VectorLoops {
@@ -41,14 +49,14 @@ struct VectorLoops {
     void (*add_to_result[2])(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta);
     /// Sets x to cosine x + sine y, and y to cosine y - sine x.
     void (*rotate[2])(const Elements<Real>& x, const Elements<Real>& y, Real cosine, Real sine);
-    /// Stores the sum of a b, or of conj(a) b. Both have equal counts.
-    using Dot = void (*)(const Elements<const Real>& a, const Elements<const Real>& b, Real* result);
+    /// Sums of a b, or of conj(a) b, in blocks of summed_at_once numbers. One number for each block, or two.
+    using Dot = SumsOfBlocks<Real, Real>;
     Dot dot[2];
     Dot dot_of_conjugate;
-    /// Returns the sum of the magnitudes of all numbers, in double precision.
-    double (*magnitudes[2])(const Elements<const Real>& x);
-    /// Returns the sum of the squares of `scale` times each number.
-    double (*squares[2])(const Elements<const Real>& x, double scale);
+    /// Sums of the magnitudes of all numbers of a vector, and of the squares of `scale` times each number, in blocks
+    /// of summed_in_turn numbers. Two numbers for each block: a sum, and what its additions lost.
+    SumsOfBlocks<double, Real> magnitudes[2];
+    SumsOfBlocks<double, Real> squares[2];
 };
 
 }  // namespace fp32shim::blas

@@ -1,13 +1,10 @@
 #include "shim/blas/multiply/vectors.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
-#include <type_traits>
 #include <utility>
 
-#include "shim/audit/float_environment.hpp"
+#include "shim/blas/multiply/division.hpp"
 #include "shim/blas/multiply/loops.hpp"
 #include "shim/level3/matrix.hpp"
 #include "shim/level3/operand_view.hpp"
@@ -15,13 +12,6 @@
 
 namespace fp32shim::blas {
 namespace {
-
-/// Returns a vector as the BLAS describes it: with a negative increment, its first element is the last in memory.
-template <class Real>
-Elements<Real> elements(const void* data, std::int64_t increment, std::int64_t count, int width) {
-    auto* const first = static_cast<Real*>(const_cast<void*>(data));
-    return {increment < 0 ? first - (count - 1) * increment * width : first, increment, count};
-}
 
 /// The matrix of a product, as op() makes it.
 template <class Real>
@@ -56,107 +46,188 @@ void set_factors(const Real* element, int width, bool conjugates_left, bool conj
     of_imaginary[1] = conjugates_left ? -re : re;
 }
 
-/// A product of a matrix and a vector.
+template <class Real>
+LeftFactor<Real> left_factor(const Level3& product) {
+    using Factor = LeftFactor<Real>;
+    Factor a{static_cast<const Real*>(product.a)};
+    const bool is_transposed = transposes(product.trans_a);
+    const bool rows_are_adjacent = is_transposed == product.row_major;
+    a.of_row = rows_are_adjacent ? 1 : product.lda;
+    a.of_column = rows_are_adjacent ? product.lda : 1;
+    a.width = product.is_complex ? 2 : 1;
+    a.conjugates = conjugates(product.trans_a);
+    if (product.operation == Operation::gemv) return a;
+    a.shape = product.operation == Operation::trmv ? Factor::Shape::triangular : Factor::Shape::symmetric;
+    a.stored = (product.uplo == 'U') != is_transposed ? Part::upper : Part::lower;
+    a.is_hermitian = product.operation == Operation::hemv;
+    a.has_unit_diagonal = product.diag == 'U';
+    return a;
+}
+
+/// A product of a matrix and a vector. Refers to no number of the call but those of matrices and vectors, so that
+/// threads may have copies of it.
 template <class Real>
 class VectorProduct {
-  public:
-    VectorProduct(const VectorLoops<Real>& loops, const LeftFactor<Real>& a, const Elements<const Real>& x)
-        : loops_(loops), a_(a), x_(x) {}
+    using Shape = typename LeftFactor<Real>::Shape;
 
-    /// Sets the result to alpha A x + beta result.
-    void run(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
-        const bool is_scaled_only = alpha[0] == 0 && (width() == 1 || alpha[1] == 0);
-        if (is_scaled_only && beta[0] == 1 && (width() == 1 || beta[1] == 0)) return;
-        if (a_.shape == LeftFactor<Real>::Shape::symmetric && !is_scaled_only)
-            return run_symmetric(result, alpha, beta);
-        run_by_rows(result, alpha, beta, is_scaled_only);
+  public:
+    VectorProduct(const Level3& product, const VectorLoops<Real>& loops)
+        : loops_(loops), a_(left_factor<Real>(product)) {
+        const bool is_rectangular = a_.shape == Shape::whole;
+        const bool is_transposed = is_rectangular && transposes(product.trans_a);
+        const std::int64_t rows = is_rectangular && !is_transposed ? product.m : product.n;
+        x_ = elements<const Real>(product.b, product.ldb, is_transposed ? product.m : product.n, width());
+        if (a_.shape == Shape::triangular) {
+            result_ = elements<Real>(product.b, product.ldb, rows, width());
+            return;
+        }
+        result_ = elements<Real>(product.c, product.ldc, rows, width());
+        std::copy_n(static_cast<const Real*>(product.alpha), width(), alpha_);
+        std::copy_n(static_cast<const Real*>(product.beta), width(), beta_);
     }
 
-    /// Does that some rows at a time.
-    [[gnu::noinline]] void run_by_rows(const Elements<Real>& result, const Real* alpha, const Real* beta,
-                                       bool is_scaled_only) const {
-        constexpr Real one[] = {1, 0};
+    /// Sets the result to alpha A x + beta result, or to A x if A is triangular. Returns false, and changes nothing,
+    /// if there is no memory for a copy of that x.
+    bool run(Threads threads) const {
+        const bool is_scaled_only = alpha_[0] == 0 && alpha_[1] == 0;
+        if (x_.count == 0 || (is_scaled_only && beta_[0] == 1 && beta_[1] == 0)) return true;
+        if (is_scaled_only) return scale(), true;
+        const bool is_triangular = a_.shape == Shape::triangular;
+        if ((threads.count > 1 || is_triangular) && run_on_threads(threads)) return true;
+        if (!is_triangular) run_part({0, a_.shape == Shape::symmetric ? pairs() : result_.count});
+        return !is_triangular;
+    }
+
+  private:
+    static constexpr Real one[] = {1, 0};
+    /// 2 KiB, or half of it: a thread may have 16 KiB of stack.
+    static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
+    static constexpr std::int64_t few_rows = 16;
+    static constexpr std::int64_t small_square = 8;
+
+    int width() const { return a_.width; }
+    std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
+    std::int64_t columns_at_once() const { return summed_at_once / width(); }
+    IndexRange whole() const { return {0, result_.count}; }
+    /// The blocks of a sum.
+    std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
+    std::int64_t pairs() const { return blocks() * (blocks() + 1) / 2; }
+    IndexRange block(std::int64_t i) const {
+        return {i * columns_at_once(), std::min((i + 1) * columns_at_once(), x_.count)};
+    }
+    void add_to_result(IndexRange rows, const Real* sums, const Real* alpha, const Real* beta) const {
+        loops_.add_to_result[width() - 1](
+            sums, {result_.data + rows.begin * result_.increment * width(), result_.increment, rows.count()}, alpha,
+            beta);
+    }
+    /// Adds the sums of a block to the result, or keeps them.
+    void take(IndexRange rows, const Real* sums, std::int64_t first_column) const {
+        if (kept_ == nullptr) return add_to_result(rows, sums, alpha_, first_column == 0 ? beta_ : one);
+        const std::int64_t row = first_column / columns_at_once() * result_.count + rows.begin;
+        std::copy_n(sums, rows.count() * width(), kept_ + row * width());
+    }
+
+    /// Threads divide the rows. Of a symmetric matrix, which is read from memory once, and of few rows, they divide
+    /// the blocks of the sums instead, which are kept, and added up afterwards.
+    bool run_on_threads(Threads threads) const {
+        const bool is_symmetric = a_.shape == Shape::symmetric;
+        const bool is_triangular = a_.shape == Shape::triangular;
+        const std::int64_t unit = a_.of_row == 1 ? 64 : few_rows;
+        const bool keeps_sums = is_symmetric || (!is_triangular && result_.count < unit * 2 * threads.count);
+        const std::int64_t length = is_symmetric ? pairs() : keeps_sums ? blocks() : result_.count;
+        const std::int64_t kept = (is_triangular ? 1 : keeps_sums ? blocks() : 0) * result_.count * width();
+        return divide_on_threads(
+            length, keeps_sums ? 1 : unit, kept * static_cast<std::int64_t>(sizeof(Real)), threads,
+            [&](void* memory) {
+                VectorProduct copy = *this;
+                if (keeps_sums) copy.kept_ = static_cast<Real*>(memory);
+                if (is_triangular) copy.take_x_to(static_cast<Real*>(memory));
+                return [copy](IndexRange part, char*, const std::atomic<bool>&) { copy.run_part(part); };
+            },
+            [&](void* memory) {
+                for (std::int64_t i = 0; i < (keeps_sums ? blocks() : 0); ++i)
+                    add_to_result(whole(), static_cast<const Real*>(memory) + i * result_.count * width(), alpha_,
+                                  i == 0 ? beta_ : one);
+            });
+    }
+
+    /// Copies x, which the result overwrites.
+    void take_x_to(Real* copy) {
+        for (std::int64_t i = 0; i < x_.count; ++i)
+            std::copy_n(x_.data + i * x_.increment * width(), width(), copy + i * width());
+        x_ = {copy, 1, x_.count};
+    }
+
+    /// Computes what one thread takes: rows, blocks of all rows, or pairs of blocks.
+    void run_part(IndexRange part) const {
+        if (a_.shape == Shape::symmetric) return run_pairs(part);
+        if (kept_ == nullptr) return run_by_rows(part, {0, x_.count});
+        run_by_rows(whole(), {block(part.begin).begin, block(part.end - 1).end});
+    }
+
+    /// Does that for some rows and columns.
+    [[gnu::noinline]] void run_by_rows(IndexRange part, IndexRange columns) const {
         alignas(64) Real sums[numbers_of_sums];
         // Long rows are read from their beginning to their end, a few at once.
-        constexpr std::int64_t few_rows = 16;
-        const bool are_long = a_.shape == LeftFactor<Real>::Shape::whole && a_.of_row != 1;
-        const std::int64_t step = are_long ? few_rows : rows_at_once();
-        for (std::int64_t i = 0; i < result.count; i += step) {
-            const IndexRange rows{i, std::min(i + step, result.count)};
-            const Elements<Real> part{result.data + i * result.increment * width(), result.increment, rows.count()};
-            for (std::int64_t j = 0; j < x_.count; j += columns_at_once()) {
+        const std::int64_t step = a_.of_row != 1 ? few_rows : rows_at_once();
+        for (std::int64_t i = part.begin; i < part.end; i += step) {
+            const IndexRange rows{i, std::min(i + step, part.end)};
+            for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once()) {
+                const IndexRange some{j, std::min(j + columns_at_once(), columns.end)};
                 std::fill_n(sums, rows.count() * width(), Real{0});
-                if (!is_scaled_only) add(rows, {j, std::min(j + columns_at_once(), x_.count)}, sums);
-                loops_.add_to_result[width() - 1](sums, part, alpha, j == 0 ? beta : one);
-                if (is_scaled_only) break;
+                add(rows, some, sums);
+                if (a_.shape == Shape::triangular) make_zeros_positive(rows, some, sums);
+                take(rows, sums, j);
             }
         }
     }
 
-    /// Does that for a symmetric or Hermitian A, of which each part beside the diagonal is read from memory once: for
-    /// its rows, and as its mirror image.
-    [[gnu::noinline]] void run_symmetric(const Elements<Real>& result, const Real* alpha, const Real* beta) const {
-        constexpr Real one[] = {1, 0};
-        constexpr std::int64_t few_rows = 32;  // a part stays in a cache
-        alignas(64) Real own_sums[summed_at_once];
+    /// As in a matrix product, so that -0 does not depend on the zeros of a triangle.
+    void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
+        for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
+            const std::int64_t row = rows.begin + n / width();
+            if (a_.stored == Part::upper ? row > columns.begin : row < columns.end - 1)
+                sums[n] = sums[n] == 0 ? 0 : sums[n];
+        }
+    }
+
+    /// Does that for pairs of blocks of a symmetric or Hermitian A: the rows of one with the columns of the other,
+    /// and the mirror image. Each part beside the diagonal is read from memory once. Pairs are counted by their first
+    /// block, and then by the other one, which comes later or is the same.
+    [[gnu::noinline]] void run_pairs(IndexRange pairs) const {
+        alignas(64) Real long_sums[summed_at_once];
         alignas(64) Real sums[few_rows * 2];
-        const auto add_to_result = [&](IndexRange rows, const Real* of_rows, const Real* by) {
-            loops_.add_to_result[width() - 1](
-                of_rows, {result.data + rows.begin * result.increment * width(), result.increment, rows.count()},
-                alpha, by);
-        };
-        for (std::int64_t i = 0; i < result.count; i += columns_at_once()) {
-            const IndexRange own{i, std::min(i + columns_at_once(), result.count)};
-            const Real* const scale = i == 0 ? beta : one;
-            const auto begin_own_sums = [&] { std::fill_n(own_sums, own.count() * width(), Real{0}); };
-            begin_own_sums();
-            add(own, own, own_sums);
-            add_to_result(own, own_sums, scale);
-            for (std::int64_t j = own.end; j < result.count; j += columns_at_once()) {
-                begin_own_sums();
-                const std::int64_t end = std::min(j + columns_at_once(), result.count);
-                for (std::int64_t first = j; first < end; first += few_rows) {
-                    const IndexRange others{first, std::min(first + few_rows, end)};
-                    std::fill_n(sums, others.count() * width(), Real{0});
-                    add(others, own, sums);
-                    add_to_result(others, sums, scale);
-                    add(own, others, own_sums);
+        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
+        std::int64_t first = 0;
+        std::int64_t of_first = pairs.begin;  // the pair among those of the first block
+        for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
+        for (std::int64_t pair = pairs.begin; pair < pairs.end; ++pair, ++of_first) {
+            if (of_first == blocks() - first) ++first, of_first = 0;
+            const IndexRange own = block(first);
+            const IndexRange other = block(first + of_first);
+            // Columns as they are stored, a few at once, which stay in a cache: their rows, and the mirror image.
+            const IndexRange rows = own_is_adjacent ? own : other;
+            const IndexRange columns = own_is_adjacent ? other : own;
+            std::fill_n(long_sums, rows.count() * width(), Real{0});
+            if (of_first == 0)
+                add(own, own, long_sums);
+            else
+                for (std::int64_t i = columns.begin; i < columns.end; i += few_rows) {
+                    const IndexRange some{i, std::min(i + few_rows, columns.end)};
+                    std::fill_n(sums, some.count() * width(), Real{0});
+                    add(rows, some, long_sums);
+                    add(some, rows, sums);
+                    take(some, sums, rows.begin);
                 }
-                add_to_result(own, own_sums, one);
-            }
+            take(rows, long_sums, columns.begin);
         }
     }
 
-    /// Sets the vector to A x, with A triangular. Rows are computed in an order in which those that are overwritten
-    /// are not read any more.
-    void run_in_place(const Elements<Real>& result) const {
-        const bool is_upper = a_.stored == Part::upper;
-        const std::int64_t step = rows_at_once() / 2;
-        const std::int64_t groups = (result.count + step - 1) / step;
-        constexpr Real one[] = {1, 0};
-        constexpr Real zero[] = {0, 0};
-        alignas(64) Real sums[numbers_of_sums];
-        Real* const total = sums + numbers_of_sums / 2;
-        for (std::int64_t group = 0; group < groups; ++group) {
-            const std::int64_t i = (is_upper ? group : groups - 1 - group) * step;
-            const IndexRange rows{i, std::min(i + step, result.count)};
-            const std::int64_t numbers = rows.count() * width();
-            std::fill_n(total, numbers, Real{0});
-            const std::int64_t first = is_upper ? i / columns_at_once() * columns_at_once() : 0;
-            for (std::int64_t j = first; j < (is_upper ? result.count : rows.end); j += columns_at_once()) {
-                std::fill_n(sums, numbers, Real{0});
-                add(rows, {j, std::min(j + columns_at_once(), result.count)}, sums);
-                // As in a matrix product, so that -0 does not depend on the zeros of a triangle.
-                const std::int64_t end = std::min(j + columns_at_once(), result.count);
-                for (std::int64_t n = 0; n < numbers; ++n) {
-                    const std::int64_t row = i + n / width();
-                    if (is_upper ? row > j : row < end - 1) sums[n] = sums[n] == 0 ? 0 : sums[n];
-                }
-                loops_.add_to_result[width() - 1](sums, {total, 1, rows.count()}, one, one);
-            }
-            loops_.add_to_result[width() - 1](
-                total, {result.data + i * result.increment * width(), result.increment, rows.count()}, one, zero);
-        }
+    /// Multiplies the result by beta only.
+    void scale() const {
+        constexpr Real zeros[numbers_of_sums] = {};
+        for (std::int64_t i = 0; i < result_.count; i += rows_at_once())
+            add_to_result({i, std::min(i + rows_at_once(), result_.count)}, zeros, alpha_, beta_);
     }
 
     /// Adds the terms of some columns to the sums of some rows, which begin at `sums`.
@@ -184,15 +255,6 @@ class VectorProduct {
         add(after(rows), before(columns), later);
         add(after(rows), after(columns), later);
     }
-
-  private:
-    /// 2 KiB, or half of it: a thread may have 16 KiB of stack.
-    static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
-    static constexpr std::int64_t small_square = 8;
-
-    int width() const { return a_.width; }
-    std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
-    std::int64_t columns_at_once() const { return summed_at_once / width(); }
 
     /// Adds the terms of some columns of A. The factors by which the loops multiply them are elements of x, where
     /// they are, or copies of some at a time: a thread may have little stack.
@@ -257,43 +319,13 @@ class VectorProduct {
     }
 
     const VectorLoops<Real>& loops_;
-    const LeftFactor<Real>& a_;
-    Elements<const Real> x_;
+    LeftFactor<Real> a_;
+    Elements<const Real> x_{};
+    Elements<Real> result_{};
+    Real alpha_[2] = {1, 0};
+    Real beta_[2] = {0, 0};
+    Real* kept_ = nullptr;  ///< the sums of each block, of all rows
 };
-
-template <class Real>
-LeftFactor<Real> left_factor(const Level3& product) {
-    using Factor = LeftFactor<Real>;
-    Factor a{static_cast<const Real*>(product.a)};
-    const bool is_transposed = transposes(product.trans_a);
-    const bool rows_are_adjacent = is_transposed == product.row_major;
-    a.of_row = rows_are_adjacent ? 1 : product.lda;
-    a.of_column = rows_are_adjacent ? product.lda : 1;
-    a.width = product.is_complex ? 2 : 1;
-    a.conjugates = conjugates(product.trans_a);
-    if (product.operation == Operation::gemv) return a;
-    a.shape = product.operation == Operation::trmv ? Factor::Shape::triangular : Factor::Shape::symmetric;
-    a.stored = (product.uplo == 'U') != is_transposed ? Part::upper : Part::lower;
-    a.is_hermitian = product.operation == Operation::hemv;
-    a.has_unit_diagonal = product.diag == 'U';
-    return a;
-}
-
-template <class Real>
-void multiply_matrix(const Level3& product, const VectorLoops<Real>& loops) {
-    const LeftFactor<Real> a = left_factor<Real>(product);
-    const bool is_rectangular = product.operation == Operation::gemv;
-    const bool is_transposed = is_rectangular && transposes(product.trans_a);
-    const std::int64_t rows = is_rectangular && !is_transposed ? product.m : product.n;
-    const std::int64_t columns = is_transposed ? product.m : product.n;
-    const auto x = elements<const Real>(product.b, product.ldb, columns, a.width);
-    const VectorProduct<Real> whole(loops, a, x);
-    if (product.operation == Operation::trmv)
-        return whole.run_in_place(elements<Real>(product.b, product.ldb, rows, a.width));
-    if (columns > 0)
-        whole.run(elements<Real>(product.c, product.ldc, rows, a.width), static_cast<const Real*>(product.alpha),
-                  static_cast<const Real*>(product.beta));
-}
 
 /// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector, some of them at a time if
 /// they are to be copied.
@@ -315,11 +347,11 @@ ElementOf<Real> alpha_of(const Level3& product) {
     return ElementOf<Real>::read(product.alpha, product.is_double, has_pair(product, false));
 }
 
-/// Computes C := alpha A B^T + C, or alpha A B^H + C, column by column, in the part of C that the operation forms. Of
-/// a row-major C, the transposed product is computed.
+/// Computes some indices of the right side of C := alpha A B^T + C, or alpha A B^H + C, column by column, in the part
+/// of C that the operation forms. Of a row-major C, the transposed product is computed.
 template <class Real>
 void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<const Real> left,
-               Elements<const Real> right, ElementOf<Real> alpha) {
+               Elements<const Real> right, ElementOf<Real> alpha, IndexRange columns) {
     const int width = product.is_complex ? 2 : 1;
     const Real parts[] = {alpha.re, alpha.im};
     const bool is_hermitian = product.operation == Operation::her || product.operation == Operation::her2;
@@ -330,7 +362,7 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<c
         if (part != Part::whole) part = part == Part::upper ? Part::lower : Part::upper;
     }
     for_adjacent(left, width, [&](const Real* x, std::int64_t first, std::int64_t count) {
-        for (std::int64_t j = 0; j < right.count; ++j) {
+        for (std::int64_t j = columns.begin; j < columns.end; ++j) {
             const std::int64_t begin = part == Part::lower ? std::clamp(j, first, first + count) : first;
             const std::int64_t end = part == Part::upper ? std::clamp(j + 1, first, first + count) : first + count;
             if (begin >= end) continue;
@@ -348,17 +380,24 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<c
 }
 
 template <class Real>
-void multiply_outer(const Level3& product, const VectorLoops<Real>& loops) {
+void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, Threads threads) {
     const auto alpha = alpha_of<Real>(product);
     if (is_zero(alpha)) return;
     const int width = product.is_complex ? 2 : 1;
     const std::int64_t rows = is_ger(product.operation) ? product.m : product.n;
     const auto a = elements<const Real>(product.a, product.lda, rows, width);
-    if (!has_b(product.operation)) return add_outer(product, loops, a, a, alpha);
-    const auto b = elements<const Real>(product.b, product.ldb, product.n, width);
-    add_outer(product, loops, a, b, alpha);
-    if (!is_ger(product.operation))
-        add_outer(product, loops, b, a, product.operation == Operation::her2 ? conj(alpha) : alpha);
+    const auto b = has_b(product.operation) ? elements<const Real>(product.b, product.ldb, product.n, width) : a;
+    const auto compute = [=, &loops](IndexRange columns) {
+        add_outer(product, loops, a, b, alpha, columns);
+        if (has_b(product.operation) && !is_ger(product.operation))
+            add_outer(product, loops, b, a, product.operation == Operation::her2 ? conj(alpha) : alpha, columns);
+    };
+    const std::int64_t columns = product.row_major ? rows : product.n;
+    const auto prepare = [&](void*) {
+        return [compute](IndexRange part, char*, const std::atomic<bool>&) { compute(part); };
+    };
+    if (threads.count == 1 || !divide_on_threads(columns, 1, 0, threads, prepare, [](void*) {}))
+        compute({0, columns});
 }
 
 /// Computes C := alpha A + C.
@@ -388,72 +427,35 @@ void rotate(const Level3& product, const VectorLoops<Real>& loops) {
     loops.rotate[width - 1](x, y, cosine, sine);
 }
 
-/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two. Libraries raise no flags
-/// then, and a program may have asked for a signal.
 template <class Real>
-double root_of_squares(const VectorLoops<Real>& loops, const Elements<const Real>& x, int width) {
-    const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
-    const auto squares = loops.squares[width - 1];
-    const double sum = squares(x, 1);
-    constexpr double small = 0x1p-900;
-    constexpr double up = 0x1p600;
-    if (std::is_same_v<Real, float> || (sum >= small && sum <= std::numeric_limits<double>::max()) || std::isnan(sum))
-        return std::sqrt(sum);
-    return sum < small ? std::sqrt(squares(x, up)) / up : std::sqrt(squares(x, 1 / up)) * up;
-}
-
-template <class Real>
-void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& all) {
+bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
     const VectorLoops<Real>& loops = all.of<Real>().vectors;
-    const int width = product.is_complex ? 2 : 1;
-    const std::int64_t count = std::max(product.k, std::int64_t{0});
-    const auto a = elements<const Real>(product.a, product.lda, count, width);
-    const auto b = elements<const Real>(product.b, product.ldb, count, width);
-    auto* const result = static_cast<Real*>(product.c);
-    switch (product.operation) {
-        case Operation::dot:
-            return loops.dot[width - 1](a, b, result);
-        case Operation::dotc:
-            return (width == 2 ? loops.dot_of_conjugate : loops.dot[0])(a, b, result);
-        case Operation::asum:
-            *result = a.increment > 0 ? static_cast<Real>(loops.magnitudes[width - 1](a)) : 0;
-            return;
-        case Operation::nrm2:
-            *result = static_cast<Real>(root_of_squares(loops, a, width));
-            return;
-        default:
-            break;
-    }
-    if constexpr (std::is_same_v<Real, float>) {
-        if (product.operation == Operation::dsdot)
-            *static_cast<double*>(product.c) = all.dot_in_double(a, b, 0);
-        else
-            *result = static_cast<float>(all.dot_in_double(a, b, *static_cast<const float*>(product.alpha)));
-    }
-}
-
-template <class Real>
-void multiply_vector(const Level3& product, const LoopsOfInstructionSet& all) {
     constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
-    if (with_matrix.has(product.operation)) return multiply_matrix<Real>(product, all.of<Real>().vectors);
+    if (with_matrix.has(product.operation)) return VectorProduct<Real>(product, loops).run(threads);
     if (is_ger(product.operation) || is_symmetric_update(product.operation))
-        return multiply_outer<Real>(product, all.of<Real>().vectors);
-    if (product.operation == Operation::axpy) return add_multiple<Real>(product, all.of<Real>().vectors);
-    if (product.operation == Operation::rot) return rotate<Real>(product, all.of<Real>().vectors);
-    sum_over_vectors<Real>(product, all);
+        multiply_outer<Real>(product, loops, threads);
+    else if (product.operation == Operation::axpy)
+        add_multiple<Real>(product, loops);
+    else if (product.operation == Operation::rot)
+        rotate<Real>(product, loops);
+    else
+        sum_over_vectors(product, all, threads);
+    return true;
 }
 
-bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& loops) {
-    product.is_double ? multiply_vector<double>(product, loops) : multiply_vector<float>(product, loops);
-    return true;
+bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& loops, Threads threads) {
+    return product.is_double ? multiply_vector<double>(product, loops, threads)
+                             : multiply_vector<float>(product, loops, threads);
 }
 
 }  // namespace
 
-bool multiply_vector_in_fixed_order(const Level3& product) { return multiply_vector(product, best_loops()); }
+bool multiply_vector_in_fixed_order(const Level3& product, Threads threads) {
+    return multiply_vector(product, best_loops(), threads);
+}
 
-bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
-    return multiply_vector(product, loops_of(instruction_set));
+bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set, Threads threads) {
+    return multiply_vector(product, loops_of(instruction_set), threads);
 }
 
 }  // namespace fp32shim::blas

@@ -23,6 +23,9 @@ inline std::vector<blas::InstructionSet> instruction_sets_here() {
 
 inline constexpr blas::ThreadsOfLibrary three_threads{[](const void*) { return blas::Threads{3}; }, nullptr};
 
+/// Three threads by the best instruction set, and one by the others.
+inline blas::Threads threads_by(blas::InstructionSet by) { return {by == instruction_sets_here().back() ? 3 : 1}; }
+
 inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
     return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
 }

@@ -35,25 +35,38 @@ ComplexElement<Real> dot_by_definition(Vector<Real>& x, Vector<Real>& y, std::in
     return sum.total();
 }
 
-/// Returns the sum of the numbers `of(0)`, `of(1)`, …, by `add(sum, number)`, in blocks.
-template <class Real, class Of, class Add>
-Real in_blocks(std::int64_t count, Real start, Of of, Add add) {
-    for (std::int64_t first = 0; first < count; first += terms_of_block) {
-        Real sum = 0;
-        for (std::int64_t i = first; i < std::min(first + terms_of_block, count); ++i) sum = add(sum, of(i));
-        start += sum;
-    }
-    return start;
-}
+/// A sum, and what its additions lost.
+struct WideSum {
+    double sum = 0;
+    double lost = 0;
 
-/// Returns the same by 32 sums, to which the numbers are added in turn.
-template <class Of, class Add>
-double in_turn(std::int64_t count, Of of, Add add) {
-    double sums[32] = {};
-    for (std::int64_t i = 0; i < count; ++i) sums[i % 32] = add(sums[i % 32], of(i));
-    double total = 0;
-    for (const double sum : sums) total += sum;
-    return total;
+    void add(double number) {
+        const double before = std::exchange(sum, sum + number);
+        const double part = sum - before;
+        lost += (before - (sum - part)) + (number - part);
+    }
+    void add(WideSum other) {
+        add(other.sum);
+        lost += other.lost;
+    }
+    double total() const { return sum + lost; }
+};
+
+/// Returns `start` plus the sum of blocks of 65,536 numbers, of which `add(sum, index)` adds each to one of `sums` in
+/// turn.
+template <class Add>
+double in_turn(std::int64_t count, std::size_t sums, Add add, double start = 0) {
+    constexpr std::int64_t of_block = 65536;
+    WideSum total{start};
+    for (std::int64_t first = 0; first < count; first += of_block) {
+        std::vector<WideSum> own(sums);
+        for (std::int64_t i = first; i < std::min(first + of_block, count); ++i)
+            add(own[static_cast<std::size_t>(i) % sums], i);
+        WideSum block;
+        for (const WideSum& each : own) block.add(each);
+        total.add(block);
+    }
+    return total.total();
 }
 
 template <class Real>
@@ -82,29 +95,37 @@ void expect_sums_of_the_definition(std::int64_t count, std::int64_t incx, std::i
     const int width = is_complex ? 2 : 1;
     const auto number = [&](std::int64_t i) { return x.at(i / width)[i % width]; };
     const auto magnitudes = static_cast<Real>(
-        in_turn(count * width, number, [](double sum, Real value) { return sum + std::abs(double{value}); }));
-    const auto norm = static_cast<Real>(std::sqrt(in_turn(
-        count * width, number, [](double sum, Real value) { return std::fma(double{value}, double{value}, sum); })));
+        in_turn(count * width, 32, [&](WideSum& sum, std::int64_t i) { sum.sum += std::abs(double{number(i)}); }));
+    const auto norm = static_cast<Real>(
+        std::sqrt(in_turn(count * width, sizeof(Real) == 4 ? 32 : 16, [&](WideSum& sum, std::int64_t i) {
+            const double x = number(i);
+            if (sizeof(Real) == 4) return void(sum.sum = std::fma(x, x, sum.sum));
+            sum.add(x * x);
+            sum.lost += std::fma(x, x, -(x * x));
+        })));
     for (const InstructionSet by : instruction_sets_here()) {
         for (const bool conjugates : {false, true}) {
             const ComplexElement<Real> dot = dot_by_definition(x, y, count, is_complex, conjugates);
             Real found[2] = {-1, 0};
             ASSERT_TRUE(multiply_vector_in_fixed_order(
-                sum_over(conjugates ? Operation::dotc : Operation::dot, is_complex, x, y, count, found), by));
+                sum_over(conjugates ? Operation::dotc : Operation::dot, is_complex, x, y, count, found), by,
+                threads_by(by)));
             ASSERT_EQ(found[0], dot.re);
             ASSERT_EQ(found[1], dot.im);
         }
         Real found = -1;
-        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::asum, is_complex, x, y, count, &found), by));
+        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::asum, is_complex, x, y, count, &found), by,
+                                                   threads_by(by)));
         ASSERT_EQ(found, incx > 0 ? magnitudes : 0);
-        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::nrm2, is_complex, x, y, count, &found), by));
+        ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::nrm2, is_complex, x, y, count, &found), by,
+                                                   threads_by(by)));
         ASSERT_EQ(found, norm);
     }
 }
 
 TEST(SumsOverVectors, SumsHaveTheBitsOfTheDefinition) {
     for (const std::int64_t count :
-         {1, 2, 3, 7, 127, 128, 129, 255, 256, 257, 700, 1024, 1025, 1300, 4096, 5000, 9001})
+         {1, 2, 3, 7, 127, 128, 129, 255, 256, 257, 700, 1024, 1025, 1300, 4096, 5000, 9001, 70000})
         for (const bool is_complex : {false, true})
             for (const auto& [incx, incy] : {std::pair{1, 1}, {2, 1}, {1, -1}, {-3, 2}, {0, 1}}) {
                 expect_sums_of_the_definition<float>(count, incx, incy, is_complex);
@@ -143,7 +164,7 @@ TEST(SumsOverVectors, ADotHasTheBitsOfAMatrixProductOfOneElement) {
 }
 
 TEST(SumsOverVectors, DotsInDoublePrecisionAreRoundedOnce) {
-    for (const std::int64_t count : {1, 3, 256, 300, 1100, 3000, 9000})
+    for (const std::int64_t count : {1, 3, 256, 300, 1100, 3000, 9000, 140000})
         for (const std::int64_t increment : {1, -2}) {
             Vector<float> x(count, 1, false);
             Vector<float> y(count, increment, false);
@@ -151,15 +172,15 @@ TEST(SumsOverVectors, DotsInDoublePrecisionAreRoundedOnce) {
             x.fill(random);
             y.fill(random);
             const auto from = [&](double start) {
-                return in_blocks(
-                    count, start, [&](std::int64_t i) { return double{*x.at(i)} * double{*y.at(i)}; },
-                    [](double sum, double value) { return sum + value; });
+                return in_turn(
+                    count, 16, [&](WideSum& sum, std::int64_t i) { sum.add(double{*x.at(i)} * double{*y.at(i)}); },
+                    start);
             };
             const float alpha = 0.3F;
             for (const InstructionSet by : instruction_sets_here()) {
                 double wide = -1;
-                ASSERT_TRUE(
-                    multiply_vector_in_fixed_order(sum_over(Operation::dsdot, false, x, y, count, &wide), by));
+                ASSERT_TRUE(multiply_vector_in_fixed_order(sum_over(Operation::dsdot, false, x, y, count, &wide), by,
+                                                           threads_by(by)));
                 EXPECT_EQ(wide, from(0));
                 float narrow = -1;
                 Level3 product = sum_over(Operation::sdsdot, false, x, y, count, &narrow);

@@ -130,7 +130,7 @@ void expect_the_bits_of_outer_products(const Level3& update, std::int64_t incx, 
     product.b = has_b ? y.data() : nullptr;
     product.ldb = has_b ? incy : 0;
     product.c = found.data();
-    ASSERT_TRUE(multiply_vector_in_fixed_order(product, by));
+    ASSERT_TRUE(multiply_vector_in_fixed_order(product, by, threads_by(by)));
 
     const auto* const alpha = static_cast<const Real*>(update.alpha);
     const Real alphas[2][2] = {{alpha[0], update.operation == Operation::her ? 0 : alpha[1]},

@@ -178,9 +178,11 @@ void expect_the_bits_of_the_definition(const Shape& shape, unsigned seed) {
         ASSERT_TRUE(product.has_the_bits_of(expected))
             << shape.name() << " by " << static_cast<int>(by) << (sizeof(Real) == 8 ? " float64" : " float32");
     }
-    MatrixTimesVector<Real> product(shape, seed);
-    ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3()));
-    ASSERT_TRUE(product.has_the_bits_of(expected)) << shape.name();
+    for (const int threads : {1, 3}) {
+        MatrixTimesVector<Real> product(shape, seed);
+        ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), blas::Threads{threads}));
+        ASSERT_TRUE(product.has_the_bits_of(expected)) << shape.name() << " on " << threads << " threads";
+    }
 }
 
 class Shapes {
@@ -229,9 +231,17 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfTheDefinition) {
 }
 
 // Several groups of rows and several blocks of the sum.
-TEST(Vectors, LongColumnsAndRowsHaveTheBitsOfTheDefinition) {
+TEST(Vectors, LongColumnsAndRowsHaveTheBitsOfTheDefinitionOnOneThreadAndThree) {
     for (const bool is_complex : {false, true})
-        for (const bool row_major : {false, true})
+        for (const bool row_major : {false, true}) {
+            for (const Operation operation : {Operation::symv, Operation::trmv}) {
+                Shape shape{is_complex && operation == Operation::symv ? Operation::hemv : operation, is_complex,
+                            row_major};
+                shape.uplo = row_major == is_complex ? 'U' : 'L';
+                shape.m = shape.n = 800;
+                expect_the_bits_of_the_definition<float>(shape, 1);
+                expect_the_bits_of_the_definition<double>(shape, 1);
+            }
             for (const auto& [m, n] : {std::pair{1100, 270}, std::pair{3, 1100}}) {
                 Shape shape{Operation::gemv, is_complex, row_major};
                 shape.m = m;
@@ -240,6 +250,7 @@ TEST(Vectors, LongColumnsAndRowsHaveTheBitsOfTheDefinition) {
                 expect_the_bits_of_the_definition<float>(shape, 1);
                 expect_the_bits_of_the_definition<double>(shape, 1);
             }
+        }
 }
 
 // The same products of matrices: column 0 of one, and of 33.

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "shim/audit/float_environment.hpp"
+#include "shim/blas/multiply/division.hpp"
+#include "shim/blas/multiply/vectors.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Returns some elements of a vector.
+template <class Real>
+Elements<Real> part_of(const Elements<Real>& x, int width, IndexRange range) {
+    return {x.data + range.begin * x.increment * width, x.increment, range.count()};
+}
+
+/// A sum over one vector or two, whose blocks are summed up one by one.
+template <class Sum, class Real>
+struct SumOfBlocks {
+    SumsOfBlocks<Sum, Real> loop;
+    Elements<const Real> a, b;
+    int width;
+    int numbers;         ///< of the sum of a block
+    std::int64_t terms;  ///< numbers of a block
+    double scale = 1;
+
+    std::int64_t elements() const { return terms / width; }
+    std::int64_t blocks() const { return (a.count + elements() - 1) / elements(); }
+    void run(IndexRange blocks, Sum* to) const {
+        const IndexRange range{blocks.begin * elements(), std::min(blocks.end * elements(), a.count)};
+        loop(part_of(a, width, range), part_of(b, width, range), scale, to);
+    }
+    /// Calls `add(sum)` with the sum of each block, in order.
+    template <class Add>
+    void add_up(Threads threads, const Add& add) const {
+        const auto add_some = [&](const Sum* sums, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) add(sums + i * numbers);
+        };
+        const auto in_threads = [&](void* memory) {
+            return [all = *this, to = static_cast<Sum*>(memory)](IndexRange part, char*, const std::atomic<bool>&) {
+                all.run(part, to + part.begin * all.numbers);
+            };
+        };
+        const std::int64_t bytes = blocks() * numbers * static_cast<std::int64_t>(sizeof(Sum));
+        if (threads.count > 1 && divide_on_threads(blocks(), 1, bytes, threads, in_threads, [&](void* sums) {
+                add_some(static_cast<const Sum*>(sums), blocks());
+            }))
+            return;
+        constexpr std::int64_t at_once = 64;
+        Sum sums[2 * at_once];
+        for (std::int64_t first = 0; first < blocks(); first += at_once) {
+            const IndexRange some{first, std::min(first + at_once, blocks())};
+            run(some, sums);
+            add_some(sums, some.count());
+        }
+    }
+};
+
+template <class Real>
+void dot(typename VectorLoops<Real>::Dot loop, const Elements<const Real>& a, const Elements<const Real>& b,
+         int width, Threads threads, Real* result) {
+    std::fill_n(result, width, Real{0});
+    SumOfBlocks<Real, Real>{loop, a, b, width, width, summed_at_once}.add_up(threads, [&](const Real* sum) {
+        for (int i = 0; i < width; ++i) result[i] = result[i] + sum[i];
+    });
+}
+
+/// Returns `start` plus a sum of which each block is a sum and what its additions lost.
+template <class Real>
+double in_double(SumsOfBlocks<double, Real> loop, const Elements<const Real>& a, const Elements<const Real>& b,
+                 int width, Threads threads, double start, double scale = 1) {
+    double total = start;
+    double lost = 0;
+    SumOfBlocks<double, Real>{loop, a, b, width, 2, summed_in_turn, scale}.add_up(threads, [&](const double* sum) {
+        const double before = total;
+        total = before + sum[0];
+        const double part = total - before;
+        lost = lost + (((before - (total - part)) + (sum[0] - part)) + sum[1]);  // Knuth
+    });
+    return std::isfinite(total) && lost != 0 ? total + lost : total;
+}
+
+/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two.
+template <class Real>
+double root_of_squares(SumsOfBlocks<double, Real> squares, const Elements<const Real>& x, int width,
+                       Threads threads) {
+    const auto sum_of = [&](double scale) { return in_double(squares, x, x, width, threads, 0, scale); };
+    const double sum = sum_of(1);
+    constexpr double small = 0x1p-900;
+    constexpr double large = 0x1p1000;
+    constexpr double up = 0x1p600;
+    if (std::is_same_v<Real, float> || (sum >= small && sum <= large) || std::isnan(sum)) return std::sqrt(sum);
+    return sum < small ? std::sqrt(sum_of(up)) / up : std::sqrt(sum_of(1 / up)) * up;
+}
+
+template <class Real>
+void sum_over(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
+    const VectorLoops<Real>& loops = all.of<Real>().vectors;
+    const int width = product.is_complex ? 2 : 1;
+    const std::int64_t count = std::max(product.k, std::int64_t{0});
+    const auto a = elements<const Real>(product.a, product.lda, count, width);
+    const auto b = elements<const Real>(product.b, product.ldb, count, width);
+    auto* const result = static_cast<Real*>(product.c);
+    if (product.operation == Operation::dot) return dot(loops.dot[width - 1], a, b, width, threads, result);
+    if (product.operation == Operation::dotc)
+        return dot(width == 2 ? loops.dot_of_conjugate : loops.dot[0], a, b, width, threads, result);
+    // What is lost is no number if a sum is infinite. Libraries raise no flags in a norm, and a program may have
+    // asked for a signal.
+    const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
+    if (product.operation == Operation::asum) {
+        *result =
+            a.increment > 0 ? static_cast<Real>(in_double(loops.magnitudes[width - 1], a, a, width, threads, 0)) : 0;
+    } else if (product.operation == Operation::nrm2) {
+        *result = static_cast<Real>(root_of_squares(loops.squares[width - 1], a, width, threads));
+    } else if constexpr (std::is_same_v<Real, float>) {
+        const bool is_wide = product.operation == Operation::dsdot;
+        const double start = is_wide ? 0 : *static_cast<const float*>(product.alpha);
+        const double sum = in_double(all.dot_in_double, a, b, 1, threads, start);
+        is_wide ? void(*static_cast<double*>(product.c) = sum) : void(*result = static_cast<float>(sum));
+    }
+}
+
+}  // namespace
+
+void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& loops, Threads threads) {
+    product.is_double ? sum_over<double>(product, loops, threads) : sum_over<float>(product, loops, threads);
+}
+
+}  // namespace fp32shim::blas
