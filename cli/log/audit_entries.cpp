@@ -70,7 +70,8 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"tested", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.tested)); }},
     {"reference", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.reference)); }},
     {"outcome", [](const RecordedAudit& audit) { return FieldValue(outcome_of(audit)); }},
-    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has_flag(audit, record::audit_exceeds_tolerance)); }},
+    {"beyond",
+     [](const RecordedAudit& audit) { return FieldValue(has_flag(audit, record::audit_exceeds_tolerance)); }},
 #define METRIC(name) {#name, error_of<&AuditErrors::name>},
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
@@ -93,7 +94,7 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"noise",
      [](const RecordedAudit& audit) {
          return has_note(audit, record::audit_has_float64_errors) ? FieldValue(has_note(audit, record::audit_noise))
-                                                               : FieldValue();
+                                                                  : FieldValue();
      }},
 };
 
@@ -153,7 +154,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
                        audit.errors.by(policy::Metric::row), audit.errors.component,
                        has_flag(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
                        has_flag(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
-                       !has_note(entry, record::audit_noise)             ? ""
+                       !has_note(entry, record::audit_noise)          ? ""
                        : audit.reference == policy::AuditFormat::fp64 ? "; the FP64 result is noise"
                                                                       : "; the FP32 result is noise");
 }

@@ -34,8 +34,8 @@ class FunctionSymbols {
     bool set_name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< sorted by address, rank, and index from the end of the table; later entries
-                                        ///< are preferred
+    std::vector<Elf64_Sym> functions_;  ///< sorted by address, rank, and index from the end of the table; later
+                                        ///< entries are preferred
     std::vector<char> names_;
     AddressMap map_;
     bool is_exported_;

@@ -97,7 +97,8 @@ class Run {
     bool can_see_processes_of(const Member& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
-        return member.facts.identity.shares_boot_with(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
+        return member.facts.identity.shares_boot_with(self) &&
+               member.facts.identity.pid_namespace == self.pid_namespace &&
                (geteuid() == 0 || (stat(member.path.c_str(), &status) == 0 && status.st_uid == geteuid()));
     }
 

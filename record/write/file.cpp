@@ -262,8 +262,8 @@ void RecordingFile::give_back_segment(std::uint32_t number) {
 }
 
 /// Writes a segment of events from front to back. If the process is killed meanwhile, all events in the file are
-/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros where it has written, because
-/// the segment may be used again, for data that begin as zeros.
+/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros where it has written,
+/// because the segment may be used again, for data that begin as zeros.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();

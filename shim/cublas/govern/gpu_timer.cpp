@@ -100,7 +100,8 @@ void collect_at_exit() {
 
 /// Returns the pairs of this writer, made at the first call; nullptr: there are none.
 EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
-    if (writer.attached_memory() != nullptr) return static_cast<EventPairs*>(static_cast<SeenKinds*>(writer.attached_memory()));
+    if (writer.attached_memory() != nullptr)
+        return static_cast<EventPairs*>(static_cast<SeenKinds*>(writer.attached_memory()));
     std::uint32_t first = 0;
     const std::uint32_t self = system::this_process();
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
@@ -220,8 +221,9 @@ void TimedCall::record_end(bool has_succeeded) {
 }
 
 void TimedCall::keep() {
-    const record::Recording::CallsOfKey counted =
-        counted_as == 0 ? record::Recording::CallsOfKey{} : pairs_->recording->calls_of_key(*pairs_->writer, counted_as);
+    const record::Recording::CallsOfKey counted = counted_as == 0
+                                                      ? record::Recording::CallsOfKey{}
+                                                      : pairs_->recording->calls_of_key(*pairs_->writer, counted_as);
     const bool is_counted = counted.is_known && counted.row != record::format::overflow_row;
     pair_->row = counted.row;
     pair_->is_first = counted.calls == 1;
