@@ -58,8 +58,8 @@ class TimedCall : public CallTime {
         if (in_force.gpu_times == 0) return true;
         ThreadContext* const context = existing_thread_context();
         // While calls are left there is a writer. What it saw under other settings has other kinds.
-        if (context == nullptr || context->gpu_calls_left == 0 || context->writer->part() == nullptr ||
-            !static_cast<const SeenKinds*>(context->writer->part())
+        if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
+            !static_cast<const SeenKinds*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))
             return false;
         --context->gpu_calls_left;
