@@ -77,6 +77,8 @@ std::string ProductKind::why_no_gemm() const {
     if (is_overflow) return "only the number of these calls is known";
     if (!functions.empty() && std::string_view(functions.front()).starts_with(record::onednn_prefix))
         return "oneDNN ran it itself, and no function of a BLAS";
+    if (!functions.empty() && std::string_view(functions.front()).starts_with(record::xla_prefix))
+        return "XLA compiled it, and no function of a BLAS runs it";
     if (!functions.empty() && std::string_view(functions.front()).starts_with(record::kernel_prefix))
         return "it is a kernel on a GPU, and no function of a BLAS";
     if (operation.empty()) return "this version does not know the function";
