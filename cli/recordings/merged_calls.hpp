@@ -95,8 +95,8 @@ struct MergedRow : MergedDecision {
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
-    /// Returns what a line of oneDNN, or one about JAX, told of the row's products; nullopt for any other row. Its texts
-    /// are valid while `line`, which this function fills in, is unchanged.
+    /// Returns what a line of oneDNN, or one about JAX, told of the row's products; nullopt for any other row. Its
+    /// texts are valid while `line`, which this function fills in, is unchanged.
     std::optional<record::OneDnnExecution> told_in_a_line(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;

@@ -29,12 +29,11 @@ std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment
     const std::string file = find_installed(
         {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");
     if (file.empty())
-        return fmt::format(
-            "{}: the start-up file of Python programs is not in {}", what,
-            policy::quoted_path(
-                   (std::filesystem::path(own_program()).parent_path() / "../share/fp32shim/site-packages")
-                       .lexically_normal()
-                       .string()));
+        return fmt::format("{}: the start-up file of Python programs is not in {}", what,
+                           policy::quoted_path((std::filesystem::path(own_program()).parent_path() /
+                                                "../share/fp32shim/site-packages")
+                                                   .lexically_normal()
+                                                   .string()));
     const std::string first = std::filesystem::path(file).parent_path().string();
     if (first.find(':') != std::string::npos)
         return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what, policy::quoted_path(first));

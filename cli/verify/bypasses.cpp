@@ -244,8 +244,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
                        names, known->title, known->needs_source);
 }
 
-/// Tells what JAX gave to the XLA in a file: `is_all` if nothing of it is narrower than float32. Eigen's halves in that
-/// file are XLA's.
+/// Tells what JAX gave to the XLA in a file: `is_all` if nothing of it is narrower than float32. Eigen's halves in
+/// that file are XLA's.
 RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
     using namespace record::format;
     if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};

@@ -92,8 +92,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
         return;
     }
     const auto strictness = floor_met_by_format(row, options);
-    const std::string what = row.is_kernel() ? launches_text(row)
-                                             : calls_text(row);
+    const std::string what = row.is_kernel() ? launches_text(row) : calls_text(row);
     const std::string contradiction = contradiction_in(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
@@ -130,10 +129,9 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
         if (row.is_xla() && execution && execution->source_type.empty())
             verified.doubts.push_back({"", what + ": what it multiplies is not known"});
         else
-            verified.doubts.push_back({"", fmt::format("{}: {}; {}: {}", what,
-                                                       execution ? execution->doubt : "its line cannot be read",
-                                                       row.is_xla() ? "XLA compiled" : "oneDNN printed",
-                                                       std::string_view(row.detail))});
+            verified.doubts.push_back(
+                {"", fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
+                                 row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail))});
     } else {
         verified.doubts.push_back(
             {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
@@ -265,7 +263,8 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
     if (!options.reproducible) return is_below(row, options);
     return row != nullptr && !row->is_overflow &&
            !std::string_view(row->decision.call.function).starts_with(record::kernel_prefix) &&
-           !std::string_view(row->decision.call.function).starts_with(record::xla_prefix) && has_other_order(row->decision.how, row->decision.reason);
+           !std::string_view(row->decision.call.function).starts_with(record::xla_prefix) &&
+           has_other_order(row->decision.how, row->decision.reason);
 }
 
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,

@@ -42,8 +42,10 @@ constexpr std::string_view scope_note_without_end =
     "so some may be missing: only those of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_recorded_bypasses =
-    " The products of oneDNN are those that its verbose mode prints, and kernels on NVIDIA's GPUs are judged by "
-    "their names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
+    " The products of oneDNN are those that its verbose mode prints, those of XLA are in the programs that JAX gave "
+    "it to "
+    "compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
+    "docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
@@ -259,7 +261,8 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
-    if (calls.onednn_calls() + calls.kernel_launches() > 0) text += scope_note_of_recorded_bypasses;
+    if (calls.onednn_calls() + calls.xla_products() + calls.kernel_launches() > 0)
+        text += scope_note_of_recorded_bypasses;
     if (options.reproducible) text += order_scope_text(calls);
     return text;
 }

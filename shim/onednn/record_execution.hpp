@@ -8,8 +8,8 @@
 
 namespace fp32shim::onednn {
 
-/// Counts an execution that has just ended on this thread, in the recording in force. Does nothing without one. `site`
-/// stands for the library. `where`: the program's line, if the teller knows it.
+/// Counts an execution that has just ended on this thread, in the recording in force. Does nothing without one.
+/// `site` stands for the library. `where`: the program's line, if the teller knows it.
 void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where = {});
 
 }  // namespace fp32shim::onednn
