@@ -25,7 +25,6 @@ std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment
     policy::WhereSet where = policy.log_where;
     where.bits |= static_cast<std::uint8_t>(policy::Where::torch);
     if (wants_torch) environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
-    if (policy.log_onednn) environment.set("FP32_MATMUL_ONEDNN", "1");
     const std::string file = find_installed(
         {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");
     if (file.empty())
