@@ -94,7 +94,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
         products.calls += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
             const record::RecordedRow* row = recording.row(id);
-            if (row != nullptr && row->decision.call.function.starts_with(record::onednn_prefix)) {
+            if (row != nullptr && record::is_told_in_a_line(row->decision.call.function)) {
                 const policy::MatmulCall& call = row->decision.call;
                 if (row->decision.reason != policy::Reason::no_product)
                     products.by_onednn[std::string(call.where.empty() ? call.function : call.where)] +=

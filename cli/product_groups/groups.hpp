@@ -142,9 +142,10 @@ struct RecordedProducts {
     std::vector<RecordedGroup> groups;             ///< groups with their calls and work in this run
     std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
     std::uint64_t calls = 0;
-    std::uint64_t calls_on_gpu = 0;                    ///< number of calls among `calls` that ran on a GPU
-    std::uint64_t calls_of_other_types = 0;            ///< number of calls that are not among `calls`
-    std::map<std::string, std::uint64_t> by_onednn{};  ///< number of oneDNN's products by line; no policy lowers them
+    std::uint64_t calls_on_gpu = 0;          ///< number of calls among `calls` that ran on a GPU
+    std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
+    std::map<std::string, std::uint64_t>
+        by_onednn{};  ///< number of products of oneDNN and XLA by line; no policy lowers them
 };
 
 /// Reads the recordings of runs.

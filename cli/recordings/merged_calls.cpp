@@ -119,8 +119,8 @@ std::string MergedRow::accumulator_text() const {
     return adds == as_called ? std::string(adds) : fmt::format("{} ({} as called)", adds, as_called);
 }
 
-std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& line) const {
-    if (!is_onednn()) return std::nullopt;
+std::optional<record::OneDnnExecution> MergedRow::told_in_a_line(std::string& line) const {
+    if (is_overflow || !record::is_told_in_a_line(function)) return std::nullopt;
     line = fmt::format("onednn_verbose,exec,{},0", static_cast<std::string_view>(detail));
     record::OneDnnExecution execution;
     if (record::read_onednn_line(line, execution) != record::OneDnnLine::execution) return std::nullopt;
@@ -144,7 +144,7 @@ std::string MergedRow::function_text() const {
 std::string MergedRow::size_text() const {
     if (is_overflow || is_kernel()) return "?";
     if (std::string line; m < 0 && n < 0 && k < 0)
-        if (const auto execution = onednn_execution(line)) return std::string(execution->shape);
+        if (const auto execution = told_in_a_line(line)) return std::string(execution->shape);
     std::string text =
         fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", text_of_size(m), text_of_size(n), text_of_size(k));
     if (batch != 1) text += fmt::format(" batch {}", batch);

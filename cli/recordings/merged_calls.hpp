@@ -71,6 +71,8 @@ struct MergedRow : MergedDecision {
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
     /// Returns true for executions of oneDNN.
     bool is_onednn() const { return !is_overflow && std::string_view(function).starts_with(record::onednn_prefix); }
+    /// Returns true for products in programs that JAX had XLA compile. They are counted when they are compiled.
+    bool is_xla() const { return !is_overflow && std::string_view(function).starts_with(record::xla_prefix); }
     /// Returns true for kernels that were launched on a GPU outside products of cuBLAS, and for replays of graphs.
     bool is_kernel() const { return !is_overflow && std::string_view(function).starts_with(record::kernel_prefix); }
     /// Returns the function's name; of a kernel, the name in its source, without long arguments of templates.
@@ -93,9 +95,9 @@ struct MergedRow : MergedDecision {
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
-    /// Returns what oneDNN told of the row's executions; nullopt for any other row. Its texts are valid while `line`,
-    /// which this function fills in, is unchanged.
-    std::optional<record::OneDnnExecution> onednn_execution(std::string& line) const;
+    /// Returns what a line of oneDNN, or one about JAX, told of the row's products; nullopt for any other row. Its
+    /// texts are valid while `line`, which this function fills in, is unchanged.
+    std::optional<record::OneDnnExecution> told_in_a_line(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;
     /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
@@ -235,6 +237,8 @@ class MergedCalls {
     std::uint64_t calls_with_rounded_sizes() const { return calls_with(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
     std::uint64_t onednn_calls() const { return calls_with(&MergedRow::is_onednn); }
+    /// Returns the number of products in total() that XLA compiled.
+    std::uint64_t xla_products() const { return calls_with(&MergedRow::is_xla); }
     /// Returns the number of launches of kernels, and of replays of graphs, in total().
     std::uint64_t kernel_launches() const { return calls_with(&MergedRow::is_kernel); }
     /// Returns the number of calls in total() that belong to no row.

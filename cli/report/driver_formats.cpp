@@ -102,6 +102,7 @@ GemmSizes sizes_in(const ProductKind& kind, bool is_row_major) {
 std::string why_no_gemm(const ProductKind& kind) {
     if (kind.is_overflow) return "only the number of these calls is known";
     if (kind.is_onednn()) return "oneDNN ran it itself, and no function of a BLAS";
+    if (kind.is_xla()) return "XLA compiled it, and no function of a BLAS runs it";
     if (kind.is_kernel()) return "it is a kernel on a GPU, and no function of a BLAS";
     if (kind.operation.empty()) return "this version does not know the function";
     if (kind.operation != "gemm") return fmt::format("{} is not a gemm", kind.operation);

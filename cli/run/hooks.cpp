@@ -20,21 +20,23 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
 }
 
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {
-    if (policy.disabled || !policy.wants(policy::Where::torch)) return {};
+    const bool wants_torch = policy.wants(policy::Where::torch);
+    if (policy.disabled || !(wants_torch || policy.log_onednn)) return {};
+    const std::string_view what = wants_torch ? "where: torch" : "products of JAX";
     policy::WhereSet where = policy.log_where;
     where.bits |= static_cast<std::uint8_t>(policy::Where::torch);
-    environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
+    if (wants_torch) environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
     const std::string file = find_installed(
         {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");
     if (file.empty())
-        return "where: torch: the start-up file of Python programs is not in " +
-               policy::quoted_path(
-                   (std::filesystem::path(own_program()).parent_path() / "../share/fp32shim/site-packages")
-                       .lexically_normal()
-                       .string());
+        return fmt::format("{}: the start-up file of Python programs is not in {}", what,
+                           policy::quoted_path((std::filesystem::path(own_program()).parent_path() /
+                                                "../share/fp32shim/site-packages")
+                                                   .lexically_normal()
+                                                   .string()));
     const std::string first = std::filesystem::path(file).parent_path().string();
     if (first.find(':') != std::string::npos)
-        return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
+        return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what, policy::quoted_path(first));
     // The rest of the list stays unchanged, since an empty entry in it means the program's own folder.
     const std::string others = environment.get("PYTHONPATH");
     if (others != first && !others.starts_with(first + ':'))

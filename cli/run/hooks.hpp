@@ -23,8 +23,9 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
                               ProcessEnvironment& environment);
 
 /// Puts the folder of fp32shim's start-up file first on PYTHONPATH, if the policy needs PyTorch modules because of
-/// `where` or of rules. Sets FP32_MATMUL_WHERE, the only setting that the file reads. Returns one line with the
-/// reason if this is impossible; otherwise an empty text.
+/// `where` or of rules, or products of JAX, which are recorded with those of oneDNN. Sets FP32_MATMUL_WHERE,
+/// by which the file knows of the former. Returns one line with the reason if this is impossible;
+/// otherwise an empty text.
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

@@ -29,7 +29,7 @@ bool is_own_output(const fs::path& path) {
     });
 }
 
-/// Returns `3 products by oneDNN (train.py:8 forward)`; empty if there are none.
+/// Returns `3 products by oneDNN or XLA (train.py:8 forward)`; empty if there are none.
 std::string onednn_text(const RecordedProducts& products) {
     std::uint64_t all = 0;
     std::vector<std::string> lines;
@@ -37,7 +37,7 @@ std::string onednn_text(const RecordedProducts& products) {
         all += calls;
         lines.push_back(line);
     }
-    return all == 0 ? "" : fmt::format("{} by oneDNN ({})", counted(all, "product"), listed(lines, 3));
+    return all == 0 ? "" : fmt::format("{} by oneDNN or XLA ({})", counted(all, "product"), listed(lines, 3));
 }
 
 }  // namespace

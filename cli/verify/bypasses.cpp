@@ -244,6 +244,17 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
                        names, known->title, known->needs_source);
 }
 
+/// Tells what JAX gave to the XLA in a file: `is_all` if nothing of it is narrower than float32. Eigen's halves in
+/// that file are XLA's.
+RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
+    using namespace record::format;
+    if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
+    if (object.has(object_has_narrow_jax))
+        return {false,
+                "; some programs that JAX had it compile multiply numbers narrower than float32, or are not known"};
+    return {true, "; no program that JAX had it compile multiplies numbers narrower than float32"};
+}
+
 /// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and
 /// `processor` are those of the process. `remark` is appended to each reason.
 void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::uint16_t processor,
@@ -259,10 +270,13 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
             const RecordedCoverage told = bypass.name == onednn_name ? coverage_by_onednn(objects, object)
                                           : bypass.device == "gpu"   ? coverage_by_kernels(objects)
                                                                      : RecordedCoverage();
+            const RecordedCoverage jax = what_jax_told(object, bypass);
             bypasses
                 .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,
-                     fmt::format("{}{}", told.text, remark),
-                     has_gpu ? std::string() : why_float32_on(processor, bypass))
+                     fmt::format("{}{}{}", told.text, jax.is_all ? "" : jax.text, remark),
+                     jax.is_all ? std::string(jax.text)
+                     : has_gpu  ? std::string()
+                                : why_float32_on(processor, bypass))
                 .is_recorded = told.is_all;
         }
         if (object.path.empty()) {

@@ -60,6 +60,12 @@ std::string launches_text(const MergedRow& row) {
                        row.route_text(), row.where.empty() ? "" : ", ", row.where);
 }
 
+/// Describes the calls of any other row; XLA compiles products and nobody counts how often they run.
+std::string calls_text(const MergedRow& row) {
+    return fmt::format("{} of {} {} ({}{}{})", counted(row.counters.calls, row.is_xla() ? "compilation" : "call"),
+                       row.function, row.size_text(), row.route_text(), row.where.empty() ? "" : ", ", row.where);
+}
+
 /// Counts a row's calls if cuBLAS may have emulated them.
 void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
     if (row.applied != "fp64_emulated") return;
@@ -85,9 +91,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
         return;
     }
     const auto strictness = floor_met_by_format(row, options);
-    const std::string what = row.is_kernel() ? launches_text(row)
-                                             : fmt::format("{} of {} {} ({})", counted(count, "call"), row.function,
-                                                           row.size_text(), row.route_text());
+    const std::string what = row.is_kernel() ? launches_text(row) : calls_text(row);
     const std::string contradiction = contradiction_in(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
@@ -118,12 +122,15 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
         verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
     } else if (row.reason == "observed" || row.is_half()) {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
-    } else if (row.is_onednn()) {
+    } else if (row.is_onednn() || row.is_xla()) {
         std::string line;
-        const auto execution = row.onednn_execution(line);
-        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN printed: {}", what,
-                                                   execution ? execution->doubt : "its line cannot be read",
-                                                   std::string_view(row.detail))});
+        const auto execution = row.told_in_a_line(line);
+        if (row.is_xla() && execution && execution->source_type.empty())
+            verified.doubts.push_back({"", what + ": what it multiplies is not known"});
+        else
+            verified.doubts.push_back(
+                {"", fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
+                                 row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail))});
     } else {
         verified.doubts.push_back(
             {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
@@ -142,8 +149,9 @@ void judge_order(const MergedRow& row, VerifyResult& verified) {
     const std::uint64_t count = row.counters.calls;
     if (row.how == "fixed_order" || row.reason == "no_product")
         verified.shown_calls += count;
-    else if (row.is_kernel())
-        verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, nobody knows in which order"});
+    else if (row.is_kernel() || row.is_xla())
+        verified.doubts.push_back({"", (row.is_kernel() ? launches_text(row) : calls_text(row)) +
+                                           ": if it multiplies, nobody knows in which order"});
     else if (row.reason == "invalid_arguments")
         verified.doubts.push_back(
             {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
@@ -254,6 +262,7 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
     if (!options.reproducible) return is_below(row, options);
     return row != nullptr && !row->is_overflow &&
            !std::string_view(row->decision.call.function).starts_with(record::kernel_prefix) &&
+           !std::string_view(row->decision.call.function).starts_with(record::xla_prefix) &&
            has_other_order(row->decision.how, row->decision.reason);
 }
 

@@ -61,6 +61,7 @@ Json to_json(const VerifyResult& verified, const MergedCalls& calls, const Verif
                  {"emulated_calls_of_unknown_bits", verified.emulated.unknown},
                  {"vector_calls", calls.vectors().calls},
                  {"onednn_calls", calls.onednn_calls()},
+                 {"xla_products", calls.xla_products()},
                  {"kernel_launches", calls.kernel_launches()},
                  {"kernels", to_json(verified.kernels)},
                  {"allowed_kernels", verified.allowed_kernels},

@@ -42,8 +42,10 @@ constexpr std::string_view scope_note_without_end =
     "so some may be missing: only those of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_recorded_bypasses =
-    " The products of oneDNN are those that its verbose mode prints, and kernels on NVIDIA's GPUs are judged by "
-    "their names or tensor-core instructions: docs/what-it-sees.md says what these leave out.";
+    " The products of oneDNN are those that its verbose mode prints, those of XLA are in the programs that JAX gave "
+    "it to "
+    "compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
+    "docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
@@ -128,12 +130,16 @@ std::string violations_text(const VerifyResult& verified, const MergedCalls& cal
            violators_text(calls, judged, verified.violations.size());
 }
 
-/// Returns what the counted calls are of: oneDNN too if it told of products, and kernels if some were launched on a
-/// GPU.
-std::string_view libraries_text(const MergedCalls& calls) {
-    const bool has_onednn = calls.onednn_calls() > 0;
-    if (calls.kernel_launches() == 0) return has_onednn ? "BLAS, cuBLAS or oneDNN" : "BLAS or cuBLAS";
-    return has_onednn ? "BLAS, cuBLAS, oneDNN or kernels on GPUs" : "BLAS, cuBLAS or kernels on GPUs";
+/// Returns what the counted calls are of: also oneDNN and XLA if they told of products, and kernels if some were
+/// launched on a GPU.
+std::string libraries_text(const MergedCalls& calls) {
+    std::vector<std::string_view> names = {"BLAS", "cuBLAS"};
+    if (calls.onednn_calls() > 0) names.emplace_back("oneDNN");
+    if (calls.xla_products() > 0) names.emplace_back("XLA");
+    if (calls.kernel_launches() > 0) names.emplace_back("kernels on GPUs");
+    const std::string_view last = names.back();
+    names.pop_back();
+    return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
@@ -142,6 +148,9 @@ std::string types_text(const VerifyResult& verified, const MergedCalls& calls, c
     const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
     if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
         text += fmt::format("{} with a vector\n", counted(vectors, "product"));
+    if (const std::uint64_t compiled = calls.xla_products(); compiled > 0)
+        text += fmt::format("{} that XLA compiled for a CPU; how often {} ran, if at all, is not counted\n",
+                            counted(compiled, "product"), compiled == 1 ? "it" : "they");
     if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");
@@ -252,7 +261,8 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
-    if (calls.onednn_calls() + calls.kernel_launches() > 0) text += scope_note_of_recorded_bypasses;
+    if (calls.onednn_calls() + calls.xla_products() + calls.kernel_launches() > 0)
+        text += scope_note_of_recorded_bypasses;
     if (options.reproducible) text += order_scope_text(calls);
     return text;
 }

@@ -9,6 +9,7 @@ import sys
 from pytest_fp32shim import control, recorded, start
 
 FULLY_SHOWN = 20  # number of failing tests that are listed with their products
+NOT_LOWERED = ("onednn_", "xla_compiled_")  # beginnings of names of functions
 
 
 def judge_preview(session, products, unseen):
@@ -30,8 +31,8 @@ def judge_preview(session, products, unseen):
     lines = [line for name in only[:FULLY_SHOWN] for line in lines_of_test(name, session, products)]
     lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
     lines += summary(session, products, failed, only, native)
-    if by_onednn := [row for row in products.all_rows() if (row["function"] or "").startswith("onednn_")]:
-        lines += [f"Not previewed: {plural(recorded.count(by_onednn), 'product')} by oneDNN, which no policy lowers:"]
+    if by_onednn := [row for row in products.all_rows() if (row["function"] or "").startswith(NOT_LOWERED)]:
+        lines += [f"Not previewed: {plural(recorded.count(by_onednn), 'product')} by oneDNN or XLA, which no policy lowers:"]
         lines += recorded.lines_of(by_onednn)
     if unseen and unseen[0]:
         lines += ["Not previewed, because it was not seen:"] + unseen[0]
@@ -39,8 +40,8 @@ def judge_preview(session, products, unseen):
 
 
 def is_rounded(row):
-    """Returns True for a product that ran below fp32, unless it is one of oneDNN's, which the preview does not lower."""
-    return recorded.is_below(row, "fp32") and not (row["function"] or "").startswith("onednn_")
+    """Returns True for a product that ran below fp32, if the preview can be the reason: it lowers none of NOT_LOWERED."""
+    return recorded.is_below(row, "fp32") and not (row["function"] or "").startswith(NOT_LOWERED)
 
 
 def failed_only_by_option(name, session):

@@ -206,6 +206,10 @@ inline constexpr std::uint32_t object_tells = 2;  ///< the object has oneDNN, ea
 inline constexpr std::uint32_t object_is_silent =
     4;  ///< if the object has oneDNN, some executions may not be recorded
 inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv bypass the shim
+inline constexpr std::uint32_t object_tells_jax =
+    16;  ///< fp32shim_jax.py sees each program that JAX has the XLA in the object compile for a CPU
+inline constexpr std::uint32_t object_has_narrow_jax =
+    32;  ///< one of these multiplies numbers narrower than float32, or is not known
 inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;

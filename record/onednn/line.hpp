@@ -51,6 +51,15 @@ struct OneDnnExecution {
 /// Beginning of the name by which recordings call a kind of primitive, as a function: `onednn_matmul`.
 inline constexpr std::string_view onednn_prefix = "onednn_";
 
+/// Beginning of the kinds of products in programs that JAX has XLA compile, for which the start-up file of Python
+/// programs (fp32shim_jax.py) writes such lines. A kind is the name of a function, as it stands, in recordings.
+inline constexpr std::string_view xla_prefix = "xla_compiled_";
+
+/// Returns true for the function of a row that was recorded from a line.
+constexpr bool is_told_in_a_line(std::string_view function) {
+    return function.starts_with(onednn_prefix) || function.starts_with(xla_prefix);
+}
+
 /// Reads a line; its final newline may be missing. Changes `execution` only if the line is one. In the text of a cut
 /// line, the part that is missing is unknown. Source: src/common/verbose.cpp and src/graph/utils/verbose.cpp of
 /// oneDNN 0.21 to 3.13.

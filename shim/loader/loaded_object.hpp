@@ -57,7 +57,8 @@ struct LoadedObject {
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first needed
     std::atomic<bool> imports_are_old{
         false};  ///< after `imports` was read, the file was unloaded and loaded again: read `imports` again
-    std::atomic<std::uint8_t> onednn{0};  ///< what is known of a oneDNN in it: bits record::format::object_tells …
+    std::atomic<std::uint8_t> onednn{
+        0};  ///< what is known of oneDNN and XLA in it: bits record::format::object_tells …
     std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calling the shim's entry points
     std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that found the object
     LoadedObject* next = nullptr;

@@ -145,21 +145,13 @@ Copy* find_copy(const LoadedObject* object) {
     return nullptr;
 }
 
-/// Notes whether the copy of oneDNN in an object tells its executions. A recording keeps that a copy was silent once.
-void note(LoadedObject& object, bool tells) {
-    object.onednn.fetch_or(tells ? object_tells : object_is_silent, std::memory_order_relaxed);
-    record::Recording* const recording = own_recording();
-    record::RecordingObjects* const objects = recording == nullptr ? nullptr : recording->objects();
-    if (objects != nullptr) record_loaded_file(*objects, object.map);
-}
-
 /// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
 /// not ask for executions, or if they cannot be had. Precondition: an elf::Reading is held.
 Copy* prepare(const link_map* map) {
     LoadedObject* const object = loaded_object(map);
     const system::HeldLock held(copies_lock);
     if (!held) {
-        note(*object, false);
+        note(*object, object_is_silent);
         return nullptr;
     }
     const std::uint32_t loads = object->loads.load(std::memory_order_acquire);
@@ -174,7 +166,7 @@ Copy* prepare(const link_map* map) {
     // The program may set the mode of a oneDNN inside it by a call that nobody sees, and would miss its lines then.
     const bool can_tell = copy != nullptr && is_asked && map != elf::first_object() && !may_use_gpu(*object) &&
                           replace_printing(*object);
-    note(*object, can_tell);
+    note(*object, can_tell ? object_tells : object_is_silent);
     if (!can_tell) return nullptr;
     copy->loads = loads;
     set_addresses(*copy, map);
@@ -227,6 +219,13 @@ constexpr auto setters = setters_of(std::make_index_sequence<max_copies>());
 
 }  // namespace
 
+void note(LoadedObject& object, std::uint8_t findings) {
+    object.onednn.fetch_or(findings, std::memory_order_relaxed);
+    record::Recording* const recording = own_recording();
+    record::RecordingObjects* const objects = recording == nullptr ? nullptr : recording->objects();
+    if (objects != nullptr) record_loaded_file(*objects, object.map);
+}
+
 Copy* copy_at(std::uintptr_t address) {
     const std::size_t count = copy_count.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i) {
@@ -252,7 +251,7 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
         const system::KeptState kept;
         const elf::Reading reading;
         const link_map* const map = elf::object_at(caller);
-        if (map != nullptr) note(*loaded_object(map), false);
+        if (map != nullptr) note(*loaded_object(map), object_is_silent);
         return own;
     }
     Copy* const copy = prepare_at(caller, false);
@@ -267,7 +266,7 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     if (!wish.others) return "1";
     if (!wish.executions) {
         const elf::Reading reading;
-        note(copy->object(), false);
+        note(copy->object(), object_is_silent);
     }
     return own;
 }

@@ -40,6 +40,10 @@ struct Copy {
 /// Returns the copy in the object that contains this address, or nullptr.
 Copy* copy_at(std::uintptr_t address);
 
+/// Notes what is known of oneDNN or XLA in an object (bits record::format::object_tells …), also in the recording.
+/// What was noted once stays. Precondition: an elf::Reading is held.
+void note(LoadedObject& object, std::uint8_t findings);
+
 /// Returns true for the names of the variable by which oneDNN's verbose mode is set.
 bool is_verbose_variable(std::string_view name);
 

@@ -58,7 +58,7 @@ bool keep(std::string_view text, std::uintptr_t return_address, std::string_view
     if (copy == nullptr) return false;
     record::OneDnnExecution execution;
     const record::OneDnnLine line = record::read_onednn_line(text, execution);
-    if (line == record::OneDnnLine::execution && execution.multiplies) record_execution(*copy, execution);
+    if (line == record::OneDnnLine::execution && execution.multiplies) record_execution(copy->site, execution);
     const bool is_error = line == record::OneDnnLine::error;
     const bool is_shown = (is_error ? copy->shows_errors : copy->shows).load(std::memory_order_relaxed);
     if (is_shown) show_head(*copy);

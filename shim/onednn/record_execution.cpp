@@ -22,10 +22,10 @@ bool is_integer(const record::OneDnnExecution& execution) {
 
 /// Fills in the event of an execution. Nothing was asked of oneDNN, so the program's own request is what it was to
 /// run at.
-void describe(const Copy& copy, const record::OneDnnExecution& execution, std::string_view function,
+void describe(const Site& site, const record::OneDnnExecution& execution, std::string_view function,
               record::DecisionEvent& event) {
     event.call.function = function;
-    event.call.caller = event.provider = copy.object().name;
+    event.call.caller = event.provider = site.provider->name;
     event.call.dtype = execution.dtype.value_or(is_integer(execution) ? policy::Dtype::int8 : policy::Dtype::float32);
     event.call.m = execution.m;
     event.call.n = execution.n;
@@ -41,18 +41,21 @@ void describe(const Copy& copy, const record::OneDnnExecution& execution, std::s
 
 }  // namespace
 
-void record_execution(const Copy& copy, const record::OneDnnExecution& execution) {
+void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where) {
     const Settings* const in_force = known_settings();
     if (in_force == nullptr || in_force->recording == nullptr) return;
     char name[64];
     system::LineWriter function(name);
-    function.text(record::onednn_prefix).escaped(execution.kind, 40);
+    if (!execution.kind.starts_with(record::xla_prefix)) function.text(record::onednn_prefix);
+    function.escaped(execution.kind, 40);
     const std::uint64_t end = record::ticks();
     const std::uint64_t duration = ticks_of(execution.duration_ns, in_force->recording->ticks_rate());
     const std::uint64_t begin = duration == 0 || duration >= end ? record::Recording::not_timed : end - duration;
-    const std::uint64_t kind = system::Hash().add(execution.identity).value();
-    record_observed(copy.site, *in_force, kind, {begin, end}, true,
-                    [&](record::DecisionEvent& event) { describe(copy, execution, function.view(), event); });
+    const std::uint64_t kind = system::Hash().add(execution.identity).add(where).value();
+    record_observed(site, *in_force, kind, {begin, end}, where.empty(), [&](record::DecisionEvent& event) {
+        describe(site, execution, function.view(), event);
+        event.call.where = where;
+    });
 }
 
 }  // namespace fp32shim::onednn

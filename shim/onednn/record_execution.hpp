@@ -1,14 +1,15 @@
 // Records what a oneDNN has executed.
 #pragma once
 
-#include <cstdint>
+#include <string_view>
 
 #include "record/onednn/line.hpp"
-#include "shim/onednn/copies.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim::onednn {
 
 /// Counts an execution that has just ended on this thread, in the recording in force. Does nothing without one.
-void record_execution(const Copy& copy, const record::OneDnnExecution& execution);
+/// `site` stands for the library. `where`: the program's line, if the teller knows it.
+void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where = {});
 
 }  // namespace fp32shim::onednn

@@ -52,13 +52,14 @@ def package(folder, name, text):
     return folder
 
 
-def test_the_folder_stands_first_on_pythonpath_only_where_torch_is_asked_for():
+def test_the_folder_stands_first_on_pythonpath_only_where_torch_or_onednn_is_asked_for():
     def python_path(**variables):
         done = start("sh", "-c", 'echo "${PYTHONPATH-unset}"', **variables)
         return done.stdout.strip()
 
     assert python_path() == python_path(where="auto") == python_path(where=" NVTX, Torch") == str(FOLDER)
     assert python_path(where="python,nvtx") == "unset"
+    assert python_path(where="python", FP32_MATMUL_ONEDNN="1") == str(FOLDER)
     assert python_path(paths=["/a", "", "/b"]) == f"{FOLDER}:/a::/b"
     assert python_path(paths=[FOLDER, "/a"]) == f"{FOLDER}:/a"
     assert python_path(paths=[FOLDER]) == f"{FOLDER}"
@@ -71,7 +72,7 @@ def test_a_program_sees_the_same_path_and_finders(python):
     plain, started = start(python, "-c", show, where=None), start(python, "-c", show)
     plain, started = json.loads(plain.stdout), json.loads(started.stdout)
     assert started[0] == plain[0] and started[3] == plain[3]
-    assert [each for each in started[2] if "TorchFinder" not in each] == plain[2] and len(started[2]) == len(plain[2]) + 1
+    assert [each for each in started[2] if "PackageFinder" not in each] == plain[2] and len(started[2]) == len(plain[2]) + 1
     assert json.loads(start(python, "-c", show, where="nvtx").stdout) == plain
 
 
@@ -113,7 +114,7 @@ def test_another_tools_start_up_file_that_stands_before_runs_once(tmp_path):
         "    sys.modules['sitecustomize'] = module\n    spec.loader.exec_module(module)\n")
     done = start(shim.SYSTEM_PYTHON, "-c", "import sys; print([type(f).__name__ for f in sys.meta_path][0])",
                  LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_WHERE="torch", where=None, paths=[tmp_path, FOLDER])
-    assert done.stdout.splitlines() == ["theirs", "TorchFinder"], done.stderr
+    assert done.stdout.splitlines() == ["theirs", "PackageFinder"], done.stderr
 
 
 @pytest.mark.parametrize("option", ["-S", "-I", "-E"])
@@ -124,13 +125,13 @@ def test_python_that_ignores_start_up_files_or_pythonpath_ignores_this_one(optio
 
 def test_nothing_is_done_where_the_shim_is_not_preloaded(tmp_path):
     package(tmp_path, "torch", "")
-    done = start(shim.SYSTEM_PYTHON, "-c", "import sys, torch; print([str(f) for f in sys.meta_path if 'Torch' in str(f)],"
+    done = start(shim.SYSTEM_PYTHON, "-c", "import sys, torch; print([str(f) for f in sys.meta_path if 'Package' in str(f)],"
                  " 'ctypes' in sys.modules)", where=None, FP32_MATMUL_WHERE="torch", paths=[FOLDER, tmp_path])
     assert (done.stdout, done.stderr) == ("[] False\n", "")
 
 
-def test_a_program_without_torch_does_not_import_ctypes():
-    assert same(shim.SYSTEM_PYTHON, "-c", "import sys; print('ctypes' in sys.modules)") == "False\n"
+def test_a_program_without_torch_and_jax_does_not_import_ctypes():
+    assert same(shim.SYSTEM_PYTHON, "-c", "import sys; print('ctypes' in sys.modules)", FP32_MATMUL_ONEDNN="1") == "False\n"
 
 
 @on_every_python

@@ -730,7 +730,7 @@ convolve()
 """
     table = sensitivity(REFINEMENT + onednn).stdout
     line = REFINEMENT.count("\n") + 5
-    named = f"Not tried: 1 product by oneDNN (program.py:{line} convolve), and what other libraries multiply.\n"
+    named = f"Not tried: 1 product by oneDNN or XLA (program.py:{line} convolve), and what other libraries multiply.\n"
     assert "Policies lower products of BLAS and cuBLAS only. " + named in table
     assert "cuBLAS only; what other libraries multiply was not tried.\n" in sensitivity(REFINEMENT).stdout
     (tmp_path / "program.py").write_text(REFINEMENT + onednn + PRINTED)
@@ -738,4 +738,4 @@ convolve()
     assert named in fp32shim("bisect", *words, cwd=tmp_path).stdout
     (tmp_path / "program.py").write_text(onednn)
     assert fp32shim("bisect", *words, cwd=tmp_path).lines[-1].endswith(
-        "was seen; 1 product by oneDNN (program.py:5 convolve) cannot be lowered")
+        "was seen; 1 product by oneDNN or XLA (program.py:5 convolve) cannot be lowered")

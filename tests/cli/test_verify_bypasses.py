@@ -808,7 +808,7 @@ assert api.fp32shim_reload_policy() != 0
     ("libdlib.so", "N4dlib16resizable_tensorE", "dlib"), ("libuser.so", "MlasGemm", "MLAS"), ("libnnpack.so.0", "", "NNPACK"),
     ("libtflite.so", "failed to create XNNPACK runtime", "XNNPACK")])
 def test_kernels_of_other_interfaces_are_named_and_doubts_where_they_can_round_float32(log, tmp_path, name, mark, word):
-    always_float32 = {"Eigen", "PDL", "dlib", "numba"} | ({"NNPACK", "OpenCV"} if platform.machine() == "x86_64" else set())
+    always_float32 = {"Eigen", "PDL", "dlib", "numba", "ml_dtypes"} | ({"NNPACK", "OpenCV"} if platform.machine() == "x86_64" else set())
     product = plugin(tmp_path / "libproduct.so")
     bypass = plugin(tmp_path / name, f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
     result = verify(load(log, f"local={product}", f"run={product}", f"local={bypass}"))

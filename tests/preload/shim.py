@@ -55,9 +55,9 @@ STARTER_HOOKS = {
 }
 # Functions that the copies of NVTX in programs call.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject"}
-# Functions by which programs set the verbose mode of oneDNN.
+# Functions by which programs set the verbose mode of oneDNN, and the one by which JAX's products are told.
 MODE_HOOKS = {
-    "dnnl_set_verbose", "mkldnn_set_verbose", "_ZN5torch7verbose19_mkldnn_set_verboseEi",
+    "_fp32shim_jax", "dnnl_set_verbose", "mkldnn_set_verbose", "_ZN5torch7verbose19_mkldnn_set_verboseEi",
     "_ZN10torch_ipex5utils18onednn_set_verboseEi",
 }
 DECISION_KEYS = (

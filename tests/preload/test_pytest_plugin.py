@@ -162,7 +162,7 @@ def test_the_preview_names_the_products_of_onednn_which_it_does_not_round(suite)
             pass
         """))
     lines = found.section("preview of tf32")
-    headline = "Not previewed: 1 product by oneDNN, which no policy lowers:"  # once, though it is its fixture's and its test's
+    headline = "Not previewed: 1 product by oneDNN or XLA, which no policy lowers:"  # once, though it is its fixture's and its test's
     assert headline in lines, lines
     assert lines[lines.index(headline) + 1].startswith("    1 x onednn_convolution at fp32, test_suite.py:"), lines
 

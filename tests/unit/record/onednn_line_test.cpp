@@ -134,6 +134,23 @@ TEST(OneDnnLines, OfWhatIsNotKnownAreNeverAtFloat32) {
     EXPECT_TRUE(!maybe.actual && !maybe.doubt.empty());
 }
 
+TEST(OneDnnLines, AboutJaxAreAtFloat32OnlyWhereThatWasMeasured) {
+    const auto of = [](const std::string& implementation, const std::string& types, const std::string& mode) {
+        return summary("onednn_verbose,exec,cpu,xla_compiled_dot_general," + implementation + ",," + types + "," +
+                       mode + ",8x8:8x8,0");
+    };
+    const auto ends = [](const std::string& text, std::string_view end) { return text.ends_with(end); };
+    EXPECT_TRUE(ends(of("xla", "src:f32 wei:f32 dst:f32", ""), "float32, applied fp32, actual fp32"));
+    EXPECT_TRUE(ends(of("xla", "src:c64 wei:c64 dst:c64", ""), "complex64, applied fp32, actual fp32"));
+    EXPECT_TRUE(ends(of("xla", "src:c128 wei:f64 dst:c128", ""), "float64, applied fp64, actual fp64"));
+    EXPECT_TRUE(ends(of("xla", "src:f32 wei:f32 dst:bf16", ""), "bfloat16, applied unchanged"));
+    EXPECT_TRUE(
+        ends(of("xla:jaxlib-0.10.2", "src:f32 wei:f32 dst:f32", "attr-fpmath:bf16"), "applied bf16, actual fp32"));
+    EXPECT_TRUE(ends(of("xla:jaxlib-9.9", "src:f32 wei:f32 dst:f32", "attr-fpmath:bf16"), "not known in this mode"));
+    EXPECT_TRUE(ends(of("xla", "src:f32 wei:f6_e2m3 dst:f32", ""), "the line names no type that is known"));
+    EXPECT_TRUE(ends(of("xla", "", ""), "the line names no type that is known"));
+}
+
 TEST(OneDnnLines, HaveEqualIdentitiesForEqualExecutionsOnly) {
     const std::string line = product("jit:avx2"),
                       identity = line.substr(line.find("cpu"), line.rfind(',') - line.find("cpu"));

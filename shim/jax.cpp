@@ -1,0 +1,59 @@
+// What fp32shim_jax.py tells of the programs that JAX has XLA compile for a CPU. XLA multiplies in code that it makes
+// itself, and exports nothing by which its products could be seen.
+#include "record/onednn/line.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/onednn/copies.hpp"
+#include "shim/onednn/record_execution.hpp"
+#include "shim/settings/settings.hpp"
+#include "system/inline_text.hpp"
+#include "system/kept_state.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Stands for the XLA in the one object that is told of.
+constinit Site site{};
+
+/// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::Reading is held.
+LoadedObject* only_object_of_name(std::string_view name) {
+    const link_map* found = nullptr;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        if (!system::equal(elf::name_of(map), name)) continue;
+        if (found != nullptr) return nullptr;
+        found = map;
+    }
+    return found == nullptr ? nullptr : loaded_object(found);
+}
+
+bool tell(const char* library, const char* line, const char* where) {
+    const system::KeptState kept;
+    const Settings& in_force = settings();  // reads them, before the loader's list is held
+    record::OneDnnExecution execution;
+    {
+        const elf::Reading reading;
+        LoadedObject* const object = only_object_of_name(system::view(library));
+        if (object == nullptr || (line == nullptr && !in_force.asks_onednn)) return false;
+        site.provider = object;
+        if (line == nullptr) {
+            onednn::note(*object, record::format::object_tells_jax);
+            return true;
+        }
+        record::read_onednn_line(system::view(line), execution);
+        // Noted first, and for good: later recordings of this process and of forked children do not have the row.
+        if (execution.actual != policy::Applied::fp32 && execution.actual != policy::Applied::fp64)
+            onednn::note(*object, record::format::object_has_narrow_jax);
+    }
+    onednn::record_execution(site, execution, system::view(where));
+    return true;
+}
+
+}  // namespace
+}  // namespace fp32shim
+
+/// With `line` nullptr: from now on, each product of each program that the XLA in `library` compiles for a CPU is
+/// told by a call. Returns 0 if that is of no use. `line`: a product, or a program of which its products are not
+/// known, as oneDNN prints executions. `where`: the program's line; empty: not known.
+extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
+                                                                    const char* where) {
+    return fp32shim::tell(library, line, where) ? 1 : 0;
+}

@@ -1,0 +1,140 @@
+"""JAX on a CPU: the products in the programs that XLA compiles are recorded, and JAX runs as without the shim."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import shim
+from wheels import KEEP_BYTE_CODE
+
+COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
+XLA = {"XLA-CPU", "Eigen-half"}
+
+PROGRAM = """
+    import os, sys
+    if sys.argv[1] == "unknown":  # a later version of JAX
+        import jaxlib._jax
+        jaxlib._jax.Client.compile_otherwise = None
+    import jax, jax.numpy as jnp
+    from jax import lax
+
+    def network():
+        key = jax.random.key(0)
+        weights = [jax.random.normal(key, (3, 16, 16)), jax.random.normal(key, (16, 4))]
+        x = jax.random.normal(key, (8, 16))
+        def layers(weights, x):
+            x, _ = lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, weights[0])
+            return x @ weights[1]
+        loss = jax.jit(jax.value_and_grad(lambda weights: (layers(weights, x) ** 2).mean()))
+        for _ in range(3):
+            value, gradients = loss(weights)
+            weights = [w - 0.1 * g for w, g in zip(weights, gradients)]
+        print(value, lax.conv_general_dilated(jnp.ones((1, 3, 8, 8)), jnp.ones((4, 3, 3, 3)), (1, 1), "SAME").sum())
+        print(jnp.linalg.solve(weights[0][0], x.T).sum(), jnp.arange(3) @ jnp.arange(3))
+        print(jax.jit(lambda x: lax.dot(x, x, precision="BF16_BF16_F32"))(weights[0][0]).sum())
+        try:
+            lax.dot(jnp.ones((1, 64)), jnp.ones((64, 1)), precision="BF16_BF16_F32")
+        except Exception as problem:
+            print(type(problem), problem)
+        sys.exit(3)
+
+    def product(x, precision=None):
+        return lax.dot(x, x, precision=precision)
+
+    def lower():
+        ones = jnp.ones((8, 8))
+        print(jax.jit(lambda x: product(x, "F16_F16_F16"))(ones)[0, 0])
+        print(jax.jit(lambda x: x @ x)(ones.astype(jnp.bfloat16))[0, 0])
+        print(product(ones.astype(jnp.int8))[0, 0])
+        print(lax.dot(*[ones.astype(jnp.float8_e4m3fn)] * 2, preferred_element_type=jnp.float32)[0, 0])
+        return ones
+
+    def deserialised():
+        from jax.experimental import serialize_executable
+        compiled = jax.jit(product).lower(jnp.ones((8, 8))).compile()
+        print(serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))(jnp.ones((8, 8)))[0, 0])
+
+    def forked():
+        import numpy
+        ones = numpy.asarray(lower())
+        sys.stdout.flush()
+        if os.fork() == 0:
+            print((ones @ ones)[0, 0], flush=True)
+            os._exit(0)
+        print(os.wait()[1])
+
+    def unknown():
+        import numpy
+        print(product(numpy.ones((8, 8), "f") @ numpy.eye(8, dtype="f"))[0, 0])
+
+    globals()[sys.argv[1]]()
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a part of the program under --pin. Returns what it did, and its recordings."""
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    (tmp_path / "log").mkdir()
+
+    def run_part(part, *options, under=(COMMAND, "run", "--quiet", "--pin", "--log", tmp_path / "log/%p.fp32rec", "--")):
+        done = subprocess.run([*under, sys.executable, *options, script, part], capture_output=True, text=True, check=False,
+                              env=shim.environment(env={**KEEP_BYTE_CODE, "JAX_PLATFORMS": "cpu"}))
+        return done, sorted((tmp_path / "log").iterdir())
+
+    return run_part
+
+
+def verify(*recordings):
+    """The verdict, its doubts as one text, and the names of the bypasses that are a doubt."""
+    done = subprocess.run([COMMAND, "verify", "--at-least", "fp32", "--format", "json", *recordings], capture_output=True,
+                          text=True, check=False, env=shim.environment())
+    verdict = json.loads(done.stdout)
+    doubts = "\n".join(doubt["reason"] for doubt in verdict["doubts"])
+    return verdict["verdict"], doubts, {each["bypass"] for each in verdict["bypasses"]}
+
+
+def test_a_network_is_shown_and_prints_and_ends_as_without_the_shim(run):
+    done, recordings = run("network")
+    plain, _ = run("network", under=())
+    assert (done.stdout, done.stderr, done.returncode) == (plain.stdout, plain.stderr, 3) and "not supported" in done.stdout
+    assert verify(*recordings) == ("shown", "", set())
+    table = subprocess.run([COMMAND, "report", "--format", "csv", *recordings], capture_output=True, text=True, check=True,
+                           env=shim.environment()).stdout
+    rows = [row for row in csv.DictReader(io.StringIO(table)) if row["function"].startswith("xla_compiled_")]
+    assert {row["function"] for row in rows} == {"xla_compiled_dot_general", "xla_compiled_convolution"}
+    assert {row["provider"] for row in rows} == {"libjax_common.so"}
+    assert "program.py:15 network.<locals>.layers" in {row["where"] for row in rows}
+    # The named algorithm permits bf16, but XLA multiplies in float32.
+    assert {(row["applied"], row["actual"]) for row in rows} == {("fp32", "fp32"), ("bf16", "fp32")}
+
+
+def test_products_below_float32_are_doubts_with_their_lines_and_a_forked_child_may_run_them(run):
+    done, recordings = run("forked")
+    assert done.stdout.splitlines()[-1] == "0" and len(recordings) == 2, done.stderr
+    verdict, doubts, bypasses = verify(*recordings)
+    assert verdict == "inconclusive" and bypasses == XLA and len(doubts.splitlines()) == 4
+    assert "program.py:30 product): operands are float16" in doubts
+    assert "program.py:35 lower.<locals>.<lambda>): operands are bfloat16" in doubts
+    assert "program.py:30 product): operands are int8" in doubts and "program.py:37 lower): operands are float8" in doubts
+    assert all(verify(recording)[2] == XLA for recording in recordings)
+
+
+def test_an_executable_that_was_compiled_elsewhere_is_a_doubt(run):
+    verdict, doubts, bypasses = verify(*run("deserialised")[1])
+    assert verdict == "inconclusive" and bypasses == XLA
+    assert "from deserialize_executable" in doubts and "what it multiplies is not known" in doubts
+
+
+@pytest.mark.parametrize("words", [("unknown",), ("unknown", "-E")])
+def test_the_doubt_stays_where_jax_has_an_unknown_way_to_compile_or_no_start_up_file_is_read(run, words):
+    done, recordings = run(*words)
+    assert done.stdout == "8.0\n" and verify(*recordings)[2] == XLA
