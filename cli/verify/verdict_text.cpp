@@ -93,7 +93,8 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
     std::string text;
     std::size_t said = 0;
     for (const auto& [index, count] : judged.below_by_row) {
-        if (++said > max_violators) break;
+        if (said == max_violators) break;
+        ++said;
         const MergedRow& row = calls.rows()[index];
         const std::string ran =
             row.accumulator.empty() ? "at " + printable(row.ran_at()) : "adding in " + row.accumulator_text();
@@ -101,7 +102,7 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
                             row.size_text(), ran);
     }
     if (judged.below_by_row.size() > said)
-        text += fmt::format("    and {} more\n", judged.below_by_row.size() - max_violators);
+        text += fmt::format("    and {} more\n", judged.below_by_row.size() - said);
     return text;
 }
 

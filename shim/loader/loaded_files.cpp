@@ -264,6 +264,7 @@ void record_files_at_exit(record::Mark& mark) {
 }
 
 bool has_loaded_nothing_since(const record::Recording& recording) {
+    const elf::Reading reading;
     return recording.has_recorded_objects(objects_stamp());
 }
 
