@@ -363,6 +363,17 @@ def test_the_baseline_fails_a_larger_error_of_an_audit(suite, tmp_path):
     assert worse.returncode == 1 and "largest error: " in worse.section("baseline")[0]
 
 
+def test_an_error_in_the_baseline_is_that_of_its_product_and_of_none_whose_sizes_begin_alike(suite, tmp_path):
+    file = tmp_path / "tests/products.json"
+    text = ("import numpy\ndef test_two():\n    numpy.ones((64, 640), 'f') @ numpy.ones((640, 64), 'f')\n"
+            "    numpy.random.default_rng(1).random((64, 64), 'f') @ numpy.eye(64, dtype='f')\n")
+    assert suite("--fp32shim-baseline", file, "--fp32shim-preview", "tf32", "--fp32shim-baseline-update", text=text,
+                 FP32_MATMUL_AUDIT="1").returncode == 0
+    (products,) = json.loads(file.read_text())["tests"].values()
+    errors = {name.split()[1]: product["error"] for name, product in products.items()}
+    assert errors["64x64x640"] == 0 and errors["64x64x64"] > 1e-6
+
+
 def test_wrong_words_and_markers_are_errors_that_name_what_is_allowed(suite):
     wrong = suite("--fp32shim-preview", "tf23")
     assert wrong.returncode == 4 and "tf23" in wrong.stderr and "bf16x3" in wrong.stderr
