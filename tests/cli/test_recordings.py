@@ -973,6 +973,15 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
     assert [process["sha256"] for process in result["processes"]] == [process["sha256"] for process in same["processes"]]
 
 
+@pytest.mark.parametrize("sizes, more", [(20, []), (21, ["    and 1 more"]), (23, ["    and 3 more"])])
+def test_twenty_products_of_a_violator_are_listed_and_the_others_are_counted(tmp_path, sizes, more):
+    log = tmp_path / "run.fp32rec"
+    shim.run("steps", f"sizes:{sizes}", blas=None, check=False, env={"FP32_MATMUL_LOG": str(log)}, precision="high", cpu="emulate")
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    listed = [line for line in text[text.index("These calls were made by:"):].splitlines() if line.startswith("    ")]
+    assert [line[:16] for line in listed[:20]] == ["    1 call of sg"] * 20 and listed[20:] == more
+
+
 def test_an_in_toto_statement_without_a_subject_is_not_written(tmp_path):
     (tmp_path / "a.fp32rec").write_text("no recording")
     result = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", tmp_path / "a.fp32rec", "-o", tmp_path / "s.json")
