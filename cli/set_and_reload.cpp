@@ -40,7 +40,7 @@ constexpr std::string_view back_to_settings = "default";
 /// change.
 int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
                  const std::string& done) {
-    // Errors of this command already name the process.
+    // Some messages already begin with the process; the others get it in front.
     const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };

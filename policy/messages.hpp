@@ -35,7 +35,7 @@ class Report {
     }
 
     /// Returns the length of the list given to the constructor, which may hold errors of earlier files.
-    std::size_t count() const { return errors_.size(); }
+    std::size_t list_size() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 
   private:

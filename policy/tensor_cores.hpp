@@ -14,14 +14,14 @@ enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
-struct Step {
+struct TensorCoreStep {
     Accumulation gpu;
     Factors factors;
     int products, bits, result_bits, lowest_exponent;
     Start start;
 };
 
-inline constexpr Step steps[] = {
+inline constexpr TensorCoreStep steps[] = {
 #define STEP(name, factors, products, bits, result_bits, lowest_exponent, start) \
     {Accumulation::name, Factors::factors, products, bits, result_bits, lowest_exponent, Start::start},
 #include "policy/tensor_cores.def"
@@ -29,8 +29,8 @@ inline constexpr Step steps[] = {
 
 /// Returns the step of a GPU for such factors. Returns nullptr if its tensor cores do not have them, and for
 /// `library`.
-constexpr const Step* step_of(Accumulation gpu, Factors factors) {
-    for (const Step& step : steps)
+constexpr const TensorCoreStep* step_of(Accumulation gpu, Factors factors) {
+    for (const TensorCoreStep& step : steps)
         if (step.gpu == gpu && step.factors == factors) return &step;
     return factors == Factors::fp8 ? step_of(gpu, Factors::fp16) : nullptr;  // numbers of fp8 are numbers of fp16
 }

@@ -135,7 +135,7 @@ ResultsOfSide read_results(const std::vector<std::string>& files, const WantedRe
                            NativeLocations& locations, std::vector<ReadingProblem>& problems) {
     ResultsOfSide side(wanted.filter, locations);
     auto found = visit_recordings(files, [&](const std::string& path, record::RecordingReader& recording) {
-        locations.name_rows_of(recording, wanted.filter.looks_at_call_sites());
+        locations.locate_rows_of(recording, wanted.filter.looks_at_call_sites());
         side.calls.add(path, recording, wanted.call_paths ? &side.paths : nullptr);
         side.environment.add(recording.environment());
         side.lost += recording.lost_fingerprints();

@@ -101,7 +101,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
             problems.push_back({paths[i], opened.error, true});
             continue;
         }
-        native_locations.name_rows_of(*opened.reader, options.filter.looks_at_call_sites());
+        native_locations.locate_rows_of(*opened.reader, options.filter.looks_at_call_sites());
         sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
                              paths.size() > open_at_a_time);
     }

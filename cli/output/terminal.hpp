@@ -75,8 +75,8 @@ class Table {
     void write(const TextSink& put, int stream) const;
 
   private:
-    /// Returns the width of each column. Shortens columns that allow it until the line has at most `limit`
-    /// characters.
+    /// Returns the width of each column. Shortens columns of text until the line has at most `limit` characters,
+    /// first those that allow it; 0: no limit.
     std::vector<std::size_t> widths(std::size_t limit) const;
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;

@@ -57,7 +57,7 @@ void RecordedProductsReader::name_native_location(const record::RecordedRow& row
     if (!frame || frame->file.empty() || !frame->function.empty()) return;
     const SourceLocation& location = locations_.at(*frame, recording);
     group.where = call_site_text(frame->file, frame->offset, location);
-    group.key.location.text = call_site_of_rules(frame->file, frame->offset, location);
+    group.key.location.text = call_site_for_rules(frame->file, frame->offset, location);
     for (const SourceFrame& source : location.frames) {
         if (source.file.empty() || source.line <= 0) continue;
         group.file = source.file;

@@ -20,7 +20,7 @@ namespace fp32shim::cli {
 
 /// Location of a product in the program, in the form that rules use.
 struct GroupLocation {
-    std::string text;  ///< `train.py:41 Model.forward`, or a call site (call_site_of_rules()); empty:
+    std::string text;  ///< `train.py:41 Model.forward`, or a call site (call_site_for_rules()); empty:
                        ///< unknown
     bool is_call_site =
         false;  ///< `text` is a call site in compiled code, or is empty for code generated at run time

@@ -33,7 +33,7 @@ class Filter {
     /// Returns true if the filter has options besides `--ran-below`.
     bool has_conditions() const { return !rule_.when.empty(); }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
-    /// Returns true if the filter needs the `call_site` of rows (NativeLocations::name_rows_of).
+    /// Returns true if the filter needs the `call_site` of rows (NativeLocations::locate_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
 
   private:

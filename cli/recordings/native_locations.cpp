@@ -62,7 +62,7 @@ const NativeLocations::Location& NativeLocations::location_of(const record::Reco
     return known;
 }
 
-void NativeLocations::name_rows_of(record::RecordingReader& recording, bool with_call_sites) {
+void NativeLocations::locate_rows_of(record::RecordingReader& recording, bool with_call_sites) {
     const bool with_where = recording.facts().start.where.has(policy::Where::native);
     if (!with_where && !with_call_sites) return;
     std::unordered_map<record::format::StringId, const Location*> of_stacks;

@@ -24,7 +24,7 @@ class NativeLocations {
     /// Makes a recording's reader name the call sites of rows that have no line of Python, if the recording asks for
     /// native locations. With `with_call_sites`, rows also get the `call_site` that filters compare: with a readable
     /// name of the function, or object and offset. This object must outlive the reader.
-    void name_rows_of(record::RecordingReader& recording, bool with_call_sites);
+    void locate_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
     /// Returns the functions and the line of a frame in compiled code. The result lives as long as this object.
     const SourceLocation& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);

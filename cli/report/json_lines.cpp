@@ -107,7 +107,7 @@ LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& fi
         ++written.recordings;
         if (!json.flush(many_bytes)) return;
         const TemporaryTexts texts;
-        locations.name_rows_of(recording, filter.looks_at_call_sites());
+        locations.locate_rows_of(recording, filter.looks_at_call_sites());
         MergedCalls calls(&filter, MergedCalls::Objects::left_out);
         calls.add(path, recording);
         CallDurations durations;

@@ -92,7 +92,7 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     RowGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         preparation.prepare(recording);
-        native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
+        native_locations.locate_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
         if (format.needs_metrics) add_metrics(recording, options.filter, contents.metrics);
         if (!format.needs_single_calls) return;

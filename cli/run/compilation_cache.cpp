@@ -56,6 +56,8 @@ json json_of_limits(const policy::AlgorithmLimits& all) {
     return json::array({all.no_split_k, all.reduces_in_compute_type, all.avoids_known_wrong});
 }
 
+json json_of_tolerance(const policy::Tolerance& all) { return json::array({all.error, all.metric}); }
+
 /// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the
 /// variables that `run --pin` sets (record::all_pins). Equal texts share a cache folder.
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
@@ -64,10 +66,13 @@ std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) 
         rules.push_back(
             json::array({rule.precision, rule.has_precision, rule.mantissa_bits, json_of_limits(rule.algorithms),
                          rule.accumulate ? json(*rule.accumulate) : json(), rule.assume_aligned, rule.lower_guarded,
-                         json_of_conditions(rule.when), json_of_conditions(rule.unless)}));
+                         rule.tolerance ? json_of_tolerance(*rule.tolerance) : json(), json_of_conditions(rule.when),
+                         json_of_conditions(rule.unless)}));
+    const bool audits_pin = policy.audit_action == policy::AuditAction::pin;
+    const json guard = audits_pin ? json_of_tolerance({policy.audit_tolerance, policy.audit_metric}) : json();
     const json all =
         json::array({policy.default_precision, policy.floor, policy.allow_bf16x9, policy.min_compute_capability,
-                     policy.pedantic, json_of_limits(policy.algorithms), policy.accumulate, pins, rules});
+                     policy.pedantic, json_of_limits(policy.algorithms), policy.accumulate, guard, pins, rules});
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

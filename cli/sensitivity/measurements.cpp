@@ -61,7 +61,7 @@ Trial Measurements::run_once_exactly(const RunRequest& request, Purpose purpose)
     return trial;
 }
 
-/// Notes the groups of which a further exact run made as many calls as the first one.
+/// Notes the groups of which a further exact run made at least as many calls as the first one.
 void Measurements::note_calls(const RecordedProducts& products) {
     std::map<GroupKey, std::uint64_t> calls;
     for (const RecordedProducts::RecordedGroup& met : products.groups) calls[met.group.key] = met.group.calls;

@@ -33,7 +33,8 @@ struct MeasuredRun : Distance {
     bool exceeds_chance() const { return problem != not_tried && Distance::exceeds_chance(); }
 };
 
-/// Makes runs, each of them once. All functions that run the command throw Interrupted and End.
+/// Makes the runs of a sensitivity analysis and keeps their results. measure() repeats no run. All functions that run
+/// the command throw Interrupted and End.
 class Measurements {
   public:
     explicit Measurements(Trials& trials) : trials_(trials) {}
@@ -46,7 +47,8 @@ class Measurements {
     /// Makes one more exact run, after one with something lowered. Throws End if it differs from the others by more
     /// than chance. `when` tells which run it is.
     void check_independence(const RunRequest& request, std::string_view when = "right after a lowered one");
-    /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
+    /// Returns true if a further exact run made at least as many calls of a group as the first one, or if there was
+    /// no other.
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<MeasuredRun> measure(const std::vector<Experiment>& experiments, std::uint64_t jobs);
@@ -71,7 +73,7 @@ class Measurements {
     Trials& trials_;
     double noise_after_lowered_ = 0;   ///< largest output error of the exact runs that followed a lowered one
     RecordedProducts exact_products_;  ///< products of the first exact run
-    std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made as many calls
+    std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made at least as many calls
     std::uint64_t exact_count_ = 0;
     std::map<RunRequest, MeasuredRun> known_;
 };

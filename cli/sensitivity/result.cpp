@@ -57,8 +57,7 @@ Table table_of(const SensitivityResult& result) {
     return table;
 }
 
-/// Returns a table of the numbers that a run changed, the largest change first, and how far the table is to be
-/// trusted.
+/// Returns a table of the numbers that a run changed, the largest change first; empty if it changed none.
 std::string changes_text(const SensitivityResult& result) {
     const MeasuredRun& measured = result.measured.all_lowered.back();
     if (measured.most.empty()) return {};

@@ -105,7 +105,7 @@ std::string call_site_text(std::string_view path, std::uint64_t offset, const So
     return fmt::format("{}!{}{}+{:#x}", name, location.symbol, location.clone, location.symbol_offset);
 }
 
-std::string call_site_of_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location) {
+std::string call_site_for_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location) {
     const std::string_view name = system::base_name(path);
     if (location.exported.empty()) return fmt::format("{}+{:#x}", name, offset);
     return fmt::format("{}!{}+{:#x}", name, location.exported, location.symbol_offset);

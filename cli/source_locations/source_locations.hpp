@@ -44,7 +44,7 @@ std::string call_site_text(std::string_view path, std::uint64_t offset, const So
 
 /// Returns the call site as rules know it: with the function's exported name, `libphysics.so!_Z5solvei+0x1c4`. If the
 /// object does not export the function, returns object and offset, `libphysics.so+0x31c4`.
-std::string call_site_of_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location);
+std::string call_site_for_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location);
 
 /// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
 /// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used.

@@ -221,7 +221,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 /// Reads the decisions of a process, as rows or in groups. `seconds` is the time since the previous update.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
                 NativeLocations& locations, ProcessState& seen) {
-    locations.name_rows_of(recording, false);
+    locations.locate_rows_of(recording, false);
     MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
     CallPaths paths(&locations);
     calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);

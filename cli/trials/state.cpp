@@ -105,7 +105,7 @@ std::optional<Trial> TrialState::take_trial(const std::string& request) {
     return trial;
 }
 
-bool TrialState::keep_reference(const std::string& checksum) {
+bool TrialState::matches_or_keeps_reference(const std::string& checksum) {
     if (!reference_.empty()) return checksum == reference_;
     reference_ = checksum;
     append(json_line({{"reference", checksum}}));

@@ -32,8 +32,8 @@ struct Trial : FinishedRun {
     bool is_on_cpu() const { return products.calls > 0 && products.calls_on_gpu == 0; }
 };
 
-/// JSON lines: one with the identity of the search, then one for each input file and run, in the order in
-/// which they came. The functions throw End.
+/// JSON lines: one with the identity of the search, then one for each input file, run and reference output, in the
+/// order in which they came. The functions throw End.
 class TrialState {
   public:
     /// Reads the file if it exists, and starts a new one otherwise. `identity`: all facts on which the runs depend.
@@ -47,7 +47,7 @@ class TrialState {
     /// Returns the next run of a request that an earlier part of the search has left; nothing if there is none.
     std::optional<Trial> take_trial(const std::string& request);
     /// Keeps the checksum of the exact run's numbers. Returns false if an earlier part of the search has another one.
-    bool keep_reference(const std::string& checksum);
+    bool matches_or_keeps_reference(const std::string& checksum);
     /// Returns the number of runs that an earlier part of the search has left.
     std::size_t runs() const { return earlier_runs_; }
     /// Paths of the files that runs depend on.

@@ -42,8 +42,8 @@ struct Case {
         if (findings.all(variant + "/decided").empty())
             throw Judgement{Verdict::not_tried, "no product shows that the library is loaded here"};
     }
-    std::string lowest(const std::string& variant, const std::string& finding) const {
-        return findings.lowest(variant + "/" + finding);
+    std::string lowest_format(const std::string& variant, const std::string& finding) const {
+        return findings.lowest_format(variant + "/" + finding);
     }
     std::string distinct(const std::string& variant, const std::string& finding) const {
         return findings.distinct(variant + "/" + finding);
@@ -80,7 +80,7 @@ Judgement judge_unconfigured(const Case& of) {
     for (const char* variant : {"native", "preloaded"}) of.need(variant, "bits");
     const std::string without = of.distinct("native", "bits");
     const std::string with = of.distinct("preloaded", "bits");
-    const std::string format = of.lowest("native", "format");
+    const std::string format = of.lowest_format("native", "format");
     if (format != "fp32")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
     of.need_decisions("high");
@@ -102,7 +102,7 @@ bool is_more_accurate(const std::string& format, const std::string& decided) {
 
 /// Returns a description of the fault in one precision; empty: there is no fault. BF16x9 is as accurate as FP32.
 std::string fault_of(const Case& of, const std::string& word, const std::string& expected) {
-    const std::string format = of.lowest(word, "format");
+    const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.distinct(word, "decided");
     if (!expected.empty() && decided != expected)
         return word + " was decided as " + decided + reason_of(of, word) + ", not " + expected;
@@ -116,7 +116,7 @@ Judgement judge_precision(const Case& of) {
     const std::string& word = of.name;
     of.need({word.c_str()});
     of.need(word, "format");
-    const std::string format = of.lowest(word, "format");
+    const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.distinct(word, "decided");
     if (is_refusal(format)) return {Verdict::failed, "the product was refused: " + format};
     // These variants set no floor themselves, so a floor can only come from this machine's policy.
@@ -144,7 +144,7 @@ Judgement judge_other_precisions(const Case& of) {
     bool is_each_as_decided = true;
     for (const char* word : words) {
         of.need(word, "format");
-        const std::string format = of.lowest(word, "format");
+        const std::string format = of.lowest_format(word, "format");
         if (is_refusal(format)) return {Verdict::failed, std::string(word) + ": the product was refused: " + format};
         const std::string fault = fault_of(of, word, "");
         if (!fault.empty()) return {Verdict::wrong, fault};
@@ -195,8 +195,8 @@ Judgement judge_floor(const Case& of) {
     std::vector<std::string> winning, refused, lowered;
     int held_up = 0;
     for (const char* name : group.names) {
-        const std::string native = of.lowest(group.without, name);
-        const std::string held = of.lowest(group.with, name);
+        const std::string native = of.lowest_format(group.without, name);
+        const std::string held = of.lowest_format(group.with, name);
         if (held == native && is_unavailable(native)) continue;
         if (is_lower(native, "fp32") && is_format(native)) lowered.push_back(std::string(name) + " " + native);
         if (held == "fp32")
@@ -239,7 +239,7 @@ Judgement judge_float64_as_called(const Case& of) {
     for (const std::string& each : names)
         if (of.distinct("native", each + "_bits") != of.distinct("recorded", each + "_bits")) changed.push_back(each);
     if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed)};
-    if (const std::string format = of.lowest("native", "dgemm"); format != "fp64")
+    if (const std::string format = of.lowest_format("native", "dgemm"); format != "fp64")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
@@ -250,8 +250,8 @@ Judgement judge_float64_pin(const Case& of) {
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
         of.need_decisions(with);
         for (const std::string& each : products_of(of.findings)) {
-            const std::string before = of.lowest(without, each);
-            const std::string held = of.lowest(with, each);
+            const std::string before = of.lowest_format(without, each);
+            const std::string held = of.lowest_format(with, each);
             if (held == before && is_unavailable(before)) continue;
             if (before == emulated_format) lowered.push_back(each);
             if (held != "fp64")
@@ -274,10 +274,10 @@ Judgement judge_float64_emulation(const Case& of) {
         return {Verdict::measured, "this GPU or this cuBLAS has no emulated FP64"};
     std::vector<std::string> kept, pedantic;
     for (const char* each : {"dgemm", "ex_64f", "lt_64f"})
-        if (const std::string seen = of.lowest(emulated_format, each); seen != emulated_format)
+        if (const std::string seen = of.lowest_format(emulated_format, each); seen != emulated_format)
             kept.push_back(std::string(each) + " " + seen);
     for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
-        if (of.lowest(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
+        if (of.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
         return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic)};
     // cuBLAS need not use what a rule allows.

@@ -15,7 +15,7 @@ const std::vector<std::string>& Findings::all(const std::string& name) const {
     return found == values_.end() ? none : found->second;
 }
 
-std::string Findings::lowest(const std::string& name) const {
+std::string Findings::lowest_format(const std::string& name) const {
     const auto& values = all(name);
     if (values.empty()) return not_measured;
     std::string result = values.front();

@@ -15,7 +15,7 @@ class Findings {
     /// Returns all findings of this name in the order of their arrival; empty: there are none.
     const std::vector<std::string>& all(const std::string& name) const;
     /// Returns the only finding of this name, or the lowest format of several; "not measured": there is none.
-    std::string lowest(const std::string& name) const;
+    std::string lowest_format(const std::string& name) const;
     /// Returns each distinct finding of this name once, joined by +; "not measured": there is none.
     std::string distinct(const std::string& name) const;
     /// Returns the numbers among the findings of this name, in ascending order.

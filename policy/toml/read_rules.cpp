@@ -288,7 +288,7 @@ void check_keys_have_effect(const toml::table& table, const Rule& rule, Report& 
 }
 
 Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
-    const std::size_t errors_before = report.count();
+    const std::size_t errors_before = report.list_size();
     Draft draft;
     draft.at = draft.name_at = position_of(table);
     draft.rule.name = "rule " + std::to_string(number);
@@ -308,7 +308,7 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
                                    " has no precision, accumulate, split_k or reduction; precisions: " +
                                    joined(texts_of(precision_words)));
     }
-    draft.is_valid = report.count() == errors_before;
+    draft.is_valid = report.list_size() == errors_before;
     return draft;
 }
 

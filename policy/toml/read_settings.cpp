@@ -239,8 +239,8 @@ void apply_exceptions(PolicyDraft& file) {
 }  // namespace
 
 void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
-    const std::size_t errors_before = report.count();
-    const auto is_whole = [&] { return report.count() == errors_before; };
+    const std::size_t errors_before = report.list_size();
+    const auto is_whole = [&] { return report.list_size() == errors_before; };
     if (text.size() > largest_policy) {
         report.error({}, "found more than 1 MiB; a policy may not be larger");
         return;

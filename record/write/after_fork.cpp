@@ -40,8 +40,8 @@ void Recording::enter_child() {
     const std::int32_t parent = facts_.pid;
     facts_.pid = self;
     const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
-    const InForce settings =
-        settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
+    const SettingsInForce settings =
+        settings_.settings_in_force != nullptr ? settings_.settings_in_force() : SettingsInForce{&start_, {}, {}};
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {

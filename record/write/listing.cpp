@@ -199,7 +199,7 @@ int enter_children_file(const NewRecording& recording, const ChildrenFile& file)
 
 }  // namespace
 
-int enter_list(const NewRecording& recording, Header* parent, const ProcessFamily& family) {
+int enter_list(const NewRecording& recording, Header* parent, const ListingFacts& family) {
     const system::SignalHold hold;
     recording.header.program = family.program;
     if (parent != nullptr && parent->magic == format::magic) {
@@ -226,7 +226,7 @@ int enter_list(const NewRecording& recording, Header* parent, const ProcessFamil
                : 0;
 }
 
-int count_recording(const ProcessFamily& family) {
+int count_recording(const ListingFacts& family) {
     if (family.children.path == nullptr) return 0;
     const system::SignalHold hold;
     const int descriptor = open_existing_children_file(family.children);
@@ -244,7 +244,7 @@ int count_recording(const ProcessFamily& family) {
     return error;
 }
 
-void count_process_without_recording(const ProcessFamily& family) {
+void count_process_without_recording(const ListingFacts& family) {
     if (family.children.path == nullptr) return;
     with_children_file(family.children, [](Header& header) {
         std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed);

@@ -12,7 +12,7 @@
 namespace fp32shim::record {
 
 /// Facts about a process by which its recording finds the list to enter.
-struct ProcessFamily {
+struct ListingFacts {
     std::uint64_t program = 0;  ///< number of the program that the process runs, equal in forked children; 0: unknown
     bool is_first = false;      ///< `fp32shim run` started the process itself
     ChildrenFile children{};    ///< file for the children of the run; path nullptr: no run
@@ -31,14 +31,14 @@ struct NewRecording {
 /// first recording of the same run or program, of the nearest ancestor with a recording, or of the run's file for
 /// children. Without any of these, the recording is the first of its family. Returns 0; or an errno if there is a
 /// list, but the recording could not enter it. Allocates nothing.
-int enter_list(const NewRecording& recording, format::Header* parent, const ProcessFamily& family);
+int enter_list(const NewRecording& recording, format::Header* parent, const ListingFacts& family);
 
 /// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Returns 0, also
 /// without a run or on another machine than that command's; or an errno. Allocates nothing.
-int count_recording(const ProcessFamily& family);
+int count_recording(const ListingFacts& family);
 
 /// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
 /// nothing without a run, or if that file cannot be written. Allocates nothing.
-void count_process_without_recording(const ProcessFamily& family);
+void count_process_without_recording(const ListingFacts& family);
 
 }  // namespace fp32shim::record

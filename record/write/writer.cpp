@@ -105,8 +105,8 @@ system::IoError Recording::describe_error(int error) const {
 
 /// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: start of the
 /// recording. Returns 0 or an errno.
-int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
-                          const ClockPoint& begun) {
+int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
+                          const SettingsInForce& settings, const ClockPoint& begun) {
     RecordingFile::Limits limits;
     limits.segments = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(settings_.max_size / format::segment_size, format::segment_limit));
@@ -134,7 +134,7 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
 /// Enters a new file into the list of its family. Until the file is installed, the header in use is the parent's.
 void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
     if (settings_.process_family == nullptr) return;
-    const ProcessFamily family = settings_.process_family();
+    const ListingFacts family = settings_.process_family();
     int error = enter_list({fresh, file_.path(), expanded, name_, facts_}, file_.header(), family);
     if (error == 0 && facts_.run_is_awaited) error = count_recording(family);
     if (error != 0) warn_not_listed(file_.path(), error);

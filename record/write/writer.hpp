@@ -57,7 +57,7 @@ namespace fp32shim::record {
 class Recording;
 
 /// The settings in force in this process.
-struct InForce {
+struct SettingsInForce {
     const StartEvent* start = nullptr;           ///< settings of environment and policy files; never destroyed
     std::optional<policy::Precision> precision;  ///< precision requested for the whole process; absent: none
     policy::Floor floor = policy::Floor::none;   ///< floor requested for the whole process
@@ -74,10 +74,10 @@ struct RecordingSettings {
     void (*record_loaded_objects)(Recording&) = nullptr;
     /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
     /// changed after open(). Must not allocate. nullptr: settings never change.
-    InForce (*settings_in_force)() = nullptr;
+    SettingsInForce (*settings_in_force)() = nullptr;
     /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: recordings
     /// enter no list.
-    ProcessFamily (*process_family)() = nullptr;
+    ListingFacts (*process_family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
@@ -237,8 +237,8 @@ class Recording {
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
 
-    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
-                   const ClockPoint& begun);
+    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
+                   const SettingsInForce& settings, const ClockPoint& begun);
     void enter_list_of_family(format::Header& fresh, std::string_view expanded);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start,
                      const ClockPoint& begun);

@@ -123,7 +123,7 @@ record::ChildrenFile children_file_of_run() {
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
-record::ProcessFamily process_family() {
+record::ListingFacts process_family() {
     return {.program = start.program,
             .is_first = start.first_process == system::raw::getpid(),
             .children = start.run.number == 0 ? record::ChildrenFile{} : children_file_of_run()};

@@ -105,7 +105,7 @@ std::string_view instructions() {
     note_number(list, EnvironmentFact::cpus, {}, count);
 }
 
-/// Returns true if the shim itself computes_cpu_products all products on the CPU.
+/// Returns true if the shim itself computes all products on the CPU.
 bool computes_cpu_products(const policy::Policy& policy) { return policy.cpu_mode == policy::CpuMode::reproducible; }
 
 constexpr std::string_view own_name = "fp32shim";

@@ -26,7 +26,8 @@ constinit NextFunction<int(int flag, const char* format, std::va_list arguments)
 /// Largest distance of two calls of one piece of code: a text and its fflush.
 constexpr std::uintptr_t distance_in_one_function = 256;
 
-/// Return address of the last call on this thread, if its text was kept from the program; 0: none.
+/// Returns the return address of the last call by which oneDNN printed on this thread, if the shim kept that text
+/// from the program and oneDNN has not flushed its output since; otherwise 0.
 std::uintptr_t hidden_text_return_address() {
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->hidden_text_return_address;

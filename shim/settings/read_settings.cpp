@@ -27,7 +27,7 @@ extern "C" void*
 namespace fp32shim {
 namespace {
 
-constinit std::atomic<record::ProcessFamily (*)()> process_family_function{nullptr};
+constinit std::atomic<record::ListingFacts (*)()> process_family_function{nullptr};
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
@@ -71,7 +71,7 @@ std::string_view consequence_of(const policy::Loaded& loaded) {
 
 // Called when a forked child begins a log or recording of its own. The settings exist then, since a parent logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
-record::InForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
+record::SettingsInForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
 /// Opens the recording that the policy names. Returns nullptr after a line on stderr if that fails.
 record::Recording* open_recording(const Settings& settings) {
@@ -355,7 +355,7 @@ Settings* read_settings(const Settings* previous) {
 
 bool has_changed_log() { return log_was_changed.load(std::memory_order_acquire); }
 
-void set_process_family_function(record::ProcessFamily (*source)()) {
+void set_process_family_function(record::ListingFacts (*source)()) {
     process_family_function.store(source, std::memory_order_release);
 }
 

@@ -34,7 +34,7 @@ struct ThreadContext {
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
     std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
     /// Return address of the last call by which oneDNN printed on this thread, if the shim hid the text from the
-    /// program; 0: the text was printed, or another call followed.
+    /// program; 0: the text was printed, or oneDNN has flushed its output since.
     std::uintptr_t hidden_text_return_address = 0;
     const Frame* product = nullptr;  ///< frame of the product for which `permitted_format` was noted
     policy::Applied permitted_format = policy::Applied::unchanged;  ///< see note_permitted_format()

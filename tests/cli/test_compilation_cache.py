@@ -39,6 +39,15 @@ def test_limits_of_algorithms_have_folders_of_their_own(tmp_path):
     assert len(folders) == len(texts) and "/cache" not in folders
 
 
+def test_tolerances_and_guards_of_audits_have_folders_of_their_own(tmp_path):
+    texts = [f'[[rule]]\nprecision = {precision}\n' for precision in
+             ("{ tolerance = 0.01 }", "{ tolerance = 0.02 }", '{ tolerance = 0.01, metric = "norm" }')]
+    texts += ['default = "high"\n[audit]\nsample = 1\n' + action for action in
+              ("", 'action = "pin"\n', 'action = "pin"\ntolerance = 0.02\n')]
+    folders = {cache("--policy", write(tmp_path / "p.toml", text))[0] for text in texts}
+    assert len(folders) == len(texts)
+
+
 def test_policies_that_differ_in_one_condition_only_have_folders_of_their_own(tmp_path):
     conditions = ['scope = "a"', 'where = "a"', 'where = "b"', 'call_site = "a"', 'call_site = "b"', 'stack = "a"', 'stack = "b"']
     folders = {cache("--policy", write(tmp_path / "p.toml", f'[[rule]]\nprecision = "high"\nwhen = {{ {condition} }}\n'))[0]

@@ -139,7 +139,7 @@ std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding 
 #define ROUNDING(name, ...) policy::FactorsOfRounding::name,
 #include "policy/formats.def"
     };
-    const policy::Step* const step = policy::step_of(gpu, factors[static_cast<std::size_t>(rounding)]);
+    const policy::TensorCoreStep* const step = policy::step_of(gpu, factors[static_cast<std::size_t>(rounding)]);
     if (step == nullptr) return std::nullopt;
     const auto [fraction_bits, lowest_exponent] = significand_of(rounding);
     return TensorCore{*step, fraction_bits, lowest_exponent};

@@ -23,9 +23,9 @@
 namespace fp32shim::blas {
 
 struct TensorCore {
-    policy::Step step{};           ///< adds up to longest_block products
-    int factor_fraction_bits = 0;  ///< bits behind the point of an element of A or B
-    int lowest_exponent = 0;       ///< lowest exponent of normal elements of A and B
+    policy::TensorCoreStep step{};  ///< adds up to longest_block products
+    int factor_fraction_bits = 0;   ///< bits behind the point of an element of A or B
+    int lowest_exponent = 0;        ///< lowest exponent of normal elements of A and B
 };
 
 inline constexpr int longest_block = 32;

@@ -36,8 +36,8 @@ bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function);
 
 /// Some objects have variables named like functions that the shim exports, in which they store the addresses that
 /// they get from dlsym. The loader binds the object's references to these variables to the shim's functions, since
-/// the shim comes first. If the object has a variable of this name, binds all its references to such variables to
-/// the variables again.
+/// the shim comes first. If the object has a variable called `name`, undoes that for all such variables of the
+/// object, whatever their names: its references lead to the variables again.
 void rebind_own_variables(const link_map* map, std::string_view name);
 
 }  // namespace fp32shim::elf

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     if (opened.reader == nullptr) return 1;
     RecordingReader& recording = *opened.reader;
     fp32shim::cli::NativeLocations locations;
-    locations.name_rows_of(recording, false);
+    locations.locate_rows_of(recording, false);
     for (const auto& [id, counters] : recording.counters()) {
         const auto* row = recording.row(id);
         if (row == nullptr) return 1;
