@@ -16,7 +16,7 @@ struct Seen {
     const Findings& findings;
     const std::vector<const char*>& names;
 
-    std::string at(std::size_t i) const { return findings.lowest(names[i]); }
+    std::string at(std::size_t i) const { return findings.lowest_format(names[i]); }
 };
 
 std::string lower_case(std::string text) {
@@ -113,7 +113,7 @@ std::string is_emulated_too(const Seen& seen) {
     return is_emulated({seen.findings, explicitly}) == "yes" ? is_emulated(seen) : "?";
 }
 std::string is_emulated_under_environment(const Seen& seen) {
-    return seen.findings.lowest("environment/dgemm") == emulated ? is_emulated(seen) : "?";
+    return seen.findings.lowest_format("environment/dgemm") == emulated ? is_emulated(seen) : "?";
 }
 std::string emulated_type(const Seen& seen) {
     const std::string answer = seen.at(0);
@@ -236,7 +236,7 @@ Answer answer_to(const Row& row, const Findings& findings, std::optional<int> de
     if (row.devices.include != nullptr && !row.devices.include(*device)) return {row.row, "?", row.devices.otherwise};
     std::string because;
     for (const char* name : row.names)
-        because.append(because.empty() ? "" : ", ").append(name).append(" ").append(findings.lowest(name));
+        because.append(because.empty() ? "" : ", ").append(name).append(" ").append(findings.lowest_format(name));
     const std::string answer = row.rule({findings, row.names});
     // A section that the answer depends on may have been left out, or have failed.
     return {row.row, answer == not_measured ? "?" : answer, because};
