@@ -53,6 +53,7 @@ bool tell(const char* library, const char* line, const char* where) {
 /// With `line` nullptr: from now on, each product of each program that the XLA in `library` compiles for a CPU is
 /// told by a call. Returns 0 if that is of no use. `line`: a product, or a program of which its products are not
 /// known, as oneDNN prints executions. `where`: the program's line; empty: not known.
+// NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {
     return fp32shim::tell(library, line, where) ? 1 : 0;

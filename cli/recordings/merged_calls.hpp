@@ -146,10 +146,10 @@ struct MergedProcess {
     std::vector<record::RecordedChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
     record::RecordedObjects objects;
-    std::vector<record::UnseenChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;          ///< number of further unseen children, dropped for lack of space
-    std::vector<record::RecordedMark> marks;    ///< processes of the run that ended without a recording
-    std::uint32_t missed_marks = 0;             ///< number of further such processes, whose files are not known
+    std::vector<record::RecordedChild> children;  ///< children that the shim did not see
+    std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
+    std::vector<record::RecordedMark> marks;      ///< processes of the run that ended without a recording
+    std::uint32_t missed_marks = 0;               ///< number of further such processes, whose files are not known
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 
     /// Returns true for a file that records no process. It only lists children that the shim did not see and marks of

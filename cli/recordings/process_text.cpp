@@ -78,7 +78,7 @@ std::string lost_changes_text(std::uint64_t count) {
         counted(count, "change"), count == 1 ? "is" : "are", record::format::change_limit);
 }
 
-std::string unseen_child_text(const record::UnseenChild& child) {
+std::string unseen_child_text(const record::RecordedChild& child) {
     std::string text = child.path;
     if (!child.folder.empty()) text += " in " + child.folder;
     if (!child.interpreter.empty()) text += ", run by " + child.interpreter;

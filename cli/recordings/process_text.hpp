@@ -28,7 +28,7 @@ std::string early_end_text(const record::RecordingFacts& facts);
 
 /// Returns `./static in /home/me, is statically linked (process 12, 2026-…; 2 times in all)`. The result must pass
 /// printable() before it is printed.
-std::string unseen_child_text(const record::UnseenChild& child);
+std::string unseen_child_text(const record::RecordedChild& child);
 
 /// Returns `python train.py (process 4711 on node3, job 88, rank 2)`. The result must pass printable() before it is
 /// printed.

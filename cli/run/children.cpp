@@ -96,13 +96,13 @@ void RunChildren::record_unseen(const std::string& program, record::WhyUnseen wh
     record::record_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
 }
 
-std::vector<record::UnseenChild> RunChildren::all() const {
+std::vector<record::RecordedChild> RunChildren::all() const {
     if (path_.empty() || !is_taken(path_)) return {};
     const auto opened = record::RecordingReader::open(path_);
-    return opened.reader ? opened.reader->children() : std::vector<record::UnseenChild>();
+    return opened.reader ? opened.reader->children() : std::vector<record::RecordedChild>();
 }
 
-std::string children_line(const std::vector<record::UnseenChild>& children) {
+std::string children_line(const std::vector<record::RecordedChild>& children) {
     if (children.empty()) return {};
     constexpr std::size_t most = 5;
     std::string text = "started without the shim, so their products are unknown: ";

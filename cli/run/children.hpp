@@ -37,7 +37,7 @@ class RunChildren {
     void record_unseen(const std::string& program, record::WhyUnseen why) const;
 
     /// Returns the children that the file for uncovered children lists.
-    std::vector<record::UnseenChild> all() const;
+    std::vector<record::RecordedChild> all() const;
 
   private:
     std::string path_;
@@ -46,6 +46,6 @@ class RunChildren {
 };
 
 /// Returns a line `started without the shim, …` with the first few of `children`; empty if there are none.
-std::string children_line(const std::vector<record::UnseenChild>& children);
+std::string children_line(const std::vector<record::RecordedChild>& children);
 
 }  // namespace fp32shim::cli

@@ -164,7 +164,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
 
 /// Adds the children that the shim did not cover.
 void add_children(const MergedProcess& process, ChildPrograms& programs, PossibleBypasses& bypasses) {
-    for (const record::UnseenChild& child : process.children) {
+    for (const record::RecordedChild& child : process.children) {
         const ExaminedChild examined = programs.examine(child, process);
         const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
         const std::string basis = examined.basis.empty() ? "" : "; " + examined.basis;

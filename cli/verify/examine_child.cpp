@@ -81,7 +81,7 @@ std::string find_library(const std::string& name) {
     return {};
 }
 
-bool is_ldconfig(const record::UnseenChild& child) {
+bool is_ldconfig(const record::RecordedChild& child) {
     return child.why == record::WhyUnseen::statically_linked &&
            (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
 }
@@ -108,7 +108,7 @@ bool is_of_this_machine(const record::RecordingFacts& facts) {
            facts.identity.pid_namespace == self.pid_namespace;
 }
 
-std::string path_of(const record::UnseenChild& child) {
+std::string path_of(const record::RecordedChild& child) {
     if (child.path.starts_with('/')) return child.path;
     if (!child.folder.starts_with('/') || child.path.starts_with("…")) return {};
     return child.folder + '/' + child.path;
@@ -167,7 +167,7 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
     return result;
 }
 
-ExaminedChild ChildPrograms::examine(const record::UnseenChild& child, const MergedProcess& process) {
+ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const MergedProcess& process) {
     const std::string path = path_of(child);
     if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
     if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};

@@ -21,7 +21,7 @@ class ChildPrograms {
     /// Judges a child by its file and by the libraries that the file needs, if they are those of the child: the
     /// recording is of this machine, and the files have not changed since the child's start. A name counts only for
     /// the system's ldconfig, whose file cannot tell whether it starts programs.
-    ExaminedChild examine(const record::UnseenChild& child, const MergedProcess& process);
+    ExaminedChild examine(const record::RecordedChild& child, const MergedProcess& process);
 
   private:
     struct Contents {

@@ -439,7 +439,7 @@ void RecordingReader::read_children(const format::Header& header) {
         const bool is_whole = record.state == format::child_is_whole &&
                               record.path_size + record.detail_size <= static_cast<int>(sizeof record.text);
         if (!is_whole || record.count == 0) continue;
-        UnseenChild child;
+        RecordedChild child;
         child.path.assign(record.text, record.path_size);
         const std::string detail(record.text + record.path_size, record.detail_size);
         const auto kind = static_cast<format::ChildDetail>(record.detail_kind & ~format::child_has_own_libraries);
@@ -452,7 +452,7 @@ void RecordingReader::read_children(const format::Header& header) {
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
         child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
         // Processes that note the same child at the same time take a record each.
-        const auto known = std::ranges::find_if(children_, [&](const UnseenChild& other) {
+        const auto known = std::ranges::find_if(children_, [&](const RecordedChild& other) {
             return other.path == child.path && other.folder == child.folder &&
                    other.interpreter == child.interpreter && other.why == child.why &&
                    other.has_own_libraries == child.has_own_libraries;

@@ -179,7 +179,7 @@ struct RecordedObjects {
 
 /// A program that was started without the shim, either by this process or by a process of the same `fp32shim run`
 /// that has no recording.
-struct UnseenChild {
+struct RecordedChild {
     std::string path;         ///< path that was started; a leading `…` stands for a part that was cut off
     std::string folder;       ///< current folder at the start, for a relative path; empty: unknown
     std::string interpreter;  ///< interpreter of a script; empty: not a script
@@ -351,7 +351,7 @@ class RecordingReader {
     /// Returns the rules of the policy, in their order, without those that a reload removed.
     std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
-    const std::vector<UnseenChild>& children() const { return children_; }
+    const std::vector<RecordedChild>& children() const { return children_; }
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
     /// Returns what is known of the process's environment; empty if an older version recorded it.
@@ -457,7 +457,7 @@ class RecordingReader {
     std::set<std::uint32_t> slots_;
     std::map<std::uint32_t, SlotEvents> events_;  // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
-    std::vector<UnseenChild> children_;
+    std::vector<RecordedChild> children_;
     std::vector<RecordedEnvironment> environment_;
     std::vector<RecordedMark> marks_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
