@@ -50,11 +50,14 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
 /// processes.
 std::string time_text(const Share& total, std::int64_t program_ns) {
     const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
+    const std::string duration = duration_text(static_cast<double>(whole));
+    if (total.timed_calls == 0)
+        return fmt::format("The program ran for {}. Its recorded products were not timed.\n", duration);
     const std::string share =
         total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
     return fmt::format(
-        "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n",
-        duration_text(static_cast<double>(whole)), total.time_text(), share);
+        "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n", duration,
+        total.time_text(), share);
 }
 
 }  // namespace

@@ -251,8 +251,10 @@ RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypas
     if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
     if (object.has(object_has_narrow_jax))
         return {false,
-                "; some programs that JAX had it compile multiply numbers narrower than float32, or are not known"};
-    return {true, "; no program that JAX had it compile multiplies numbers narrower than float32"};
+                "; some programs that JAX had it compile round numbers to less than float32, multiply such numbers, "
+                "or are not known"};
+    return {true,
+            "; no program that JAX had it compile rounds numbers to less than float32 or multiplies such numbers"};
 }
 
 /// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and

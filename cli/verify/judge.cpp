@@ -38,10 +38,11 @@ bool is_allowed_kernel(const std::string& function, const VerifyOptions& options
 }
 
 /// Returns the floor below which a call violates what the options ask. A kernel that multiplies in float32, if it
-/// multiplies at all, is no violation of fp64: nobody knows what the program wanted of it.
+/// multiplies at all, is no violation of fp64: nobody knows what the program wanted of it. Nor is a product
+/// that XLA compiled, which may never have run.
 policy::Floor floor_of_violation(const VerifyOptions& options, std::string_view function) {
-    const bool is_kernel = function.starts_with(record::kernel_prefix);
-    return is_kernel ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
+    const bool may_multiply = function.starts_with(record::kernel_prefix) || function.starts_with(record::xla_prefix);
+    return may_multiply ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
 }
 
 /// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
@@ -121,7 +122,9 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     } else if (row.is_kernel() && !row.detail.empty()) {
         verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
     } else if (row.reason == "observed" || row.is_half()) {
-        verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
+        const bool converts = std::string_view(row.function).ends_with("_convert");
+        verified.doubts.push_back({"", fmt::format("{}: {} {}, narrower than float32", what,
+                                                   converts ? "the result is" : "operands are", row.dtype)});
     } else if (row.is_onednn() || row.is_xla()) {
         std::string line;
         const auto execution = row.told_in_a_line(line);

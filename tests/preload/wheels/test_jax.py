@@ -19,8 +19,9 @@ XLA = {"XLA-CPU", "Eigen-half"}
 
 PROGRAM = """
     import os, sys
+    if sys.argv[1] in ("unknown", "late"):
+        import jaxlib.xla_client
     if sys.argv[1] == "unknown":  # a later version of JAX
-        import jaxlib._jax
         jaxlib._jax.Client.compile_otherwise = None
     import jax, jax.numpy as jnp
     from jax import lax
@@ -55,6 +56,35 @@ PROGRAM = """
         print(product(ones.astype(jnp.int8))[0, 0])
         print(lax.dot(*[ones.astype(jnp.float8_e4m3fn)] * 2, preferred_element_type=jnp.float32)[0, 0])
         return ones
+
+    def rounded():
+        ones = jnp.ones((8, 8))
+        narrow = ones.astype(jnp.bfloat16)
+        print(product(ones.astype(jnp.bfloat16).astype(jnp.float32))[0, 0])
+        print(product(lax.reduce_precision(ones, 8, 7))[0, 0])
+        print(jnp.outer(narrow, narrow)[0, 0])
+
+    def late():
+        print(product(jnp.ones((8, 8)))[0, 0])
+
+    def interrupted():
+        import signal
+        came = []
+        def handler(*_):
+            came.append(1)
+            raise TimeoutError("ours")
+        signal.signal(signal.SIGALRM, handler)
+        compiled = jax.jit(lambda x: [x @ (x + i) for i in range(300)]).lower(jnp.ones((8, 8)))
+        caught = 0
+        for i in range(12):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.01 * (i + 1))
+                compiled.compile()
+                while len(came) <= i:
+                    pass
+            except TimeoutError:
+                caught += 1
+        print(caught, len(came))
 
     def deserialised():
         from jax.experimental import serialize_executable
@@ -112,7 +142,7 @@ def test_a_network_is_shown_and_prints_and_ends_as_without_the_shim(run):
     rows = [row for row in csv.DictReader(io.StringIO(table)) if row["function"].startswith("xla_compiled_")]
     assert {row["function"] for row in rows} == {"xla_compiled_dot_general", "xla_compiled_convolution"}
     assert {row["provider"] for row in rows} == {"libjax_common.so"}
-    assert "program.py:15 network.<locals>.layers" in {row["where"] for row in rows}
+    assert "program.py:16 network.<locals>.layers" in {row["where"] for row in rows}
     # The named algorithm permits bf16, but XLA multiplies in float32.
     assert {(row["applied"], row["actual"]) for row in rows} == {("fp32", "fp32"), ("bf16", "fp32")}
 
@@ -121,11 +151,31 @@ def test_products_below_float32_are_doubts_with_their_lines_and_a_forked_child_m
     done, recordings = run("forked")
     assert done.stdout.splitlines()[-1] == "0" and len(recordings) == 2, done.stderr
     verdict, doubts, bypasses = verify(*recordings)
-    assert verdict == "inconclusive" and bypasses == XLA and len(doubts.splitlines()) == 4
-    assert "program.py:30 product): operands are float16" in doubts
-    assert "program.py:35 lower.<locals>.<lambda>): operands are bfloat16" in doubts
-    assert "program.py:30 product): operands are int8" in doubts and "program.py:37 lower): operands are float8" in doubts
+    assert verdict == "inconclusive" and bypasses == XLA and len(doubts.splitlines()) == 7
+    assert "program.py:31 product): operands are float16" in doubts
+    assert "program.py:36 lower.<locals>.<lambda>): operands are bfloat16" in doubts
+    assert "program.py:31 product): operands are int8" in doubts and "program.py:38 lower): operands are float8" in doubts
     assert all(verify(recording)[2] == XLA for recording in recordings)
+
+
+def test_what_rounds_float32_before_a_product_or_multiplies_narrow_numbers_by_themselves_is_a_doubt_with_its_line(run):
+    verdict, doubts, bypasses = verify(*run("rounded")[1])
+    assert verdict == "inconclusive" and bypasses == XLA
+    for kind in ("xla_compiled_convert", "reduce_precision", "xla_compiled_multiply"):
+        assert kind in doubts, doubts
+
+
+def test_a_product_that_may_never_have_run_violates_no_floor_of_fp64(run):
+    done = subprocess.run([COMMAND, "verify", "--at-least", "fp64", *run("unknown", "-c", "import jax, jax.numpy as jnp\n"
+                          "jax.jit(lambda x: x @ x).lower(jax.ShapeDtypeStruct((8, 8), jnp.float32)).compile()")[1]],
+                          capture_output=True, text=True, check=False, env=shim.environment())
+    assert done.returncode == 3 and "if it multiplies" in done.stdout, done.stdout
+
+
+def test_what_a_handler_of_a_signal_raises_while_products_are_told_reaches_the_program(run):
+    done, recordings = run("interrupted")
+    assert done.stdout == run("interrupted", under=())[0].stdout == "12 12\n", done.stderr
+    verify(*recordings)
 
 
 def test_an_executable_that_was_compiled_elsewhere_is_a_doubt(run):
@@ -134,7 +184,7 @@ def test_an_executable_that_was_compiled_elsewhere_is_a_doubt(run):
     assert "from deserialize_executable" in doubts and "what it multiplies is not known" in doubts
 
 
-@pytest.mark.parametrize("words", [("unknown",), ("unknown", "-E")])
+@pytest.mark.parametrize("words", [("unknown",), ("unknown", "-E"), ("late",)])
 def test_the_doubt_stays_where_jax_has_an_unknown_way_to_compile_or_no_start_up_file_is_read(run, words):
     done, recordings = run(*words)
     assert done.stdout == "8.0\n" and verify(*recordings)[2] == XLA
