@@ -57,7 +57,9 @@ Outcome outcome_of_pedantic(const Findings& findings) {
 }
 
 Outcome outcome_of_override(const Findings& findings) {
-    const auto of = [&](const char* name) { return findings.lowest_format(std::string("NVIDIA_TF32_OVERRIDE=1/") + name); };
+    const auto of = [&](const char* name) {
+        return findings.lowest_format(std::string("NVIDIA_TF32_OVERRIDE=1/") + name);
+    };
     const std::string type = of("pedantic");
     const std::string mode = of("mode_pedantic");
     return outcome("PEDANTIC type " + type + ", PEDANTIC mode " + mode + ", 32F " + of("32f") +
