@@ -36,7 +36,7 @@ using Environment = std::vector<std::string_view>;
 
 struct Applicant;
 
-/// What load() has to know besides the environment. The site's policy applies to all users of a machine.
+/// Facts that load() needs besides the environment. The site's policy applies to all users of a machine.
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
                                                             ///< means no policy

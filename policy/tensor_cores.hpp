@@ -10,7 +10,7 @@ namespace fp32shim::policy {
 /// Formats of the factors of a tensor core.
 enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 
-/// What a step does with the sum so far: takes it as one more term, or adds its result to it in FP32.
+/// Place of the sum so far in a step: it joins the terms, or the step's result follows and is added to it in FP32.
 enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.

@@ -6,7 +6,7 @@ set(test_costs
   wheels.module_paths=150 wheels.products=120 cublas.gpu_check=40 preload.aarch64=90
   cublas.audit=90 wheels.pytest_plugin=80 cli.sensitivity=85 cli.report_html=80 cublas.products=75 cublas.gpu_bundle=30
   cublas.judges=20
-  wheels.onednn=75 wheels.jax=40 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
+  wheels.onednn=75 wheels.jax=70 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
   recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
   preload.random_calls=35
   cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22

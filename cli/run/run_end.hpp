@@ -9,8 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// What is known when the program that `fp32shim run` started has ended; other processes of the run may still be
-/// running.
+/// Facts about a run, taken when the program that `fp32shim run` started has ended; other processes of the run may
+/// still be running.
 struct RunEnding {
     std::vector<std::string> recordings;            ///< recordings of the run
     std::string children_file;                      ///< file for the children of the run

@@ -155,7 +155,7 @@ class Recording {
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
-    /// What the thread knows of the calls that it has counted under a key.
+    /// Facts that a thread knows about the calls that it has counted under a key.
     struct CallsOfKey {
         bool is_known = false;   ///< the thread knows the key, so that count() will not call `describe`
         bool times_next = true;  ///< the next call has to be timed
