@@ -1,5 +1,5 @@
-// Records the products that fp32shim_jax.py finds in the programs that JAX has XLA compile for a CPU. XLA multiplies in
-// code that it makes itself, and exports nothing by which its products could be seen.
+// Records the products that fp32shim_jax.py finds in the programs that JAX has XLA compile for a CPU. XLA multiplies
+// in code that it makes itself, and exports nothing by which its products could be seen.
 #include "record/onednn/line.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/onednn/copies.hpp"

@@ -105,8 +105,8 @@ void sum_over(const Level3& product, const LoopsOfInstructionSet& all, Threads t
     if (product.operation == Operation::dot) return dot(loops.dot[width - 1], a, b, width, threads, result);
     if (product.operation == Operation::dotc)
         return dot(width == 2 ? loops.dot_of_conjugate : loops.dot[0], a, b, width, threads, result);
-    // Raises no flags: libraries raise none in a norm, and a program may have asked for a signal. The lost parts of an
-    // infinite sum are NaN, which would raise one.
+    // Raises no flags: libraries raise none in a norm, and a program may have asked for a signal. The lost parts of
+    // an infinite sum are NaN, which would raise one.
     const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
     if (product.operation == Operation::asum) {
         *result =
