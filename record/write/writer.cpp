@@ -18,6 +18,7 @@
 #include "system/signal_hold.hpp"
 #include "system/small_files.hpp"
 #include "system/stderr_line.hpp"
+#include "system/thread_sanitizer.hpp"
 #include "system/this_process.hpp"
 
 namespace fp32shim::record {
@@ -188,6 +189,7 @@ ThreadWriter* Recording::attach() {
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
+            system::note_acquire(writer);
             record_thread_change(*writer);
             return writer;
         }
@@ -209,6 +211,7 @@ void Recording::detach_one(ThreadWriter* writer) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
         refine_ticks_per_second(ticks());
+        system::note_release(writer);
         writer->is_taken_.store(0, std::memory_order_release);
     }
 }
