@@ -8,9 +8,11 @@
 
 namespace fp32shim::blas {
 
-/// The summed numbers of one block. The products of a block are added by one chain of fused multiply-adds that begins
-/// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
+/// The summed numbers of one block, and of one part of a block. The products of a part are added by one chain of
+/// fused multiply-adds that begins at 0. The sums of the parts are added in their order, and alpha times that sum is
+/// added to C by one more fused multiply-add. A complex term counts as two numbers.
 inline constexpr std::int64_t summed_at_once = 256;
+inline constexpr std::int64_t summed_in_chain = 32;
 
 /// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
 /// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
@@ -60,9 +62,8 @@ struct LoopsInPlace {
                           const TileOfResult<Real>& result) = nullptr;
 };
 
-/// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
-/// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
-/// factor has the numbers of one summed index side by side.
+/// Loops over one tile of `rows` × `columns` sums: those of the products of a row of `left` and a column of `right`,
+/// added in parts of summed_in_chain numbers. A panel of a factor has the numbers of one summed index side by side.
 template <class Real>
 struct TileLoops {
     int rows;

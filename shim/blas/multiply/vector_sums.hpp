@@ -34,14 +34,21 @@ using SumsOfBlocks = void (*)(const Elements<const Real>& a, const Elements<cons
 /// The numbers of one block of a norm, or of another sum in double precision.
 inline constexpr std::int64_t summed_in_turn = std::int64_t{1} << 16;
 
+/// What becomes of the sums to which terms are added: the chains that they are go on; or the sums of parts, which
+/// begin at the first term, are added to them, or take their place.
+enum class SumsBefore : std::uint8_t { are_continued, are_added_to, are_replaced };
+
 /// Loops over numbers of one type. Arrays of two functions have that of real elements and that of complex ones.
 template <class Real>
 struct VectorLoops {
-    /// Continues the sums of the rows of A x, one for each row: adds the terms of all columns of A, in order, each by
-    /// one fused multiply-add, or two for each part of a complex sum. Of a complex x, `factors` has the numbers by
-    /// which re and im of each element of A are multiplied for the real part of a sum, and then those for the
-    /// imaginary part.
-    void (*add_product[2])(const PartOfMatrix<Real>& a, const Real* factors, Real* sums);
+    /// Adds the terms of all columns of A to the sums of the rows of A x, one for each row: in order, each by one
+    /// fused multiply-add, or two for each part of a complex sum. Of a complex x, `factors` has the numbers by which
+    /// re and im of each element of A are multiplied for the real part of a sum, and then those for the imaginary
+    /// part.
+    using AddProduct = void (*)(const PartOfMatrix<Real>& a, const Real* factors, Real* sums);
+    AddProduct add_columns[2];  ///< a.of_row is 1; the sums are continued
+    AddProduct add_rows[3][2];  ///< of another A, for each SumsBefore
+
     /// Adds alpha times the product of each of `count` adjacent elements of x and one number to an element of `to`.
     /// `factors` are those of that number.
     void (*add_multiple[2])(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to);

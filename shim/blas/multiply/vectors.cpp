@@ -108,6 +108,7 @@ class VectorProduct {
     int width() const { return a_.width; }
     std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
     std::int64_t columns_at_once() const { return summed_at_once / width(); }
+    std::int64_t columns_of_part() const { return summed_in_chain / width(); }
     IndexRange whole() const { return {0, result_.count}; }
     /// The blocks of a sum.
     std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
@@ -168,17 +169,42 @@ class VectorProduct {
     /// Does that for some rows and columns.
     [[gnu::noinline]] void run_by_rows(IndexRange part, IndexRange columns) const {
         alignas(64) Real sums[numbers_of_sums];
+        alignas(64) Real of_part[numbers_of_sums];
         // Long rows are read from their beginning to their end, a few at once.
         const std::int64_t step = a_.of_row != 1 ? few_rows : rows_at_once();
         for (std::int64_t i = part.begin; i < part.end; i += step) {
             const IndexRange rows{i, std::min(i + step, part.end)};
             for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once()) {
                 const IndexRange some{j, std::min(j + columns_at_once(), columns.end)};
-                std::fill_n(sums, rows.count() * width(), Real{0});
-                add(rows, some, sums);
+                sum_block(rows, some, sums, of_part);
+
                 if (a_.shape == Shape::triangular) make_zeros_positive(rows, some, sums);
                 take(rows, sums, j);
             }
+        }
+    }
+
+    /// Sets `sums` to those of some rows over the columns of a block.
+    void sum_block(IndexRange rows, IndexRange columns, Real* sums, Real* of_part) const {
+        const bool is_symmetric = a_.shape == Shape::symmetric;
+        const bool is_rectangle =
+            is_symmetric ? rows.end <= columns.begin || rows.begin >= columns.end : a_.shape == Shape::whole;
+        const bool is_mirrored = is_symmetric && !contains(a_.stored, rows.begin, columns.begin);
+        if (is_rectangle && (is_mirrored ? a_.of_column : a_.of_row) != 1)
+            return add_rectangle(rows, columns, is_mirrored, SumsBefore::are_replaced, sums);
+        add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
+    }
+
+    /// Does that part by part. `add_part(columns, to)` adds the terms of one
+    /// part.
+    template <class AddPart>
+    void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
+        const std::int64_t numbers = rows.count() * width();
+        for (std::int64_t j = columns.begin; j < columns.end; j += columns_of_part()) {
+            Real* const to = j == columns.begin ? sums : of_part;
+            std::fill_n(to, numbers, Real{0});
+            add_part(IndexRange{j, std::min(j + columns_of_part(), columns.end)}, to);
+            if (to == of_part) loops_.add_to_result[0](of_part, {sums, 1, numbers}, one, one);
         }
     }
 
@@ -196,7 +222,9 @@ class VectorProduct {
     /// block, and then by the other one, which comes later or is the same.
     [[gnu::noinline]] void run_pairs(IndexRange pairs) const {
         alignas(64) Real long_sums[summed_at_once];
+        alignas(64) Real of_long_part[summed_at_once];
         alignas(64) Real sums[few_rows * 2];
+        alignas(64) Real of_part[few_rows * 2];
         const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
         std::int64_t first = 0;
         std::int64_t of_first = pairs.begin;  // the pair among those of the first block
@@ -208,17 +236,16 @@ class VectorProduct {
             // Columns as they are stored, a few at once, which stay in a cache: their rows, and the mirror image.
             const IndexRange rows = own_is_adjacent ? own : other;
             const IndexRange columns = own_is_adjacent ? other : own;
-            std::fill_n(long_sums, rows.count() * width(), Real{0});
-            if (of_first == 0)
-                add(own, own, long_sums);
-            else
-                for (std::int64_t i = columns.begin; i < columns.end; i += few_rows) {
-                    const IndexRange some{i, std::min(i + few_rows, columns.end)};
-                    std::fill_n(sums, some.count() * width(), Real{0});
-                    add(rows, some, long_sums);
-                    add(some, rows, sums);
+            add_parts(rows, columns, long_sums, of_long_part, [&](IndexRange part, Real* to) {
+                if (of_first == 0) return add(rows, part, to);
+                for (std::int64_t i = part.begin; i < part.end; i += few_rows) {
+                    const IndexRange some{i, std::min(i + few_rows, part.end)};
+                    add(rows, some, to);
+                    sum_block(some, rows, sums, of_part);
+
                     take(some, sums, rows.begin);
                 }
+            });
             take(rows, long_sums, columns.begin);
         }
     }
@@ -237,7 +264,7 @@ class VectorProduct {
         if (a_.shape == LeftFactor<Real>::Shape::whole || is_beside_diagonal) {
             const bool is_stored = contains(a_.stored, rows.begin, columns.begin);
             if (is_stored || a_.shape == LeftFactor<Real>::Shape::symmetric)
-                add_rectangle(rows, columns, !is_stored, sums);
+                add_rectangle(rows, columns, !is_stored, SumsBefore::are_continued, sums);
             return;
         }
         // Divide both ranges at one place, until they are equal or beside the diagonal, and then while they are long.
@@ -259,8 +286,12 @@ class VectorProduct {
     /// Adds the terms of some columns of A. The factors by which the loops multiply them are elements of x, where
     /// they are, or copies of some at a time: a thread may have little stack.
     [[gnu::noinline]] void add_product(PartOfMatrix<Real> part, IndexRange columns, bool conjugates,
-                                       Real* sums) const {
-        const auto& add = loops_.add_product[width() - 1];
+                                       SumsBefore before, Real* sums) const {
+        const auto add = [&](const PartOfMatrix<Real>& of, const Real* factors, Real* to) {
+            const auto& loops = of.of_row == 1 ? loops_.add_columns : loops_.add_rows[static_cast<int>(before)];
+            loops[width() - 1](of, factors, to);
+        };
+
         const Real* from = x_.data + columns.begin * x_.increment * width();
         if (width() == 1 && x_.increment == 1) return add(part, from, sums);
         constexpr std::int64_t at_once = 64;
@@ -271,18 +302,19 @@ class VectorProduct {
                 set_factors(from, width(), conjugates, false, factors + j * width(),
                             factors + (part.columns + j) * width());
             add(part, factors, sums);
+            if (before == SumsBefore::are_replaced) before = SumsBefore::are_added_to;
             part.data += part.columns * part.of_column * width();
         }
     }
 
-    void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, Real* sums) const {
+    void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, SumsBefore before, Real* sums) const {
         const bool conjugates = a_.conjugates != (is_mirrored && a_.is_hermitian);
         if (is_mirrored)
             return add_product(
                 {a_.at(columns.begin, rows.begin), a_.of_column, a_.of_row, rows.count(), columns.count()}, columns,
-                conjugates, sums);
+                conjugates, before, sums);
         add_product({a_.at(rows.begin, columns.begin), a_.of_row, a_.of_column, rows.count(), columns.count()},
-                    columns, conjugates, sums);
+                    columns, conjugates, before, sums);
     }
 
     /// Adds a square at the diagonal from a copy. Of a triangle, only the elements that it has are read and added.
@@ -310,11 +342,13 @@ class VectorProduct {
                                                                                  : from[1];
                 if (is_symmetric && !is_diagonal) mirrored[1] = a_.is_hermitian ? -from[1] : from[1];
             }
-        if (is_symmetric) return add_product({square, 1, small_square, size, size}, range, false, sums);
+        if (is_symmetric)
+            return add_product({square, 1, small_square, size, size}, range, false, SumsBefore::are_continued, sums);
         for (std::int64_t j = 0; j < size; ++j) {
             const IndexRange rows = stored(j);
             add_product({copy_at(rows.begin, j), 1, small_square, rows.count(), 1},
-                        {range.begin + j, range.begin + j + 1}, false, sums + rows.begin * width());
+                        {range.begin + j, range.begin + j + 1}, false, SumsBefore::are_continued,
+                        sums + rows.begin * width());
         }
     }
 
