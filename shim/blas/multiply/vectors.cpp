@@ -195,8 +195,7 @@ class VectorProduct {
         add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
     }
 
-    /// Does that part by part. `add_part(columns, to)` adds the terms of one
-    /// part.
+    /// Does that part by part. `add_part(columns, to)` adds the terms of one part.
     template <class AddPart>
     void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
         const std::int64_t numbers = rows.count() * width();
@@ -295,6 +294,7 @@ class VectorProduct {
         const Real* from = x_.data + columns.begin * x_.increment * width();
         if (width() == 1 && x_.increment == 1) return add(part, from, sums);
         constexpr std::int64_t at_once = 64;
+        static_assert(at_once % summed_in_chain == 0, "parts begin at the first of them");
         Real factors[4 * at_once];
         for (std::int64_t left = part.columns; left > 0; left -= at_once) {
             part.columns = std::min(at_once, left);
