@@ -100,7 +100,7 @@ class VectorProduct {
 
   private:
     static constexpr Real one[] = {1, 0};
-    /// 2 KiB, or half of it: a thread may have 16 KiB of stack.
+    /// 1 KiB: a thread may have 16 KiB of stack.
     static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
     static constexpr std::int64_t few_rows = 16;
     static constexpr std::int64_t small_square = 8;
@@ -217,36 +217,37 @@ class VectorProduct {
     }
 
     /// Does that for pairs of blocks of a symmetric or Hermitian A: the rows of one with the columns of the other,
-    /// and the mirror image. Each part beside the diagonal is read from memory once. Pairs are counted by their first
-    /// block, and then by the other one, which comes later or is the same.
-    [[gnu::noinline]] void run_pairs(IndexRange pairs) const {
-        alignas(64) Real long_sums[summed_at_once];
-        alignas(64) Real of_long_part[summed_at_once];
-        alignas(64) Real sums[few_rows * 2];
-        alignas(64) Real of_part[few_rows * 2];
-        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
+    /// and the mirror image. Pairs are counted by their first block, and then by the other one, which comes later or
+    /// is the same.
+    void run_pairs(IndexRange pairs) const {
         std::int64_t first = 0;
         std::int64_t of_first = pairs.begin;  // the pair among those of the first block
         for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
         for (std::int64_t pair = pairs.begin; pair < pairs.end; ++pair, ++of_first) {
             if (of_first == blocks() - first) ++first, of_first = 0;
-            const IndexRange own = block(first);
-            const IndexRange other = block(first + of_first);
-            // Columns as they are stored, a few at once, which stay in a cache: their rows, and the mirror image.
-            const IndexRange rows = own_is_adjacent ? own : other;
-            const IndexRange columns = own_is_adjacent ? other : own;
-            add_parts(rows, columns, long_sums, of_long_part, [&](IndexRange part, Real* to) {
-                if (of_first == 0) return add(rows, part, to);
-                for (std::int64_t i = part.begin; i < part.end; i += few_rows) {
-                    const IndexRange some{i, std::min(i + few_rows, part.end)};
-                    add(rows, some, to);
-                    sum_block(some, rows, sums, of_part);
-
-                    take(some, sums, rows.begin);
-                }
-            });
-            take(rows, long_sums, columns.begin);
+            of_first == 0 ? run_by_rows(block(first), block(first)) : run_pair(block(first), block(first + of_first));
         }
+    }
+
+    /// Does that for one pair, beside the diagonal. Its part of A is read from memory once: columns as they are
+    /// stored, a few at once, which stay in a cache, are multiplied by their rows, and are rows of the mirror image.
+    [[gnu::noinline]] void run_pair(IndexRange own, IndexRange other) const {
+        alignas(64) Real long_sums[summed_at_once];
+        alignas(64) Real of_long_part[summed_at_once];
+        alignas(64) Real sums[few_rows * 2];
+        alignas(64) Real of_part[few_rows * 2];
+        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
+        const IndexRange rows = own_is_adjacent ? own : other;
+        const IndexRange columns = own_is_adjacent ? other : own;
+        add_parts(rows, columns, long_sums, of_long_part, [&](IndexRange part, Real* to) {
+            for (std::int64_t i = part.begin; i < part.end; i += few_rows) {
+                const IndexRange some{i, std::min(i + few_rows, part.end)};
+                add(rows, some, to);
+                sum_block(some, rows, sums, of_part);
+                take(some, sums, rows.begin);
+            }
+        });
+        take(rows, long_sums, columns.begin);
     }
 
     /// Multiplies the result by beta only.
@@ -293,9 +294,9 @@ class VectorProduct {
 
         const Real* from = x_.data + columns.begin * x_.increment * width();
         if (width() == 1 && x_.increment == 1) return add(part, from, sums);
-        constexpr std::int64_t at_once = 64;
-        static_assert(at_once % summed_in_chain == 0, "parts begin at the first of them");
-        Real factors[4 * at_once];
+        Real factors[1024 / sizeof(Real)];
+        const std::int64_t at_once = static_cast<std::int64_t>(std::size(factors)) / (2 * width());
+        static_assert(std::size(factors) / 2 % summed_in_chain == 0, "parts begin at the first of them");
         for (std::int64_t left = part.columns; left > 0; left -= at_once) {
             part.columns = std::min(at_once, left);
             for (std::int64_t j = 0; j < part.columns; ++j, from += x_.increment * width())
