@@ -79,10 +79,13 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     const bool has_run = result.status == status_success;
     const int errno_after = errno;
     if (kept) kept->finish(has_run, result.done);
+    // A product of float64 that cuBLAS did not emulate after all ran as FP64, and is not compared with itself.
+    const policy::Applied ran = is_double ? result.done.actual.value_or(result.done.applied) : result.done.applied;
+    if (ran == policy::Applied::fp64 && !compares_with_wider(in_force.policy)) call_audit.reset();
     if (has_run && call_audit) {
         result.is_audited = true;
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
-        result.audit = call_audit->finish(result.done.applied);
+        result.audit = call_audit->finish(ran);
         audit::store_outcome(verdict, in_force.policy, result.audit);
     }
     kept.reset();
