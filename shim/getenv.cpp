@@ -48,16 +48,16 @@ bool is_xla_flags(const char* name) {
 constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
 
 /// A text that XLA was given. It is kept for good, since XLA may keep the pointer.
-struct GivenText {
-    const GivenText* next;
+struct JoinedFlags {
+    const JoinedFlags* next;
     std::string_view text;
 };
-constinit std::atomic<const GivenText*> given_texts{nullptr};
+constinit std::atomic<const JoinedFlags*> given_texts{nullptr};
 
 /// Returns the program's flags and the pinned one; nullptr if there is no memory.
 const char* join_flags(std::string_view own, std::string_view pinned) {
-    const GivenText* newest = given_texts.load(std::memory_order_acquire);
-    for (const GivenText* given = newest; given != nullptr; given = given->next)
+    const JoinedFlags* newest = given_texts.load(std::memory_order_acquire);
+    for (const JoinedFlags* given = newest; given != nullptr; given = given->next)
         if (given->text.size() == own.size() + 1 + pinned.size() && given->text.starts_with(own) &&
             given->text.ends_with(pinned))
             return given->text.data();
@@ -66,7 +66,7 @@ const char* join_flags(std::string_view own, std::string_view pinned) {
     std::memcpy(text, own.data(), own.size());
     text[own.size()] = ' ';
     std::memcpy(text + own.size() + 1, pinned.data(), pinned.size());
-    auto* const given = arena_try_new<GivenText>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
+    auto* const given = arena_try_new<JoinedFlags>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
     if (given == nullptr) return nullptr;
     while (!given_texts.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
     return text;

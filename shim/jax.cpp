@@ -25,7 +25,7 @@ LoadedObject* only_object_of_name(std::string_view name) {
     return found == nullptr ? nullptr : loaded_object(found);
 }
 
-bool tell(const char* library, const char* line, const char* where) {
+bool record_jax_product(const char* library, const char* line, const char* where) {
     const system::KeptState kept;
     const Settings& in_force = settings();  // reads them, before the loader's list is held
     record::OneDnnExecution execution;
@@ -35,13 +35,13 @@ bool tell(const char* library, const char* line, const char* where) {
         if (object == nullptr || (line == nullptr && !in_force.asks_onednn)) return false;
         site.provider = object;
         if (line == nullptr) {
-            onednn::note(*object, record::format::object_tells_jax);
+            onednn::note_findings(*object, record::format::object_tells_jax);
             return true;
         }
         record::read_onednn_line(system::view(line), execution);
         // Noted first, and for good: later recordings of this process and of forked children do not have the row.
         if (execution.actual != policy::Applied::fp32 && execution.actual != policy::Applied::fp64)
-            onednn::note(*object, record::format::object_has_narrow_jax);
+            onednn::note_findings(*object, record::format::object_has_narrow_jax);
     }
     onednn::record_execution(site, execution, system::view(where));
     return true;
@@ -56,5 +56,5 @@ bool tell(const char* library, const char* line, const char* where) {
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {
-    return fp32shim::tell(library, line, where) ? 1 : 0;
+    return fp32shim::record_jax_product(library, line, where) ? 1 : 0;
 }

@@ -14,13 +14,13 @@
 namespace fp32shim::cublas {
 
 /// Returns what a product adds in as the program calls it; unknown for products of other types.
-policy::Accumulator accumulator_of(const Asked& asked);
+policy::Accumulator accumulator_of(const RequestedPrecision& asked);
 
 /// Plans how to run a product of narrower operands than float32, whose format is left to the program.
-Plan plan_accumulation(const Request& request, const policy::Decision& decision);
+Plan plan_accumulation(const PlanRequest& request, const policy::Decision& decision);
 
 /// Returns the value of a float16, without an operation that rounds or that the program's settings change.
-constexpr float float_of_half(std::uint16_t half) {
+constexpr float half_to_float(std::uint16_t half) {
     const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
     const std::uint32_t bits = half & 0x7fff;
     std::uint32_t magnitude = (bits << 13) + (112U << 23);  // the exponents' biases differ by 112
@@ -34,18 +34,18 @@ constexpr float float_of_half(std::uint16_t half) {
 
 /// Alpha and beta as float32, in place of those of float16 in a call's arguments at these positions. They must exist
 /// until the call returns.
-class FloatScalars {
+class ConvertedScalars {
   public:
-    FloatScalars(OwnFrame& arguments, int alpha, int beta) {
+    ConvertedScalars(ArgumentFrame& arguments, int alpha, int beta) {
         const int positions[] = {alpha, beta};
         for (int i = 0; i < 2; ++i) {
             const auto* given = reinterpret_cast<const std::uint16_t*>(arguments.frame().word(positions[i]));
-            values_[i] = float_of_half(*given);
-            arguments.put(positions[i], static_cast<const void*>(&values_[i]));
+            values_[i] = half_to_float(*given);
+            arguments.set(positions[i], static_cast<const void*>(&values_[i]));
         }
     }
-    FloatScalars(const FloatScalars&) = delete;
-    FloatScalars& operator=(const FloatScalars&) = delete;
+    ConvertedScalars(const ConvertedScalars&) = delete;
+    ConvertedScalars& operator=(const ConvertedScalars&) = delete;
 
   private:
     float values_[2];

@@ -50,15 +50,15 @@ class ArgumentReader {
 
     char operation(Role role) const {
         if (!has(role)) return 0;
-        return is_legacy_ ? letter(enumerator(role)) : letter_of_operation(enumerator(role));
+        return is_legacy_ ? upper_case_letter(enumerator(role)) : letter_of_operation(enumerator(role));
     }
     bool is_right_sided() const {
         if (!has(Role::side)) return false;
-        return is_legacy_ ? letter(enumerator(Role::side)) == 'R' : enumerator(Role::side) == side_right;
+        return is_legacy_ ? upper_case_letter(enumerator(Role::side)) == 'R' : enumerator(Role::side) == side_right;
     }
 
   private:
-    static char letter(std::int32_t value) {
+    static char upper_case_letter(std::int32_t value) {
         const char text = static_cast<char>(value);
         return text >= 'a' && text <= 'z' ? static_cast<char>(text - 32) : text;
     }

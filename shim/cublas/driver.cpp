@@ -63,11 +63,11 @@ std::array<std::int32_t, 9> compute_capabilities() {
     return found;
 }
 
-void* Driver::find(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
+void* DriverFunctions::find(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
 
-Driver find_driver() {
+DriverFunctions find_driver_functions() {
     const elf::Reading reading;
-    return Driver(driver_object());
+    return DriverFunctions(driver_object());
 }
 
 }  // namespace fp32shim::cublas

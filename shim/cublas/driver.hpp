@@ -25,10 +25,10 @@ Device current_device();
 std::array<std::int32_t, 9> compute_capabilities();
 
 /// The functions of the driver that audits and measurements of time call. nullptr: the driver lacks the function.
-struct Driver {
+struct DriverFunctions {
     const LoadedObject* object = nullptr;  ///< the driver; nullptr: there is none, and no function
 
-    explicit Driver(const LoadedObject* driver = nullptr) : object(driver) {}
+    explicit DriverFunctions(const LoadedObject* driver = nullptr) : object(driver) {}
     void* find(const char* name) const;
 
     ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing{find("cuStreamIsCapturing")};
@@ -46,7 +46,7 @@ struct Driver {
     ForeignFunction<std::int32_t(float* milliseconds, Event begin, Event end)> elapsed_time{
         find("cuEventElapsedTime")};
 
-    bool is_complete() const {
+    bool has_audit_functions() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
                memory_info != nullptr && allocate != nullptr && release != nullptr && copy != nullptr;
     }
@@ -60,6 +60,6 @@ struct Driver {
 
 /// Returns the functions of the driver that the program has loaded; none if there is no driver. The shim itself loads
 /// nothing.
-Driver find_driver();
+DriverFunctions find_driver_functions();
 
 }  // namespace fp32shim::cublas

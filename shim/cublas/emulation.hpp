@@ -38,19 +38,19 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
 }
 
 /// What the shim asks of the emulation of one product.
-struct EmulationWish {
+struct EmulationRequest {
     std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
     std::int32_t* kept_bits = nullptr;  ///< device memory that gets their number; nullptr: as the program has it
 
-    bool is_any() const { return bits != 0 || kept_bits != nullptr; }
+    bool asks_anything() const { return bits != 0 || kept_bits != nullptr; }
 };
 
 /// A cublasLtEmulationDesc_t for one product, in place of the program's.
-class EmulationDesc {
+class EmulationDescriptor {
   public:
     /// Gives `desc`, a copy of the program's descriptor, the program's settings with those of a wish. Returns false
     /// if the library refuses. `desc` must not be used after this object.
-    bool give(const Library& library, const EmulationWish& wish, ChangedDesc& desc) {
+    bool attach_to(const Library& library, const EmulationRequest& wish, ChangedDescriptor& desc) {
         const void* own = nullptr;
         if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
             library.emulation_get == nullptr || !read(library.desc_get, desc.address(), desc_emulation, own) ||
@@ -78,7 +78,7 @@ class EmulationDesc {
 };
 
 /// Returns the program's address for the number of bits in a descriptor of a product; nullptr: there is none.
-inline std::int32_t* own_count_pointer(const Library& library, const void* desc) {
+inline std::int32_t* program_count_pointer(const Library& library, const void* desc) {
     const void* own = nullptr;
     std::int32_t* address = nullptr;
     if (library.emulation_get == nullptr || !read(library.desc_get, desc, desc_emulation, own) || own == nullptr ||

@@ -18,12 +18,12 @@ using Handle = void*;
 
 /// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its version, which the library obeys: a
 /// program built with older headers makes smaller descriptors.
-struct DescSize {
+struct DescriptorSize {
     std::int32_t version = 0;
     std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: there is no such version
 };
-constexpr std::size_t max_desc_size = 512;
-using DescSizes = std::array<DescSize, 8>;
+constexpr std::size_t max_descriptor_size = 512;
+using DescriptorSizes = std::array<DescriptorSize, 8>;
 
 /// Reads or sets an attribute of a descriptor, layout, preference or algorithm of cublasLt.
 using GetAttributeOf = ForeignFunction<std::int32_t(const void* object, std::int32_t attribute, void* value,
@@ -49,14 +49,16 @@ struct Library {
         ForeignFunction<std::int32_t(Handle, std::int32_t*)> get;
         ForeignFunction<std::int32_t(Handle, std::int32_t)> set;
     };
-    EmulationSetting setting(const char* get, const char* set) const {
+    EmulationSetting emulation_setting(const char* get, const char* set) const {
         return {decltype(EmulationSetting::get)(find(get)), decltype(EmulationSetting::set)(find(set))};
     }
     /// Offset, most bits, control: see EmulationAttribute.
-    std::array<EmulationSetting, 3> emulation{
-        setting("cublasGetFixedPointEmulationMantissaBitOffset", "cublasSetFixedPointEmulationMantissaBitOffset"),
-        setting("cublasGetFixedPointEmulationMaxMantissaBitCount", "cublasSetFixedPointEmulationMaxMantissaBitCount"),
-        setting("cublasGetFixedPointEmulationMantissaControl", "cublasSetFixedPointEmulationMantissaControl")};
+    std::array<EmulationSetting, 3> emulation{emulation_setting("cublasGetFixedPointEmulationMantissaBitOffset",
+                                                                "cublasSetFixedPointEmulationMantissaBitOffset"),
+                                              emulation_setting("cublasGetFixedPointEmulationMaxMantissaBitCount",
+                                                                "cublasSetFixedPointEmulationMaxMantissaBitCount"),
+                                              emulation_setting("cublasGetFixedPointEmulationMantissaControl",
+                                                                "cublasSetFixedPointEmulationMantissaControl")};
     ForeignFunction<std::int32_t(Handle, std::int32_t**)> get_count_pointer{
         find("cublasGetFixedPointEmulationMantissaBitCountPointer")};
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer{
@@ -64,7 +66,7 @@ struct Library {
     void* gemm_ex{find("cublasGemmEx")};  ///< with 32-bit integers
 
     // cublasLt
-    mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
+    mutable std::atomic<const DescriptorSizes*> desc_sizes{nullptr};
     ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
         desc_init{find("cublasLtMatmulDescInit_internal")};
     SetAttributeOf desc_set{find("cublasLtMatmulDescSetAttribute")};
@@ -99,7 +101,7 @@ struct Library {
 const Library* library_of(const LoadedObject& object);
 
 /// Returns the size in bytes of a descriptor of this version, measured on first use, or 0 if the library makes none.
-std::size_t desc_size(const Library& library, std::int32_t version);
+std::size_t descriptor_size(const Library& library, std::int32_t version);
 
 /// Returns the alignment in bytes that suffices for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);

@@ -9,20 +9,20 @@
 
 namespace fp32shim::cublas {
 
-class OwnFrame {
+class ArgumentFrame {
   public:
-    OwnFrame() = default;
+    ArgumentFrame() = default;
     /// Begins with the arguments of the program's call of this function.
-    OwnFrame(const Function& function, const Frame& frame) {
-        for (int i = 0; i < function.positions().words; ++i) put(i, frame.word(i));
+    ArgumentFrame(const Function& function, const Frame& frame) {
+        for (int i = 0; i < function.positions().words; ++i) set(i, frame.word(i));
     }
 
     /// Sets the argument at a position. Does nothing if the position is -1, which means that the function has no such
     /// argument.
-    void put(int position, std::int64_t word) {
+    void set(int position, std::int64_t word) {
         if (position >= 0) words_[Frame::offset_of(position) / sizeof(std::int64_t)] = word;
     }
-    void put(int position, const void* pointer) { put(position, reinterpret_cast<std::int64_t>(pointer)); }
+    void set(int position, const void* pointer) { set(position, reinterpret_cast<std::int64_t>(pointer)); }
 
     const Frame& frame() const { return *static_cast<const Frame*>(static_cast<const void*>(words_)); }
 

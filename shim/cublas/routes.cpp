@@ -76,7 +76,8 @@ std::uint64_t key(const Frame& frame) {
     bool allows_fp16 = false;
     if constexpr (type_position >= 0) {
         const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_position)));
-        if (type.counted != Counted::governed && type.counted != Counted::as_called) return key_unknown;
+        if (type.counted != OperandTreatment::governed && type.counted != OperandTreatment::as_called)
+            return key_unknown;
         dtype = type.dtype;
     }
     if constexpr (compute_type_position >= 0) {
@@ -86,7 +87,7 @@ std::uint64_t key(const Frame& frame) {
     if constexpr (algorithm_position >= 0) {
         const auto algorithm = static_cast<std::int32_t>(frame.word(algorithm_position));
         if (!is_known_algorithm(algorithm)) return key_unknown;
-        allows_fp16 = is_tensor_op(algorithm);
+        allows_fp16 = is_tensor_op_algorithm(algorithm);
     }
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }

@@ -20,7 +20,7 @@ T argument(const Frame& frame, int word) {
 }
 
 /// CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h. Version 1 ends before `kernel`, and always has a function.
-struct KernelNode {
+struct GraphKernelNode {
     Handle function;
     std::uint32_t sizes[7];
     void* arguments[2];
@@ -32,7 +32,7 @@ struct GraphNode {
     static constexpr std::int32_t is_kernel = 0;  ///< CU_GRAPH_NODE_TYPE_KERNEL
     std::int32_t type;
     std::int32_t reserved[3];
-    KernelNode kernel;
+    GraphKernelNode kernel;
 };
 
 /// Notes the handles that a call has stored in an array. The driver tells their names.
@@ -74,7 +74,7 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
         return;
     }
     // The table does not know this version of the function, or no entry point is left.
-    if (is_seen) miss_kernels(in_force);
+    if (is_seen) mark_kernels_missed(in_force);
 }
 
 void note_effect(const Site& site, const Frame& frame, const Settings& in_force) {
@@ -91,22 +91,23 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
         case Effect::kernels_listed:
             return note_listed(site, frame);
         case Effect::module_found:
-            return note_module(result(), subject);
+            return note_library_module(result(), subject);
         case Effect::function_found:
             return note_function(result(), subject);
         case Effect::many_launched:
-            return miss_kernels(in_force);
+            return mark_kernels_missed(in_force);
         case Effect::graph_launched:
-            return record_replay(site, in_force);
+            return record_graph_replay(site, in_force);
         case Effect::node_in_graph:
         case Effect::kernel_in_graph: {
-            const auto* node = static_cast<const KernelNode*>(subject);
+            const auto* node = static_cast<const GraphKernelNode*>(subject);
             if (family.effect == Effect::node_in_graph) {
                 const auto* const any = static_cast<const GraphNode*>(subject);
                 if (any->type != GraphNode::is_kernel) return;
                 node = &any->kernel;
             }
-            return record_launch(site, frame, node->function != nullptr ? node->function : node->kernel, in_force);
+            return record_kernel_launch(site, frame, node->function != nullptr ? node->function : node->kernel,
+                                        in_force);
         }
         case Effect::address_found:
             return replace_address(site, frame, in_force);
@@ -117,7 +118,7 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
 
 }  // namespace
 
-bool sees_lookups_of(std::uintptr_t caller) {
+bool intercepts_lookups_of(std::uintptr_t caller) {
     const system::KeptState kept;
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_KERNELS");
     if (in_force == nullptr || !in_force->asks_kernels) {
@@ -134,12 +135,12 @@ CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings
     // An image is forgotten before it is unloaded: another thread may get the same handle once the driver has it
     // back. The driver refuses to unload the module of a library.
     const bool unloads = family.effect == Effect::image_unloaded;
-    const bool was_loaded = unloads && note_loaded(argument<Handle>(frame, family.at), false);
+    const bool was_loaded = unloads && set_loaded(argument<Handle>(frame, family.at), false);
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
-    if (was_loaded && status != 0) note_loaded(argument<Handle>(frame, family.at), true);
+    if (was_loaded && status != 0) set_loaded(argument<Handle>(frame, family.at), true);
     if (unloads || status != 0) return {status, nullptr};
     if (family.effect == Effect::kernel_launched) {
-        record_launch(site, frame, argument<Handle>(frame, family.at), in_force);
+        record_kernel_launch(site, frame, argument<Handle>(frame, family.at), in_force);
     } else {
         const system::KeptState kept;
         note_effect(site, frame, in_force);

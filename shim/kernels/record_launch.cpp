@@ -33,8 +33,8 @@ bool is_lower(policy::Applied format, policy::Applied permitted) {
     return floor && least && *floor < *least;
 }
 
-void count(const Site& site, const Settings& in_force, std::string_view name, std::uint64_t number,
-           const record::KernelJudgement& judgement) {
+void count_launch(const Site& site, const Settings& in_force, std::string_view name, std::uint64_t number,
+                  const record::KernelJudgement& judgement) {
     const CallTime now{record::Recording::not_timed, record::ticks()};
     // Kernels that multiply nothing would fill the recording with their lines.
     char text[512];
@@ -64,28 +64,28 @@ void count(const Site& site, const Settings& in_force, std::string_view name, st
 
 }  // namespace
 
-void record_launch(const Site& site, const Frame& frame, Handle handle, const Settings& in_force) {
+void record_kernel_launch(const Site& site, const Frame& frame, Handle handle, const Settings& in_force) {
     if (in_force.recording == nullptr) return;
     if (const record::Recording* none = nullptr; first_recording.load(std::memory_order_relaxed) == none)
         first_recording.compare_exchange_strong(none, in_force.recording, std::memory_order_relaxed);
     Kernel* const kernel = find_kernel(handle);
     const record::KernelJudgement& judgement = kernel == nullptr ? unknown : judgement_of(*kernel);
     if (is_inside_product(site, frame) && !is_lower(judgement.applied, permitted_format(*running.frame))) return;
-    count(site, in_force, kernel == nullptr ? "unknown" : kernel->name, kernel == nullptr ? 0 : kernel->number,
-          judgement);
-    if (has_lost_handles() || misses_kernels.load(std::memory_order_relaxed)) miss_kernels(in_force);
+    count_launch(site, in_force, kernel == nullptr ? "unknown" : kernel->name, kernel == nullptr ? 0 : kernel->number,
+                 judgement);
+    if (has_lost_handle() || misses_kernels.load(std::memory_order_relaxed)) mark_kernels_missed(in_force);
 }
 
-void record_replay(const Site& site, const Settings& in_force) {
+void record_graph_replay(const Site& site, const Settings& in_force) {
     if (in_force.recording == nullptr) return;
     record::KernelJudgement replay;
     replay.multiplies = false;
-    count(site, in_force, record::graph_replay, ~std::uint64_t{0}, replay);
+    count_launch(site, in_force, record::graph_replay, ~std::uint64_t{0}, replay);
     const record::Recording* const first = first_recording.load(std::memory_order_relaxed);
-    if (first != nullptr && first != in_force.recording) miss_kernels(in_force);
+    if (first != nullptr && first != in_force.recording) mark_kernels_missed(in_force);
 }
 
-void miss_kernels(const Settings& in_force) {
+void mark_kernels_missed(const Settings& in_force) {
     misses_kernels.store(true, std::memory_order_relaxed);
     if (in_force.recording != nullptr) in_force.recording->mark_kernels_missed();
 }

@@ -11,12 +11,12 @@ namespace fp32shim::kernels {
 /// Counts a launch of a kernel, or that it was put into a graph. Launches inside a product of cuBLAS that the shim
 /// governs belong to that product, and are counted only if the kernel multiplies in a lower format than the product
 /// may.
-void record_launch(const Site& site, const Frame& frame, Handle kernel, const Settings& in_force);
+void record_kernel_launch(const Site& site, const Frame& frame, Handle kernel, const Settings& in_force);
 
 /// Counts a replay of a graph. Its kernels were counted when they were put into it.
-void record_replay(const Site& site, const Settings& in_force);
+void record_graph_replay(const Site& site, const Settings& in_force);
 
 /// Notes in the recording that some kernels may not be in it.
-void miss_kernels(const Settings& in_force);
+void mark_kernels_missed(const Settings& in_force);
 
 }  // namespace fp32shim::kernels

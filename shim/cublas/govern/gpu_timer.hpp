@@ -16,19 +16,19 @@
 namespace fp32shim::cublas {
 
 struct EventPair;
-struct EventPairs;
+struct EventPairPool;
 
 /// Kinds of calls that a slot of the recording has seen, to know the first calls of each: bits of a hash, and how
 /// often, up to first_gpu_times. No entry is ever replaced, so a program with very many kinds of calls has some
 /// without first calls.
-class SeenKinds {
+class FirstCallCounter {
   public:
     /// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
     bool has_had_first_calls(std::uint64_t kind) const {
         return kinds_[index_of(kind)] == (tag_of(kind) | first_gpu_times);
     }
     /// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
-    bool counts_as_first(std::uint64_t kind);
+    bool count_if_first(std::uint64_t kind);
 
   private:
     static constexpr unsigned index_bits = 12;
@@ -41,15 +41,15 @@ class SeenKinds {
 
 /// The times of one call, on the host and on the GPU. Whatever fails, the call is not measured on the GPU, and
 /// nothing is said.
-class TimedCall : public CallTime {
+class GpuTimedCall : public CallTime {
   public:
-    TimedCall() = default;
+    GpuTimedCall() = default;
     /// Hands the events over to be read later, if the call was measured and counted.
-    ~TimedCall() {
-        if (pair_ != nullptr) keep();
+    ~GpuTimedCall() {
+        if (pair_ != nullptr) keep_events();
     }
-    TimedCall(const TimedCall&) = delete;
-    TimedCall& operator=(const TimedCall&) = delete;
+    GpuTimedCall(const GpuTimedCall&) = delete;
+    GpuTimedCall& operator=(const GpuTimedCall&) = delete;
 
     /// Returns true if it is not the turn of this call; may return false for such calls too, and then is_due()
     /// decides. Takes a few instructions. Called once for each recorded call that multiplies something.
@@ -59,7 +59,7 @@ class TimedCall : public CallTime {
         ThreadContext* const context = existing_thread_context();
         // While calls are left there is a writer. What it saw under other settings has other kinds.
         if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
-            !static_cast<const SeenKinds*>(context->writer->attached_memory())
+            !static_cast<const FirstCallCounter*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))
             return false;
         --context->gpu_calls_left;
@@ -69,9 +69,9 @@ class TimedCall : public CallTime {
     /// Settings::gpu_times. Precondition: !is_passed_over().
     bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
     /// Has the call measured that now runs on this stream. Precondition: is_due().
-    void begin_on(Stream stream);
-    void end_on_gpu(bool has_succeeded) {
-        if (pair_ != nullptr) record_end(has_succeeded);
+    void begin_timing(Stream stream);
+    void end_timing(bool has_succeeded) {
+        if (pair_ != nullptr) record_end_event(has_succeeded);
     }
 
   private:
@@ -89,11 +89,11 @@ class TimedCall : public CallTime {
         const Wide product = static_cast<Wide>(sizes) * others;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
-    void record_end(bool has_succeeded);
-    void keep();
+    void record_end_event(bool has_succeeded);
+    void keep_events();
 
     EventPair* pair_ = nullptr;  ///< nullptr: the call is not measured
-    EventPairs* pairs_;          ///< has a value if it is the call's turn
+    EventPairPool* pairs_;       ///< has a value if it is the call's turn
     Stream stream_;              ///< has a value if `pair_` is not nullptr
 };
 

@@ -20,10 +20,10 @@ Algorithm64 algorithm_at(const void* address);
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm, std::int32_t compute_type);
 
 /// A product that needs an algorithm.
-struct Fitting {
+struct FittingRequest {
     const Library& library;
-    const Parts& parts;  ///< with the changed descriptor
-    const ChangedDesc& desc;
+    const MatmulParts& parts;  ///< with the changed descriptor
+    const ChangedDescriptor& desc;
     const Frame& frame;
     std::int32_t device_index;
     std::int32_t compute_type;
@@ -34,6 +34,6 @@ struct Fitting {
 
 /// Sets `algorithm` to one that runs the product. That is the program's own, if it has one and that fits. Returns
 /// false if none fits. Remembers the library's answers.
-bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm);
+bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

@@ -7,12 +7,13 @@
 namespace fp32shim::cublas {
 
 bool has_full_reduction(const Library& library, const void* algorithm) {
-    return algorithm != nullptr && is_within({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
+    return algorithm != nullptr &&
+           is_within_limits({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
 }
 
-void describe_half(const Library& library, const Parts& parts, const void* algorithm, const Frame* frame,
+void describe_half(const Library& library, const MatmulParts& parts, const void* algorithm, const Frame* frame,
                    Product& product) {
-    Half& half = product.asked.half;
+    HalfProduct& half = product.asked.half;
     half.is_half = true;
     half.has_full_reduction = has_full_reduction(library, algorithm);
     std::int32_t result = type_r_16f;

@@ -15,7 +15,7 @@ bool has_full_reduction(const Library& library, const void* algorithm);
 
 /// Fills in product.asked.half. `frame` has the arguments of the product; nullptr: it is a search, which has no
 /// scalars.
-void describe_half(const Library& library, const Parts& parts, const void* algorithm, const Frame* frame,
+void describe_half(const Library& library, const MatmulParts& parts, const void* algorithm, const Frame* frame,
                    Product& product);
 
 }  // namespace fp32shim::cublas

@@ -9,15 +9,15 @@ namespace fp32shim::cublas {
 namespace {
 
 /// Makes the call with alpha and beta, of float16, as float32: a compute type of float32 has such scalars.
-std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const Change& change) {
+std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
     const Positions& positions = site.function->positions();
-    OwnFrame arguments(*site.function, frame);
-    const FloatScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
+    ArgumentFrame arguments(*site.function, frame);
+    const ConvertedScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
     return call_with_compute_type(site, arguments.frame(), change);
 }
 
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
-                        const Change& change, Done& done) {
+                        const CallChange& change, Done& done) {
     const auto call_in_this_mode = [&] {
         if (change.converts_scalars) return call_with_float_scalars(site, frame, change);
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
@@ -38,11 +38,12 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
 
 }  // namespace
 
-std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
-    const Change& change = plan.change;
+std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                            Done& done) {
+    const CallChange& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
-    if (!plan.changes() || !is_refusal(status)) return status;
-    const auto try_mode = [&](const Change& other) {
+    if (!plan.changes_call() || !is_refusal(status)) return status;
+    const auto try_mode = [&](const CallChange& other) {
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
         status = run_change(site, frame, product.handle, program_mode, other, done);
@@ -51,7 +52,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
     // no compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
-        product.handle != nullptr && try_mode(by_math_mode(change))) {
+        product.handle != nullptr && try_mode(as_math_mode_change(change))) {
         done.how = record::How::math_mode;
         return status;
     }
@@ -74,11 +75,12 @@ std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* 
                               std::int32_t* kept_bits) {
     if (kept_bits == nullptr) return call_as_called(site, frame);
     const Library& library = *site.cublas.library;
-    ChangedDesc desc;
-    EmulationDesc emulation;
-    if (desc.copy(library, own_desc, compute_type) && emulation.give(library, {.kept_bits = kept_bits}, desc)) {
-        OwnFrame arguments(*site.function, frame);
-        arguments.put(argument_desc, desc.address());
+    ChangedDescriptor desc;
+    EmulationDescriptor emulation;
+    if (desc.copy_from(library, own_desc, compute_type) &&
+        emulation.attach_to(library, {.kept_bits = kept_bits}, desc)) {
+        ArgumentFrame arguments(*site.function, frame);
+        arguments.set(argument_desc, desc.address());
         const std::int32_t status = call_as_called(site, arguments.frame());
         if (!is_refusal(status)) return status;
     }
