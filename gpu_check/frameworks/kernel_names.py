@@ -14,7 +14,7 @@ _RULES = [
 ]
 
 
-def format_of(name):
+def format_of_kernel(name):
     """tf32, bf16, fp16 or fp32; unknown: the kernel multiplies, but its name does not say how; none: it is no product."""
     lower = name.lower()
     return next((format_name for format_name, pattern in _RULES if re.search(pattern, lower)), "none")

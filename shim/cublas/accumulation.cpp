@@ -48,7 +48,7 @@ Plan plan_accumulation(const PlanRequest& request, const policy::Decision& decis
     const RequestedPrecision& asked = request.asked;
     Plan plan;
     plan.decision = decision;
-    plan.asked = plan.change.format = Format::fp16;  // no algorithm rounds such operands below this
+    plan.asked = plan.change.format = Format::fp16;  // no algorithm rounds half operands to a lower format
     plan.reason = decision.reason;
     plan.accumulator = plan.accumulator_as_called = accumulator_of(asked);
     if (decision.accumulate != policy::Accumulate::fp32 || plan.accumulator == Accumulator::fp32) return plan;

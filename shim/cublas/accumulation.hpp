@@ -1,5 +1,5 @@
-// Finds the type in which half products (of float16 and bfloat16) add, and plans how to make them add in FP32. Pure,
-// as formats.hpp is.
+// Finds the type in which half products (of float16 and bfloat16) add, and plans how to make them add in FP32. The
+// code is pure, as that of formats.hpp.
 //
 // cuBLAS adds in FP16 if the compute type is 16F. If it is 32F, it may still add the partial sums of split-K in the
 // type of the result, unless bit 4 of the handle's math mode or the algorithm's reduction scheme forbids that.
@@ -8,12 +8,12 @@
 #include <bit>
 #include <cstdint>
 
-#include "shim/cublas/own_frame.hpp"
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/plan_request.hpp"
 
 namespace fp32shim::cublas {
 
-/// Returns what a product adds in as the program calls it; unknown for products of other types.
+/// Returns the type in which a half product adds as the program calls it; unknown for products of other types.
 policy::Accumulator accumulator_of(const RequestedPrecision& asked);
 
 /// Plans how to run a product of narrower operands than float32, whose format is left to the program.
@@ -32,8 +32,8 @@ constexpr float half_to_float(std::uint16_t half) {
     return std::bit_cast<float>(sign | magnitude);
 }
 
-/// Alpha and beta as float32, in place of those of float16 in a call's arguments at these positions. They must exist
-/// until the call returns.
+/// Replaces alpha and beta of float16, which are at these positions of a call's arguments, by equal numbers of
+/// float32. They lie in this object, so it must exist until the call returns.
 class ConvertedScalars {
   public:
     ConvertedScalars(ArgumentFrame& arguments, int alpha, int beta) {

@@ -638,4 +638,4 @@ def test_the_name_of_a_kernel_tells_its_format(name, format_name):
         import kernel_names as names
     finally:
         sys.path.pop(0)
-    assert names.format_of(name) == format_name
+    assert names.format_of_kernel(name) == format_name

@@ -1,9 +1,9 @@
 #include "shim/cublas/audit/launcher.hpp"
 
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/thread/running.hpp"
 

@@ -7,16 +7,15 @@
 #include <optional>
 #include <utility>
 
+#include "shim/cublas/accumulation.hpp"
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/emulation.hpp"
 #include "shim/cublas/govern/lt_fitting.hpp"
-#include "shim/cublas/govern/lt_half.hpp"
 #include "shim/cublas/govern/lt_search.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/plan_key.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
@@ -76,7 +75,37 @@ bool describe_requested_precision(const Library& library, const MatmulParts& par
     return true;
 }
 
-/// Returns the key of the product's plan. An algorithm that rounds below FP32 has an influence that is not in keys.
+/// Returns true if an algorithm adds partial sums in no narrower type than its compute type. Returns false for
+/// nullptr, with which the library chooses.
+bool has_full_reduction(const Library& library, const void* algorithm) {
+    return algorithm != nullptr &&
+           is_within_limits({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
+}
+
+/// Fills in product.asked.half. `frame` has the arguments of the product; nullptr: it is a search, which has no
+/// scalars.
+void describe_half(const Library& library, const MatmulParts& parts, const void* algorithm, const Frame* frame,
+                   Product& product) {
+    HalfProduct& half = product.asked.half;
+    half.is_half = true;
+    half.has_full_reduction = has_full_reduction(library, algorithm);
+    std::int32_t result = type_r_16f;
+    read(library.layout_get, parts.d_layout, layout_type, result);
+    half.is_result_float = result == type_r_32f || result == type_c_32f;
+    if (accumulator_of(product.asked) != policy::Accumulator::fp16) return;
+    std::int32_t pointer_mode = pointers_to_device;
+    std::int64_t strides[] = {0, 0};  // newer libraries only
+    read(library.desc_get, parts.desc, desc_alpha_batch_stride, strides[0]);
+    read(library.desc_get, parts.desc, desc_beta_batch_stride, strides[1]);
+    if (!read(library.desc_get, parts.desc, desc_pointer_mode, pointer_mode) || pointer_mode != pointers_to_host)
+        half.scalars = ScalarPlace::on_device;
+    else if (strides[0] != 0 || strides[1] != 0 ||
+             (frame != nullptr && (frame->word(argument_alpha) == 0 || frame->word(argument_beta) == 0)))
+        half.scalars = ScalarPlace::unreadable;
+}
+
+/// Returns the key of the product's plan, or key_unknown if the plan also depends on facts that are not in keys, such
+/// as an algorithm that rounds below FP32.
 std::uint64_t key_of(const Product& product, std::uint64_t settings) {
     const bool is_counted =
         product.counted == OperandTreatment::governed || product.counted == OperandTreatment::as_called;
@@ -99,8 +128,7 @@ void describe_sizes(const Library& library, const MatmulParts& parts, policy::Ma
     call.batch = batch_count;
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.d_layout, layout_batch_mode, batch_mode);
-    // The layouts say 0, since the sizes are on the device.
-    if (batch_mode == batch_grouped) return;
+    if (batch_mode == batch_grouped) return;  // the sizes are on the device, and the layouts say 0
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
@@ -144,22 +172,22 @@ bool describe(const Site& site, const MatmulParts& parts, const void* algorithm,
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-/// What the record of a successful call tells of the algorithm that ran.
+/// Stores facts about the algorithm that ran in the record of a successful call.
 struct AlgorithmReporter {
     const Library& library;
-    bool format = false;
-    bool algorithm = false;
+    bool tells_format = false;
+    bool tells_algorithm = false;
 
     void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
-        if (const auto found = format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
+        if (const auto found = tells_format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
             done.actual = applied_of(*found);
         if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
             done.accumulator = policy::Accumulator::fp32;
-        if (algorithm && ran != nullptr) done.algorithm = describe_algorithm(library, algorithm_at(ran)).word;
+        if (tells_algorithm && ran != nullptr) done.algorithm = describe_algorithm(library, algorithm_at(ran)).word;
     }
 };
 
-/// A form in which the product can run.
+/// The settings with which the shim runs the product.
 struct LtRunForm {
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
@@ -181,22 +209,22 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     if (!desc.copy_from(library, parts.desc, form.compute_type)) return std::nullopt;
     MatmulParts changed = parts;
     changed.desc = desc.address();
-    EmulationRequest wish = form.emulation;
+    EmulationRequest request = form.emulation;
     std::optional<EmulationDescriptor> emulation;
     std::optional<ChangedDescriptor> emulating;
     const auto give = [&] {
-        return wish.asks_anything() && emulation.emplace().attach_to(library, wish, emulating.emplace(desc));
+        return request.asks_anything() && emulation.emplace().attach_to(library, request, emulating.emplace(desc));
     };
     bool is_given = give();
-    if (!is_given && std::exchange(wish.kept_bits, nullptr) != nullptr) is_given = give();
+    if (!is_given && std::exchange(request.kept_bits, nullptr) != nullptr) is_given = give();
     if (is_given)
         changed.desc = emulating->address();
-    else if (std::exchange(wish, {}).bits != 0)
+    else if (std::exchange(request, {}).bits != 0)
         done.detail = mantissa_bits_not_set;
     Algorithm64 fitting{};
     if (algorithm != nullptr || form.limits.any()) {
-        const FittingRequest wanted{library,           changed,     desc,        frame,    lt.call.device_index,
-                                    form.compute_type, form.format, form.limits, wish.bits};
+        const FittingRequest wanted{library,           changed,     desc,        frame,       lt.call.device_index,
+                                    form.compute_type, form.format, form.limits, request.bits};
         if (!find_fitting_algorithm(wanted, algorithm, fitting)) return std::nullopt;
         algorithm = fitting.data();
     }
@@ -212,8 +240,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the product as its plan changes it, by run_as(): with the limits of its algorithm, and else without those
-/// that the plan does not need. Returns nullopt, with the reason in `obstacle`, if that is impossible.
+/// Runs the product with the change of its plan, by run_as(). If no algorithm is within the limits, tries again with
+/// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if that is impossible too.
 template <class RunAs>
 std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
                                         const AlgorithmLimits& limits, std::int32_t* kept_bits, Done& done,
@@ -245,7 +273,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
                                  logs};
     const AlgorithmLimits limits =
         is_governed && multiplies(lt.call) ? effective_limits(library, plan.decision.algorithms) : AlgorithmLimits{};
-    // The formats are those of products of float32 and float64. Any algorithm is as good for other types.
+    // Only products of float32 and float64 have these formats. For other types, any algorithm is precise enough.
     const Format own_format = lt.product.counted == OperandTreatment::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
     const auto run_as = [&](const LtRunForm& form, Reason& reason) {
@@ -291,7 +319,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     return status;
 }
 
-/// Has a product measured on the GPU if it is its turn.
+/// Begins to measure a product on the GPU if it is due.
 [[gnu::noinline]] void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
                                GpuTimedCall& time) {
     if (lt.product.handle != nullptr && time.is_due(site, in_force, lt.call))
@@ -390,10 +418,10 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
     ChangedDescriptor desc;
     std::optional<EmulationDescriptor> emulation;
     const std::int32_t compute_type = plan.compute_type_or(own_compute_type);
-    const EmulationRequest wish{.bits = plan.change.mantissa_bits};
+    const EmulationRequest request{.bits = plan.change.mantissa_bits};
     const bool is_changed =
         plan.changes_call() && desc.copy_from(*site.cublas.library, parts.desc, compute_type) &&
-        (!wish.asks_anything() || emulation.emplace().attach_to(*site.cublas.library, wish, desc));
+        (!request.asks_anything() || emulation.emplace().attach_to(*site.cublas.library, request, desc));
     const AlgorithmSearch::TypedDescriptor own{parts.desc, own_compute_type};
     // If no algorithm is within the limits, the compute type is changed nevertheless.
     const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
@@ -406,7 +434,7 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
             if (wanted == needed) break;
             continue;
         }
-        // From now on, run() has to see every product, whatever the settings are.
+        // From now on, run_lt_as_planned() has to see every product, whatever the settings are.
         if (is_changed && !searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/govern/govern.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/own_frame.hpp"
 #include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {

@@ -1,9 +1,9 @@
 #include "shim/cublas/govern/run.hpp"
 
 #include "shim/cublas/accumulation.hpp"
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/emulation.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/own_frame.hpp"
 
 namespace fp32shim::cublas {
 namespace {
