@@ -47,7 +47,8 @@ bool is_xla_flags(const char* name) {
 
 constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
 
-/// A text that XLA was given. It is kept for good, since XLA may keep the pointer.
+/// The program's flags joined with the pinned one, as XLA got them. They are never freed, since XLA may keep the
+/// pointer.
 struct JoinedFlags {
     const JoinedFlags* next;
     std::string_view text;

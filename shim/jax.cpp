@@ -11,7 +11,7 @@
 namespace fp32shim {
 namespace {
 
-/// Stands for the XLA in the one object that is told of.
+/// The call site of all products that fp32shim_jax.py reports; its provider is the object with XLA.
 constinit Site site{};
 
 /// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::Reading is held.
@@ -50,9 +50,10 @@ bool record_jax_product(const char* library, const char* line, const char* where
 }  // namespace
 }  // namespace fp32shim
 
-/// With `line` nullptr: from now on, each product of each program that the XLA in `library` compiles for a CPU is
-/// told by a call. Returns 0 if that is of no use. `line`: a product, or a program of which its products are not
-/// known, as oneDNN prints executions. `where`: the program's line; empty: not known.
+/// Called by fp32shim_jax.py. If `line` is nullptr, the call announces that from now on, a call reports each product
+/// of each program that the XLA in `library` compiles for a CPU; it returns 0 if the settings ask for no such
+/// reports, or if the library is not found. Otherwise `line` is a product, or a program whose products are not known,
+/// in the form in which oneDNN prints executions. `where` is the program's line; empty: not known.
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {

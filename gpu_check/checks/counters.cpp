@@ -105,6 +105,7 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     return result;
 }
 
+/// The counts of tensor-core instructions in the kernels of one run.
 struct TensorCounts {
     std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
     CountedKernel most;   ///< kernel with the highest number
@@ -116,12 +117,10 @@ struct TensorCounts {
 TensorCounts count_tensor_instructions(const char* section, const Variant& variant, const char* expected,
                                        const std::vector<std::string>& metrics, const MeasurementSettings& settings,
                                        nlohmann::json& evidence) {
-    std::string wanted;
-    for (const std::string& metric : metrics) wanted += (wanted.empty() ? "" : ",") + metric;
     // The GPU's clocks are left as they are: the device may serve other users too.
     std::vector<std::string> words = {
-        "ncu",           "--csv", "--target-processes", "all", "--clock-control", "none",
-        "--print-units", "base",  "--metrics",          wanted};
+        "ncu",  "--csv",     "--target-processes", "all", "--clock-control", "none", "--print-units",
+        "base", "--metrics", joined(metrics, ",")};
     const auto worker = worker_words(section_named(section), variant, settings);
     words.insert(words.end(), worker.begin(), worker.end());
     const VariantEnvironment run(variant, settings.environment, settings.shim);

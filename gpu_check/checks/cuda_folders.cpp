@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 
 namespace gpu {
@@ -29,6 +28,13 @@ std::string value_of(const Environment& environment, const char* name) {
     return found == environment.end() ? "" : found->second;
 }
 
+/// Returns the folders in a variable such as PATH.
+Folders folders_in(const Environment& environment, const char* name) {
+    Folders result = split(value_of(environment, name), ':');
+    std::erase(result, "");
+    return result;
+}
+
 Folders driver_folders() {
     return {"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib",     "/usr/lib64",
             "/usr/lib/wsl/lib",        "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
@@ -46,19 +52,11 @@ Folders libraries_of(const Folders& roots) {
     return result;
 }
 
-Folders split(const std::string& list) {
-    Folders result;
-    std::istringstream folders(list);
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (!folder.empty()) result.push_back(folder);
-    return result;
-}
-
 /// Returns CUDA toolkits that no variable names: those in the usual folders, and those of an `nvcc` on the path.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
     for (const std::string& root : folders_matching("/usr/local/cuda-*")) roots.push_back(root);
-    for (const std::string& folder : split(value_of(environment, "PATH")))
+    for (const std::string& folder : folders_in(environment, "PATH"))
         if (std::error_code error; std::filesystem::exists(folder + "/nvcc", error)) roots.push_back(folder + "/..");
     return roots;
 }
@@ -134,7 +132,7 @@ std::string try_cublas(const CudaFolders& found, MeasurementSettings& settings, 
 CudaFolders find_working_cublas(const std::string& libraries, const std::string& python,
                                 MeasurementSettings& settings, FindingMap& findings) {
     const Environment& environment = settings.environment;
-    SearchFolders search{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
+    SearchFolders search{libraries, folders_in(environment, "LD_LIBRARY_PATH"), {}, driver_folders()};
     CudaFolders found;
     found.driver = find_library("libcuda.so.1", search);
     if (found.driver.empty())

@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+/// One run of a framework's products: the program's own setting, that of the library, and the format that must
+/// result.
 struct FrameworkRun {
     const char* name;
     const char* own;  // format that the program itself asks for
@@ -47,7 +49,7 @@ struct FrameworkResult {
     std::string version;
 };
 
-/// Runs products.py once.
+/// Runs products.py once, and returns what it reported.
 FrameworkResult run_products(const std::string& framework, const FrameworkRun& run, const std::string& python,
                              const MeasurementSettings& settings, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();

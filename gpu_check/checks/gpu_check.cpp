@@ -34,7 +34,7 @@ struct CommandLineOptions {
     int largest = 8192;  ///< largest order of matrices
 };
 
-/// State that all steps share.
+/// The state of the whole check, which all steps share.
 struct CheckState {
     CommandLineOptions options;
     Clock::time_point begun = Clock::now();
@@ -173,7 +173,7 @@ bool has_no_answer(const VerdictLine& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// Returns true if the device still multiplies. Called after a step that got no answer.
+/// Returns true if the device still multiplies. Called after a step in which a process gave no answer in time.
 bool device_still_answers(CheckState& context) {
     MeasurementSettings probe = context.settings;
     probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));
@@ -301,7 +301,7 @@ void find_machine(CheckState& context) {
         context.framework_environment["CUDA_VISIBLE_DEVICES"] = visible->second;
 }
 
-/// Lists settings of this machine that govern other programs but are switched off in these measurements.
+/// Prints the settings of this machine that govern other programs but are switched off in these measurements.
 void print_set_aside_settings(CheckState& context, const std::vector<std::string>& unset) {
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {

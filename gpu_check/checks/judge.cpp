@@ -11,20 +11,20 @@ namespace gpu {
 
 namespace {
 
-/// A line without its name. Functions that judge throw it where a finding is missing.
+/// The verdict and the text of a line. Functions that judge throw it where a finding is missing.
 struct Judgement {
     Verdict verdict;
     std::string text;
 };
 
-/// Evidence for a judgement: the line's name, and the findings of its section.
+/// The evidence for one line: the line's name, the findings of its section, and facts about the machine.
 struct Evidence {
     const std::string& name;
     const FindingMap& findings;
     const JudgementFacts& judging;
 
-    /// Ends the judgement if one of these variants was not measured.
-    void need(std::initializer_list<const char*> variants) const {
+    /// Throws the judgement if one of these variants was not measured.
+    void need_variants(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
             const auto& failures = findings.values_of(std::string(variant) + "/failure");
             if (failures.empty()) continue;
@@ -32,10 +32,10 @@ struct Evidence {
                             std::string(variant) + ": " + failures.front()};
         }
     }
-    /// Ends the judgement if a variant has no finding of this name, with the variant's failure as the reason.
-    void need(const std::string& variant, const std::string& finding) const {
+    /// Throws the judgement if a variant has no finding of this name, with the variant's failure as the reason.
+    void need_finding(const std::string& variant, const std::string& finding) const {
         if (!findings.values_of(variant + "/" + finding).empty()) return;
-        need({variant.c_str()});
+        need_variants({variant.c_str()});
         throw Judgement{Verdict::failed, variant + ": " + not_measured};
     }
     void need_decisions(const std::string& variant) const {
@@ -50,12 +50,6 @@ struct Evidence {
     }
 };
 
-std::string joined(const std::vector<std::string>& texts) {
-    std::string result;
-    for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
-    return result;
-}
-
 bool is_lower(const std::string& left, const std::string& right) {
     return left != right && less_precise_format(left, right) == left;
 }
@@ -64,7 +58,7 @@ bool is_lower(const std::string& left, const std::string& right) {
 
 Judgement judge_loading(const Evidence& of) {
     try {
-        of.need("high", "decided");
+        of.need_finding("high", "decided");
     } catch (const Judgement& why) {
         if (why.text.ends_with(nothing_recorded))
             return {Verdict::wrong, "it was preloaded, but recorded no product"};
@@ -76,8 +70,8 @@ Judgement judge_loading(const Evidence& of) {
 }
 
 Judgement judge_unconfigured(const Evidence& of) {
-    of.need({"native", "preloaded"});
-    for (const char* variant : {"native", "preloaded"}) of.need(variant, "bits");
+    of.need_variants({"native", "preloaded"});
+    for (const char* variant : {"native", "preloaded"}) of.need_finding(variant, "bits");
     const std::string without = of.joined_values("native", "bits");
     const std::string with = of.joined_values("preloaded", "bits");
     const std::string format = of.lowest_format("native", "format");
@@ -114,8 +108,8 @@ bool is_refusal(const std::string& answer) { return !is_format_name(answer) && a
 
 Judgement judge_precision(const Evidence& of) {
     const std::string& word = of.name;
-    of.need({word.c_str()});
-    of.need(word, "format");
+    of.need_variants({word.c_str()});
+    of.need_finding(word, "format");
     const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.joined_values(word, "decided");
     if (is_refusal(format)) return {Verdict::failed, "the product was refused: " + format};
@@ -139,11 +133,11 @@ Judgement judge_other_precisions(const Evidence& of) {
 #define FLOAT64_RULE_PRECISION(...)  // the product is of float32
 #include "policy/formats.def"
     };
-    of.need(words);
+    of.need_variants(words);
     std::vector<std::string> outcomes;
     bool is_each_as_decided = true;
     for (const char* word : words) {
-        of.need(word, "format");
+        of.need_finding(word, "format");
         const std::string format = of.lowest_format(word, "format");
         if (is_refusal(format)) return {Verdict::failed, std::string(word) + ": the product was refused: " + format};
         const std::string fault = fault_of(of, word, "");
@@ -157,12 +151,13 @@ Judgement judge_other_precisions(const Evidence& of) {
     }
     return {Verdict::shown,
             (is_each_as_decided ? "each measured as decided: " : "each measured as decided, or as it permits: ") +
-                joined(outcomes)};
+                joined(outcomes, ", ")};
 }
 
 // ---- a floor
 
-/// The ways to ask for less than FP32 that one line of the verdict covers.
+/// A line of the verdict about a floor: the requests for less than FP32 that it covers, by the names of their
+/// findings.
 struct FloorLine {
     const char* line;
     const char* what;
@@ -191,7 +186,7 @@ bool is_unavailable(const std::string& answer) {
 Judgement judge_floor(const Evidence& of) {
     const FloorLine& group = *std::ranges::find(opt_ins, of.name, &FloorLine::line);
     for (const char* name : group.names)
-        for (const char* variant : {group.without, group.with}) of.need(variant, name);
+        for (const char* variant : {group.without, group.with}) of.need_finding(variant, name);
     std::vector<std::string> winning, refused, lowered;
     int held_up = 0;
     for (const char* name : group.names) {
@@ -206,15 +201,15 @@ Judgement judge_floor(const Evidence& of) {
     }
     const std::string what = group.what;
     if (!winning.empty())
-        return {Verdict::wrong,
-                what + (group.names.size() == 1 ? " goes" : " go") + " below a floor of fp32: " + joined(winning)};
-    if (!refused.empty()) return {Verdict::failed, "refused under a floor: " + joined(refused)};
+        return {Verdict::wrong, what + (group.names.size() == 1 ? " goes" : " go") +
+                                    " below a floor of fp32: " + joined(winning, ", ")};
+    if (!refused.empty()) return {Verdict::failed, "refused under a floor: " + joined(refused, ", ")};
     if (lowered.empty())
         return {Verdict::measured,
                 what + (held_up == 0 ? ": this cuBLAS refuses them"
                                      : ": fp32 under a floor, and without it too, so this proves nothing")};
     const std::string count = std::to_string(held_up);
-    return {Verdict::shown, count + " of " + count + " fp32 under a floor; without it " + joined(lowered)};
+    return {Verdict::shown, count + " of " + count + " fp32 under a floor; without it " + joined(lowered, ", ")};
 }
 
 // ---- float64
@@ -232,21 +227,21 @@ std::vector<std::string> products_of(const FindingMap& findings) {
 }
 
 Judgement judge_float64_as_called(const Evidence& of) {
-    of.need({"native", "recorded"});
+    of.need_variants({"native", "recorded"});
     of.need_decisions("recorded");
     std::vector<std::string> changed;
     const auto names = products_of(of.findings);
     for (const std::string& each : names)
         if (of.joined_values("native", each + "_bits") != of.joined_values("recorded", each + "_bits"))
             changed.push_back(each);
-    if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed)};
+    if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed, ", ")};
     if (const std::string format = of.lowest_format("native", "dgemm"); format != "fp64")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
 
 Judgement judge_float64_pin(const Evidence& of) {
-    of.need({"native", "environment", "fp64", "environment, fp64"});
+    of.need_variants({"native", "environment", "fp64", "environment, fp64"});
     std::vector<std::string> winning, refused, lowered;
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
         of.need_decisions(with);
@@ -260,15 +255,15 @@ Judgement judge_float64_pin(const Evidence& of) {
                     .push_back(std::string(with) + "/" + each + " " + held);
         }
     }
-    if (!winning.empty()) return {Verdict::wrong, "under a rule of fp64: " + joined(winning)};
-    if (!refused.empty()) return {Verdict::failed, "refused under a rule of fp64: " + joined(refused)};
+    if (!winning.empty()) return {Verdict::wrong, "under a rule of fp64: " + joined(winning, ", ")};
+    if (!refused.empty()) return {Verdict::failed, "refused under a rule of fp64: " + joined(refused, ", ")};
     if (lowered.empty()) return {Verdict::measured, "fp64 under a rule, and without it too, so this proves nothing"};
     return {Verdict::shown, "none is emulated under a rule; without it, " + std::to_string(lowered.size()) +
-                                " were: " + joined(lowered)};
+                                " were: " + joined(lowered, ", ")};
 }
 
 Judgement judge_float64_emulation(const Evidence& of) {
-    of.need({"native", emulated_format});
+    of.need_variants({"native", emulated_format});
     of.need_decisions(emulated_format);
     if (of.judging.has_site_floor) return {Verdict::measured, "the floor of this machine's policy forbids it"};
     if (of.joined_values(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
@@ -280,9 +275,9 @@ Judgement judge_float64_emulation(const Evidence& of) {
     for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
         if (of.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
-        return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic)};
+        return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic, ", ")};
     // cuBLAS need not use what a rule allows.
-    if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept)};
+    if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept, ", ")};
     return {Verdict::shown, "dgemm, ex_64f and lt_64f are emulated under a rule; PEDANTIC ones are not"};
 }
 
@@ -300,7 +295,7 @@ Judgement judge_time(const Evidence& of, int n) {
     const double tf32 = middle("native/tf32");
     const double forced = middle("high/forced");
     if (fp32 <= 0 || tf32 <= 0 || forced <= 0) {
-        of.need({"native", "high"});
+        of.need_variants({"native", "high"});
         return {Verdict::failed, "no time was measured"};
     }
     const double flops = 2.0 * n * n * n;
@@ -312,8 +307,8 @@ Judgement judge_time(const Evidence& of, int n) {
 }
 
 Judgement judge_cost(const Evidence& of) {
-    of.need({"turns"});
-    of.need("turns", "launch");
+    of.need_variants({"turns"});
+    of.need_finding("turns", "launch");
     const auto number = [&](const std::string& name) { return median(of.findings.sorted_numbers("turns/" + name)); };
     const double launch = number("launch");
     std::string text = "a launch takes the host " + format_number("%.2f us", launch / 1000);
@@ -332,11 +327,11 @@ Judgement judge_cost(const Evidence& of) {
 // ---- graphs and audits
 
 Judgement judge_graph(const Evidence& of) {
-    of.need({"native", "high"});
+    of.need_variants({"native", "high"});
     const std::string expected = of.judging.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
     for (const std::string product : {"graph_sgemm", "graph_ex"}) {
-        for (const char* variant : {"native", "high"}) of.need(variant, product);
+        for (const char* variant : {"native", "high"}) of.need_finding(variant, product);
         const std::string what = product + ", captured at high and replayed, ";
         const std::string format = of.joined_values("high", product + "_format");
         if (format != expected) return {Verdict::wrong, what + "is " + format + ", not " + expected};
@@ -352,8 +347,8 @@ Judgement judge_graph(const Evidence& of) {
 }
 
 Judgement judge_audits(const Evidence& of) {
-    of.need({"high"});
-    of.need("high", "captured");
+    of.need_variants({"high"});
+    of.need_finding("high", "captured");
     const auto& audits = of.findings.values_of("high/audit");
     if (audits.size() != audited_products) return {Verdict::failed, std::string("high: ") + not_measured};
     if (of.judging.has_site_floor)
@@ -372,7 +367,7 @@ Judgement judge_audits(const Evidence& of) {
                 " errors match those that the host computes in float64, to 2%; a captured product is left alone"};
 }
 
-/// A line of the verdict about a section, and the function that judges it.
+/// The section and the name of a line of the verdict, and the function that judges it.
 struct LineJudge {
     const char* section;
     const char* line;
@@ -399,7 +394,7 @@ constexpr LineJudge verdict_lines[] = {
     {"audits", "audits", judge_audits},
 };
 
-/// Returns the line with this name and the judgement that `judge` returns or throws.
+/// Returns the line with this name, and with the judgement that `judge` returns or throws.
 template <class Judge>
 VerdictLine line_of(const std::string& name, const Judge& judge) {
     Judgement answer{};

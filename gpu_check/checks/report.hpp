@@ -12,7 +12,7 @@ namespace gpu {
 
 inline constexpr int report_schema = 1;
 
-/// Returns the first part of the report: versions and checksums of the programs and of the system. asking: has the
+/// Returns the first part of the report: versions and checksums of the programs and of the system. settings: has the
 /// path of the shim.
 nlohmann::json describe_tool(const MeasurementSettings& settings);
 nlohmann::json describe_system();

@@ -1,5 +1,6 @@
-"""The format that the name of a kernel tells. cuBLAS, CUTLASS and cublasLt name kernels after operands and instructions: bf16,
-tf32, and s1688gemm without another format for TF32 tensor cores; sgemm, ffma and simt for FP32 units."""
+"""Finds the format in which a GPU kernel multiplies by the kernel's name. cuBLAS, CUTLASS and cublasLt name kernels after
+operands and instructions: bf16, tf32, and s1688gemm without another format for TF32 tensor cores; sgemm, ffma and simt for
+FP32 units."""
 
 import re
 
@@ -15,6 +16,7 @@ _RULES = [
 
 
 def format_of_kernel(name):
-    """tf32, bf16, fp16 or fp32; unknown: the kernel multiplies, but its name does not say how; none: it is no product."""
+    """Returns tf32, bf16, fp16 or fp32; unknown: the kernel multiplies, but its name does not say how; none: it does not
+    multiply."""
     lower = name.lower()
     return next((format_name for format_name, pattern in _RULES if re.search(pattern, lower)), "none")

@@ -1,8 +1,8 @@
-"""In which format a float32 product was computed, judged by its result alone.
+"""Finds the format in which a float32 product was computed, from its result alone.
 
-As gpu_check/products/format.hpp: the result is compared with float64 products of operands that were rounded on the host, in
-each way to each format. Summing in float32 moves a result by some 1e-6, on tensor cores by up to 6e-5; two references lie 2e-4
-apart or more. tests/cublas/test_judges.py gives both judges the same products.
+The method is that of gpu_check/products/format.hpp: the result is compared with float64 products of operands that were rounded
+on the host, in each way to each format. Summing in float32 moves a result by some 1e-6, on tensor cores by up to 6e-5; two
+references lie 2e-4 apart or more. tests/cublas/test_judges.py gives both judges the same products.
 """
 
 import numpy
@@ -42,7 +42,7 @@ def _round_to_fp16(matrix, ties):
 
 
 def round_to_format(matrix, name, ties):
-    """ties: even, away, or truncate, which rounds every number towards zero."""
+    """Rounds float32 numbers to tf32, bf16 or fp16. ties: even, away, or truncate, which rounds every number towards zero."""
     return _round_to_fp16(matrix, ties) if name == "fp16" else _round_mantissa(matrix, {"tf32": 13, "bf16": 16}[name], ties)
 
 
@@ -50,7 +50,8 @@ ROUNDINGS = [(name, ties) for name in ("tf32", "bf16", "fp16") for ties in ("eve
 
 
 def _distance(result, reference, exact):
-    """Elements that are infinite or NaN in both agree. One that is so in only one of the two makes the distance infinite."""
+    """Returns the distance of a result from a reference, relative to the exact product, in the 2-norm. Elements that are
+    infinite or NaN in both agree. One that is so in only one of the two makes the distance infinite."""
     finite = numpy.isfinite(reference)
     if not finite.any() or (numpy.isfinite(result) != finite).any():
         return float("inf")
@@ -96,8 +97,8 @@ class ReferenceProduct:
         return self._references[rounding]
 
     def judge_result(self, result):
-        """(format, ties, error) of a result. ties: even, away or truncate; None if the operands were not rounded, or only the size
-        of the error could be judged. The error is relative, against exact operands, in the 2-norm."""
+        """Returns (format, ties, error) of a result. ties: even, away or truncate; None if the operands were not rounded, or
+        only the size of the error could be judged. The error is relative, against exact operands, in the 2-norm."""
         with numpy.errstate(invalid="ignore", over="ignore"):
             result = numpy.asarray(result, dtype=numpy.float64) / self._scale
             exact = self._reference_product(None)

@@ -83,7 +83,7 @@ def load_jax(own):
 
 
 def kernels_of_torch_operation(operation):
-    """[{name, format}] of the kernels that an operation of PyTorch starts, by torch.profiler."""
+    """Returns [{name, format}] of the kernels that an operation of PyTorch starts, as torch.profiler sees them."""
     import kernel_names
     import torch
     from torch.profiler import ProfilerActivity, profile

@@ -25,7 +25,7 @@ HEADING = ("| framework | operation | own setting | shim | measured | error | de
 
 
 class DecisionLog:
-    """What the shim added to the log since the last look."""
+    """Reads the decisions that the shim appends to its log, each once."""
 
     def __init__(self, path):
         self.path = path
@@ -55,7 +55,7 @@ def error_in_one_line(error):
 
 
 def summarize_decisions(decisions):
-    """Each distinct decision once, with its count."""
+    """Returns each distinct decision once, with its count."""
     lines = {}
     for d in decisions:
         reason = "" if d["reason"] == "as_requested" else f", {d['reason']}"
@@ -65,7 +65,7 @@ def summarize_decisions(decisions):
 
 
 def judge_operation(measured, decisions, arguments, formats):
-    """(text, whether it fails)"""
+    """Judges the measured format by the decisions. Returns a text, and True if it is a failure."""
     expect = arguments.expect
     known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
     if measured == "wrong":

@@ -73,7 +73,8 @@ std::string match_of(Rounding rounding) {
     return std::string(name_of(rounding.format)) + " operands, " + words[rounding.ties];
 }
 
-/// Errors of a result: of all elements, and of those whose operands are numbers of FP16.
+/// The errors of a result: that of all elements, and that of the elements whose operands are within the range of
+/// FP16.
 struct ResultErrors {
     double of_all = infinity;
     double in_range_of_fp16 = infinity;

@@ -98,22 +98,15 @@ Status run(const Cublas& cublas, const char* name, ProductKind shape, const Call
     return function == nullptr ? Status() : call(*function, cublas.handle, shape, p);
 }
 
-/// Calls cublasLtMatmul with the first algorithm that cublasLt's heuristic finds.
+/// Calls cublasLtMatmul with the first algorithm that cublasLt's heuristic finds, or without an algorithm.
+template <bool has_algorithm>
 Status run_lt(const Cublas& cublas, const char*, ProductKind, const CallArguments& p) {
     LtProduct lt(cublas.device, p);
     cublasLtMatmulDesc_t descriptor = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
     cublasStatus_t status = lt.create_descriptor(p.type, descriptor);
-    if (status == CUBLAS_STATUS_SUCCESS) status = lt.find_algorithm(descriptor, algorithm);
-    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, &algorithm) : status;
-}
-
-/// Calls cublasLtMatmul without an algorithm.
-Status run_lt_null(const Cublas& cublas, const char*, ProductKind, const CallArguments& p) {
-    LtProduct lt(cublas.device, p);
-    cublasLtMatmulDesc_t descriptor = nullptr;
-    const cublasStatus_t status = lt.create_descriptor(p.type, descriptor);
-    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, nullptr) : status;
+    if (has_algorithm && status == CUBLAS_STATUS_SUCCESS) status = lt.find_algorithm(descriptor, algorithm);
+    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, has_algorithm ? &algorithm : nullptr) : status;
 }
 
 template <class F>
@@ -172,8 +165,8 @@ constexpr CublasFunction table[] = {
     TYPE_BATCH(gemm_strided_batched_ex, cublasGemmStridedBatchedEx),
     TYPE_BATCH(gemm_batched_ex, cublasGemmBatchedEx),
     TYPE_BATCH(gemm_grouped_batched_ex, cublasGemmGroupedBatchedEx),
-    {"lt", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt},
-    {"lt_null", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt_null},
+    {"lt", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt<true>},
+    {"lt_null", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt<false>},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace gpu {
 
 using Status = std::optional<cublasStatus_t>;  ///< nullopt: the library does not have the function
 
-/// Type of the elements of matrices.
+/// The type of the elements of matrices.
 enum class Element { half, real, complex, float64 };
 std::size_t bytes_of(Element element);
 
@@ -54,6 +54,7 @@ struct CallArguments {
 CallArguments square_call(int n, const DeviceBuffer& a, const DeviceBuffer& b, const DeviceBuffer& c,
                           Element element = Element::real, std::size_t offset = 0);
 
+/// A row of the table: a function of cuBLAS, and how it is called.
 struct CublasFunction {
     enum Kind { by_mode, by_type };  ///< whether the handle's math mode or a compute type decides the precision
 

@@ -7,6 +7,7 @@
 
 namespace gpu {
 
+/// A product of square matrices by cublasLt.
 class LtProduct {
   public:
     /// call: the operands, and the size of the workspace. given: a handle that the caller keeps; nullptr: a new one.

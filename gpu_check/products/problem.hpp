@@ -94,7 +94,7 @@ struct ProductRequest {
 /// not have the function.
 std::string format_or_error(const Status& status, const MeasuredRounding& measured);
 
-/// The result of a product.
+/// The outcome of a product.
 struct ProductResult {
     std::string answer;         ///< see format_or_error()
     MeasuredRounding measured;  ///< what was measured of the last product of a batch

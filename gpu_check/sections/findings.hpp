@@ -1,5 +1,5 @@
-// Findings of the workers, by name. "native/format" is the finding "format" of the variant "native". Sections without
-// variants have findings without a prefix.
+// The findings of workers by name, and functions for their texts. "native/format" is the finding "format" of the
+// variant "native". Sections without variants have findings without a prefix.
 #pragma once
 
 #include <map>
@@ -32,6 +32,10 @@ inline constexpr const char* not_measured = "not measured";
 bool is_format_name(const std::string& answer);
 /// Returns the lower of two formats. A refusal counts as lower than any format.
 std::string less_precise_format(const std::string& left, const std::string& right);
+/// Returns one text of these texts, with `separator` between them.
+std::string joined(const std::vector<std::string>& texts, const char* separator);
+/// Returns the parts of a text between separators.
+std::vector<std::string> split(const std::string& text, char separator);
 /// Returns a number in a format of printf().
 std::string format_number(const char* format, double number);
 /// Returns the median of numbers in ascending order; 0 if there are none.

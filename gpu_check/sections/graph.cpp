@@ -3,6 +3,7 @@
 #include <map>
 
 #include "gpu_check/products/problem.hpp"
+#include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
@@ -25,10 +26,9 @@ std::string types_of(const Device& device, CUgraph graph) {
         throw_on_error(get_type(node, &type), "cuGraphNodeGetType");
         ++types[type];
     }
-    std::string result;
-    for (const auto& [type, number] : types)
-        result += (result.empty() ? "" : ", ") + std::to_string(number) + " x " + std::to_string(type);
-    return result;
+    std::vector<std::string> texts;
+    for (const auto& [type, number] : types) texts.push_back(std::to_string(number) + " x " + std::to_string(type));
+    return joined(texts, ", ");
 }
 
 }  // namespace

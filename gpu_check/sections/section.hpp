@@ -51,7 +51,8 @@ double median_milliseconds(Worker& worker, const CublasFunction& function, const
                            cublasMath_t mode);
 // host_time.cpp
 void measure_recording_cost(Worker& worker);
-// graph.cpp: behaviour that the shim must not change
+// graph.cpp
+/// Measures products that are captured into a graph, whose behaviour the shim must not change.
 void measure_captured_products(Worker& worker);
 /// Makes a stream that does not wait for others, and sets it as the handle's stream.
 CUstream use_own_stream(const Cublas& cublas);

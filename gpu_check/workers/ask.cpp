@@ -13,13 +13,6 @@ namespace gpu {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-    return parts;
-}
-
 /// Reads the messages of a worker until it ends.
 class MessageReader {
   public:

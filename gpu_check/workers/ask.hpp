@@ -11,7 +11,7 @@
 
 namespace gpu {
 
-/// Settings for measuring sections.
+/// Settings for measuring a section.
 struct MeasurementSettings {
     std::vector<int> sizes;   ///< sizes of matrices, in ascending order
     std::string shim;         ///< path of libfp32shim.so; if the file is missing, variants that use it are left out

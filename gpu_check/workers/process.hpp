@@ -20,6 +20,7 @@ Environment own_environment();
 /// Returns the folder that contains this program.
 std::string program_folder();
 
+/// The way in which a process ended.
 struct ProcessOutcome {
     int status = 0;          ///< status from waitpid(); meaningless if `timed_out`
     bool timed_out = false;  ///< the process was killed because its time was over

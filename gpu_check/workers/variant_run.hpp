@@ -1,4 +1,4 @@
-// Environment and folder that a variant gives to its processes.
+// The environment and the folder in which the processes of a variant run.
 #pragma once
 
 #include <string>

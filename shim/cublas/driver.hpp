@@ -24,7 +24,7 @@ Device current_device();
 /// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
 std::array<std::int32_t, 9> compute_capabilities();
 
-/// The functions of the driver that audits and measurements of time call. nullptr: the driver lacks the function.
+/// The functions of the driver that audits and measurements of time call. A member is nullptr if the driver lacks it.
 struct DriverFunctions {
     const LoadedObject* object = nullptr;  ///< the driver; nullptr: there is none, and no function
 
@@ -50,7 +50,7 @@ struct DriverFunctions {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
                memory_info != nullptr && allocate != nullptr && release != nullptr && copy != nullptr;
     }
-    /// Returns true if there are all functions for measuring times by events.
+    /// Returns true if the driver has all functions for measuring times by events.
     bool has_events() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && context_id != nullptr &&
                create_event != nullptr && record_event != nullptr && query_event != nullptr &&

@@ -165,7 +165,7 @@ void change_compute_type(const RequestedPrecision& asked, const WantedFormat& wi
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op_algorithm(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // Plain COMPUTE_32F depends on the handle's mode, which the documentation does not say.
+    // COMPUTE_32F also depends on the handle's math mode, although the documentation does not say so.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;

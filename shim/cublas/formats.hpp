@@ -1,5 +1,6 @@
 // The formats of a cuBLAS call: the one that the program asks for, the one that a decision wants, and the arguments
-// that express a format. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
+// that express a format. The code depends on its arguments only, and tables of cases test it
+// (tests/unit/shim/cublas_formats_test.cpp).
 //
 // A format is one to which operands may be rounded. cuBLAS's FAST types and TF32 mode *allow* rounding, so every
 // format here is the lowest that a call allows.
@@ -30,8 +31,8 @@ std::optional<Format> format_of(policy::Applied format);
 /// to.
 bool gpu_has_format(Format format, std::int32_t compute_capability);
 
-/// Returns the compute type, or the bits of the math mode that choose a format. `pedantic` asks for FP32 or FP64
-/// regardless of the environment.
+/// Return the compute type, or the bits of the math mode, that chooses a format. With `pedantic`, FP32 and FP64 do
+/// not depend on the environment.
 std::int32_t compute_type_for(Format format, bool pedantic);
 std::int32_t math_mode_for(Format format, bool pedantic);
 /// Returns the bits of the program's math mode that stay as they are when a product's mode is set for a format.
@@ -44,7 +45,7 @@ enum class ScalarPlace : std::uint8_t {
     unreadable,  ///< not two numbers that the library is sure to read
 };
 
-/// The facts about a product of float16 or bfloat16 on which depends what it adds in.
+/// Facts about a product of float16 or bfloat16 that decide in which type it adds.
 struct HalfProduct {
     bool is_half = false;
     bool adds_in_fp16 = false;     ///< the function has no compute type, and is cublasHgemm or a batch of it
@@ -56,6 +57,7 @@ struct HalfProduct {
     bool operator==(const HalfProduct&) const = default;
 };
 
+/// The facts of a call that decide in which format cuBLAS may compute it, apart from the environment.
 struct RequestedPrecision {
     Road road = Road::none;
     std::int32_t math_mode = 0;     ///< math mode that the program set on the handle; 0 for cublasLt, which has none
@@ -105,6 +107,7 @@ bool is_known_float64_request(const RequestedPrecision& asked);
 /// tests/cublas/stand_in/semantics.def state what is assumed. Precondition: is_known_float64_request(asked).
 Format requested_float64_format(const RequestedPrecision& asked, const Environment& environment);
 
+/// The changes with which the shim makes a call instead of the program's own.
 struct CallChange {
     Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
     policy::Reason reason = policy::Reason::as_requested;

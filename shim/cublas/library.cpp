@@ -77,8 +77,8 @@ const Library* library_of(const LoadedObject& object) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // If two threads look up at the same time, they find the same functions. Another file of that name may have
-        // been loaded at the address.
+        // The functions are looked up again if the object was loaded again, perhaps from another file. If two threads
+        // look up at the same time, they find the same functions.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = arena_new<Library>(object);

@@ -65,7 +65,7 @@ struct Library {
         find("cublasSetFixedPointEmulationMantissaBitCountPointer")};
     void* gemm_ex{find("cublasGemmEx")};  ///< with 32-bit integers
 
-    // cublasLt
+    // Functions of cublasLt.
     mutable std::atomic<const DescriptorSizes*> desc_sizes{nullptr};
     ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
         desc_init{find("cublasLtMatmulDescInit_internal")};
@@ -96,7 +96,7 @@ struct Library {
     bool has_fp64_emulation() const { return version >= 130100; }
 };
 
-/// Returns the functions of this library that the shim calls. Finds them on first use. Thread-safe, lock-free.
+/// Returns the functions of a library that the shim calls. Finds them on first use. Thread-safe, lock-free.
 /// Precondition: the library is loaded, and an elf::Reading is held.
 const Library* library_of(const LoadedObject& object);
 

@@ -10,8 +10,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// A table of values by key, of fixed size. A new value may replace an older one. Readers see whole values only:
-/// `version` is odd while a value is written.
+/// A cache of fixed size: values by key, of which a new one may replace an older one. Readers see whole values only,
+/// as `version` is odd while a value is written.
 template <class Value, std::size_t size>
 class LockFreeCache {
     static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);
@@ -96,7 +96,7 @@ policy::AlgorithmLimits effective_limits(const Library& library, policy::Algorit
 bool is_within_limits(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
     if (!limits.any()) return true;
     const auto& [configuration, word] = describe_algorithm(library, algorithm);
-    return word.size > 0 &&  // otherwise it cannot be read
+    return word.size > 0 &&  // 0: the library does not tell the configuration
            (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
            !(limits.avoids_known_wrong && policy::find_known_wrong(configuration, library.version) != nullptr);

@@ -12,6 +12,7 @@ namespace fp32shim::cublas {
 /// A cublasLtMatmulAlgo_t. It is opaque and has the same size in every version.
 using Algorithm64 = std::array<std::uint64_t, 8>;
 
+/// A cublasLtMatmulHeuristicResult_t: one result of a search.
 struct HeuristicResult {
     Algorithm64 algorithm;
     std::uint64_t workspace_size;
@@ -40,7 +41,7 @@ bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& fo
 
 /// The algorithm that the shim's own search found to replace the program's.
 struct ReplacementAlgorithm {
-    std::uint64_t exists = 0;  ///< 0: the search found no algorithm; a word, as a Table keeps them
+    std::uint64_t exists = 0;  ///< 0: the search found no algorithm; 64 bits, since caches keep whole words
     Algorithm64 algorithm{};
 };
 void remember_replacement(std::uint64_t key, const ReplacementAlgorithm& replacement);

@@ -46,8 +46,8 @@ template <class Value>
     return get.call_keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
-/// A copy of the program's descriptor with another compute type. If that is one of float32, so is the scale type,
-/// which is the type of alpha and beta, in place of float16.
+/// A copy of the program's descriptor with another compute type. If that is one of float32 while alpha and beta are
+/// of float16, the copy says that they are of float32 too.
 class ChangedDescriptor {
   public:
     /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
@@ -79,7 +79,7 @@ class ChangedDescriptor {
     bool changes_scale_type_ = false;
 };
 
-/// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.
+/// Memory for a cublasLtMatmulPreference_t, which is opaque and smaller in every version.
 using Preference = std::array<std::uint64_t, 32>;
 
 /// A copy of the program's preference that allows fewer reduction schemes.

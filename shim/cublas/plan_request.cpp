@@ -73,7 +73,8 @@ Reason reason_to_forbid_lowering(const PlanRequest& request, const policy::Decis
     return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }
 
-/// Notes that a call is forwarded with a math mode whose bits the shim does not know.
+/// If a call is forwarded in a math mode with bits that the shim does not know, notes in the plan that its format is
+/// unknown.
 void set_unknown_mode(const PlanRequest& request, Plan& plan) {
     const bool mode_is_known = has_known_math_mode(request.asked) || !depends_on_math_mode(request.asked);
     if (mode_is_known || plan.change.how != record::How::forward) return;
@@ -127,7 +128,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     plan.accumulator = plan.accumulator_as_called;
     if (plan.applied == policy::Applied::unchanged)
-        plan.reason = reason;  // a half product
+        plan.reason = reason;  // only the plan of a half product has no format
     else
         set_outcome(plan, plan.asked, reason, environment);
     return plan;

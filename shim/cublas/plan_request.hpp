@@ -1,5 +1,5 @@
-// Plans how to honour a decision about a cuBLAS call. Pure: cublas/site_plan.hpp uses it inside a process, `fp32shim
-// explain` without one.
+// Plans how to honour a decision about a cuBLAS call. The code depends on its arguments only: cublas/site_plan.hpp
+// uses it inside a process, and `fp32shim explain` outside of any.
 #pragma once
 
 #include <string_view>
@@ -63,7 +63,7 @@ Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Env
 /// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
 Plan plan_without_product(Plan plan);
 
-/// Returns static text that explains a plan's reason; empty if there is nothing to add.
+/// Returns a static text that names the environment variable that chose a plan's format; empty if none did.
 std::string_view environment_detail(const Plan& plan);
 
 }  // namespace fp32shim::cublas

@@ -21,7 +21,8 @@ void describe_one_size(const ArgumentReader& arguments, const ProductFamily& fam
 
 bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 
-/// Fills in `product.asked.half`. No plan is kept for calls whose scalars decide it.
+/// Fills in `product.asked.half`. If the place of alpha and beta decides how the call can be changed, no plan is
+/// kept.
 void describe_half(const Site& site, const Frame& frame, Product& product) {
     const ArgumentReader arguments(*site.function, frame);
     HalfProduct& half = product.asked.half;

@@ -1,4 +1,4 @@
-// The first step of a cuBLAS call: reads its arguments. Reads values only, since matrices and scalars may lie on the
+// The first step of a cuBLAS call: reads its arguments. Matrices and scalars are not read, since they may lie on the
 // device.
 #pragma once
 
@@ -11,12 +11,14 @@
 
 namespace fp32shim::cublas {
 
+/// The treatment and the type of operands with a value of cudaDataType.
 struct OperandType {
     OperandTreatment counted;
     policy::Dtype dtype;
 };
 OperandType operand_type(std::int32_t data_type);
 
+/// The facts about one call that its arguments and its handle tell.
 struct Product {
     OperandTreatment counted = OperandTreatment::governed;
     policy::Dtype dtype = policy::Dtype::float32;

@@ -25,8 +25,8 @@ namespace {
 constexpr record::KernelJudgement unknown =
     record::unknown_kernel("is not known: nobody saw how its handle was found, or its code was unloaded");
 
-/// True if launches may be missed. Later recordings and forked children inherit it, as they have the addresses that
-/// the program looked up.
+/// True if launches may be missed. This is also true for later recordings and in forked children, which have the
+/// addresses that the program looked up.
 constinit std::atomic<bool> misses_kernels{false};
 
 /// The recording that was in force at the first launch. Graphs that are replayed under a later one, after a reload,

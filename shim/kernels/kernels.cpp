@@ -120,7 +120,8 @@ void add_code(void* context, std::string_view name, TensorFormats formats) {
 void scan(GpuImage& image, std::span<const std::byte> bytes) {
     image.is_scanned = true;
     if (bytes.empty()) image.doubt = "is in an image that could not be read";
-    // A library is loaded for all devices, perhaps before the thread has one, so a kernel gets the formats on all.
+    // A library is loaded for all devices, perhaps before the thread has one. So a kernel gets its formats on all of
+    // them.
     const auto devices = cublas::compute_capabilities();
     for (std::size_t i = 0; i == 0 || devices[i] != 0; ++i) {
         const auto facts = record::scan_image(bytes, devices[i], {add_code, &image});
@@ -212,7 +213,7 @@ void note_kernel(Handle handle, Handle module, const char* name) {
     if (!held) return loses_handles.store(true, std::memory_order_relaxed);
     GpuImage* const image = images.find(module);
     const std::string_view text = system::view(name);
-    // The driver has the same functions in another context.
+    // In another context, the driver has other handles for the same kernel.
     const auto key = reinterpret_cast<Handle>(system::Hash().add(image).add(text).value());
     Kernel* kernel = kernels_by_name.find(key);
     if (kernel == nullptr || kernel->image != image || !system::equal(kernel->name, text)) {

@@ -30,7 +30,7 @@ void note_image(Handle module, const void* code, const char* file, std::string_v
 
 /// Notes that a module belongs to a library of the driver.
 void note_library_module(Handle module, Handle library);
-/// Notes if the image of a module or library is loaded. Returns true if it was known to be.
+/// Notes whether the image of a module or library is loaded. Returns true if it was before.
 bool set_loaded(Handle module, bool is_loaded);
 
 /// Notes the handle of a kernel that was looked up by name in a module or library.

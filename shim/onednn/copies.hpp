@@ -54,12 +54,12 @@ bool is_verbose_variable(std::string_view name);
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller);
 
-/// Takes the program's request for another verbose mode: 0 nothing, 1 executions, 2 also creations. Returns the
-/// result of `set`.
+/// Sets the verbose mode that the program requests by `set`: 0 nothing, 1 executions, 2 also creations. Executions
+/// come to the shim in every mode. Returns the result of `set`.
 int set_verbose(SetVerbose* set, int level);
 
-/// Returns the function that a program gets which looks dnnl_set_verbose up in a library: one that calls
-/// set_verbose() for `found`, or `found` itself.
+/// Returns the function that a program gets if it looks up dnnl_set_verbose in a library and `found` is there: one
+/// that calls set_verbose() for `found`, or `found` itself.
 SetVerbose* wrap_setter(SetVerbose* found);
 
 /// Functions of the C library that oneDNN calls to print, and those that take their place in an object with oneDNN.

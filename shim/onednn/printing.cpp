@@ -38,7 +38,7 @@ bool begins_line(std::string_view text) {
                                [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Keeps a part of the head of the log, in case that a line is shown later. `end` follows the text.
+/// Stores a part of the head of the log, to be printed if a line is shown later. `end` follows the text.
 void keep_log_head(OneDnnCopy& copy, std::string_view text, std::string_view end) {
     const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
     if (text.size() + end.size() > sizeof copy.head - size) return;
@@ -69,7 +69,8 @@ bool hide_text(std::string_view text, std::uintptr_t return_address, std::string
     return !is_shown;
 }
 
-/// Returns true if this is a text of oneDNN that the program is not to see.
+/// Formats a text of oneDNN and treats it as the other hide_text() does. Returns true if the program is not to see
+/// it.
 bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return_address) {
     if (format == nullptr) return false;
     const system::KeptState kept;
@@ -81,7 +82,8 @@ bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return
         va_end(copied);
         return text != nullptr && begins_line(system::view(text)) && hide_text(system::view(text), return_address);
     }
-    // The second part of a line with the names of the columns. It may be a tail call, so it may return to elsewhere.
+    // This is the second part of a line with the names of the columns. Its call may be a tail call, which returns to
+    // other code than the call of the first part.
     const bool continues = hidden_text_return_address() != 0 && pattern.starts_with("%soperation,");
     if (!continues && !begins_line(pattern)) return false;
     char text[2048];  // a thread may have 16 KB of stack, of which finding the location takes 5

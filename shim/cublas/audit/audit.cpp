@@ -246,8 +246,8 @@ bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& si
     return stream.wait_for_audit();
 }
 
-/// Computes the product of the operands on the host in a format. Stores the result in `to`. `single` is the product
-/// on the device.
+/// Copies the operands from the host to the device, multiplies them there in a format, and copies the result to `to`
+/// on the host. `single` is the product on the device.
 bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
                                    const Memory& memory, const Matrix& start, const Matrix& to) {
     if (!stream.write_matrix(memory.a, memory.device_a) ||

@@ -9,7 +9,7 @@
 
 namespace fp32shim::cublas {
 
-/// The answer of one product, which cuBLAS writes to memory on the device in the order of the stream.
+/// The number of bits that one product kept, which cuBLAS writes to memory on the device in the order of the stream.
 ///
 /// The program may have an address of its own for it. That memory cannot be read instead: an H200 left it as it was
 /// for products that it did not emulate, so it may hold the number of an earlier product, and the shim may store no

@@ -21,8 +21,8 @@ struct AuditedRun {
     record::Audit audit{};
 };
 
-/// Returns the decision that audits judge. If a rule has a tolerance, the decision's format is one that the function
-/// has.
+/// Returns the decision that audits judge. If a rule with a tolerance asks for a format that the function does not
+/// have, the decision is for the next higher format that it has.
 inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
                                           policy::MatmulCall& call) {
     policy::Decision decision = decide_call(site, in_force, call);
@@ -55,7 +55,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedProducts* sin
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    // A solve consists of several products, and would tell the number of one of them.
+    // A solve consists of several products, and cuBLAS would tell the number of bits of one of them.
     const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;
     const bool is_compared =

@@ -43,7 +43,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
     const record::Recording::CallsOfKey counted = recording.calls_of_key(writer, key);
     if (!counted.is_known) return false;
-    // A call that is measured on its GPU takes the way of a new one, by which the handle's stream is asked for.
+    // A call that is measured on its GPU takes the slow way of a new call, on which the handle tells its stream.
     if (in_force.gpu_times != 0 && context->measures_next(counted.calls)) return false;
     const bool is_timed = counted.times_next;
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;

@@ -62,7 +62,7 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     return {status, nullptr};
 }
 
-/// Has a call measured on the GPU if it is its turn. Precondition: the handle's lock is held.
+/// Begins to measure a call on the GPU if it is due. Precondition: the handle's lock is held.
 [[gnu::noinline]] void measure(const Site& site, const Product& product, const Settings& in_force,
                                const policy::MatmulCall& call, GpuTimedCall& time) {
     const Library& library = *site.cublas.library;

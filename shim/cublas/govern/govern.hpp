@@ -10,6 +10,7 @@ namespace fp32shim::cublas {
 
 /// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
 void bind_site(Site& site);
+/// Returns true if calls of this site have to come to govern_call() under these settings.
 bool needs_gate(const Site& site, const Settings& in_force);
 /// Returns true if settings may change a product of float64.
 bool governs_float64(const Settings& in_force);
@@ -24,7 +25,7 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
 /// Handles a call of cublasLtMatmul: describes, decides, plans, runs and records it.
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
-/// Returns true if the program may hold algorithms that were found for another compute type than it requested.
+/// Returns true if the program may hold algorithms that searches found for another compute type than it requested.
 bool has_changed_searches();
 
 /// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm comes from a search whose compute type the shim

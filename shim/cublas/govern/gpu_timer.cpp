@@ -29,7 +29,8 @@ struct EventPair {
 namespace {
 
 constexpr std::size_t pair_count = 32;
-/// Most pairs that one slot makes for all contexts, since pairs of a context that is not current cannot be destroyed.
+/// Largest number of pairs that one slot makes for all contexts, since pairs of a context that is not current cannot
+/// be destroyed.
 constexpr std::uint32_t most_made = 256;
 /// After so many errors of the driver, the slot's calls are no longer measured.
 constexpr std::uint32_t most_errors = 8;
@@ -45,7 +46,7 @@ struct EventPairPool : FirstCallCounter {
     bool is_off;                        ///< nothing is measured for this slot
     std::uint32_t made;
     std::uint32_t errors;
-    std::uint64_t turns;  ///< number of calls whose turn it was
+    std::uint64_t turns;  ///< number of calls that were due
     record::Recording* recording;
     record::ThreadWriter* writer;
     EventPairPool* next;
@@ -86,7 +87,8 @@ void collect(EventPairPool& pairs, std::uint64_t context) {
     }
 }
 
-/// Reads what is done as the program calls `exit`, before CUDA's own handlers, which were registered earlier.
+/// Reads the pairs that are done when the program calls `exit`. Runs before CUDA's own handlers, which were
+/// registered earlier.
 void collect_at_exit() {
     if (owner.load(std::memory_order_relaxed) != system::this_process()) return;
     for (EventPairPool* pairs = all_pairs.load(std::memory_order_acquire); pairs != nullptr; pairs = pairs->next) {
@@ -109,7 +111,7 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     if (is_first) std::atexit(collect_at_exit);
     void* const pages = record::map_private_pages(sizeof(EventPairPool), record::InChild::nothing);
     if (pages == nullptr) return nullptr;
-    auto* const pairs = new (pages) EventPairPool;  // all zeros, but for the driver
+    auto* const pairs = new (pages) EventPairPool;  // the pages are zero, and all members but the driver stay so
     pairs->recording = &recording;
     pairs->writer = &writer;
     pairs->driver = find_driver_functions();
@@ -130,7 +132,7 @@ EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     for (EventPair& pair : pairs.pairs) {
         const State state = pair.state.load(std::memory_order_relaxed);
         if (state == State::unused && pair.begin != nullptr && pair.context == context) return &pair;
-        // Events of another context are forgotten, at the latest when there are no others.
+        // Events of another context are given up, unused pairs first.
         const bool is_better =
             other == nullptr || (other->begin != nullptr && pair.begin == nullptr) ||
             (other->state.load(std::memory_order_relaxed) == State::waiting && state == State::unused);
@@ -181,8 +183,8 @@ bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const poli
         --calls_left;
         return false;
     }
-    // The distance varies, with the mean that the settings say. With a fixed one, a loop could always have the same
-    // one of its calls measured.
+    // The distance between measured calls varies around the mean that the settings say. With a fixed distance, always
+    // the same call of a loop might be measured.
     const std::uint64_t random = system::random_number(++pairs_->turns * system::golden_ratio);
     calls_left = static_cast<std::uint32_t>(random % (2 * std::uint64_t{in_force.gpu_times} - 1));
     return true;
@@ -201,7 +203,7 @@ void GpuTimedCall::begin_timing(Stream stream) {
             if (on_stream.is_not_capturing())
                 pair_ = unused_pair(*pairs_, context);
             else
-                existing_thread_context()->gpu_calls_left = 0;  // it is the next call's turn
+                existing_thread_context()->gpu_calls_left = 0;  // the next call is due instead
         }
         if (pair_ != nullptr && driver.record_event.call_keeping_errno(pair_->begin, stream_) != driver_success) {
             ++pairs_->errors;

@@ -29,7 +29,7 @@ struct FittingRequest {
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
     policy::AlgorithmLimits limits;
-    std::int32_t mantissa_bits;  ///< that emulation is to keep, in the changed descriptor but not in `desc`; 0: any
+    std::int32_t mantissa_bits;  ///< bits that emulation is to keep, as the descriptor in `parts` says; 0: any
 };
 
 /// Sets `algorithm` to one that runs the product. That is the program's own, if it has one and that fits. Returns

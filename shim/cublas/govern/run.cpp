@@ -8,7 +8,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Makes the call with alpha and beta, of float16, as float32: a compute type of float32 has such scalars.
+/// Makes the call with a compute type of float32, which takes alpha and beta as float32, not float16.
 std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
     const Positions& positions = site.function->positions();
     ArgumentFrame arguments(*site.function, frame);

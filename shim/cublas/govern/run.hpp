@@ -18,7 +18,7 @@ inline bool is_refusal(std::int32_t status) {
            status == status_not_supported;
 }
 
-/// The detail of a call that lacked memory both in the decided format and as the program made it.
+/// The detail that is recorded of a call that lacked memory both in the decided format and as the program made it.
 inline constexpr std::string_view no_memory_as_called =
     "nor was there memory for the call as made; a stream that was being captured can no longer be captured";
 
