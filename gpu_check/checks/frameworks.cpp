@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gpu_check/workers/variant_run.hpp"
+#include "record/kernels/judge.hpp"
 
 namespace gpu {
 
@@ -34,6 +35,18 @@ std::string scripts_folder() {
         if (const std::string path = program_folder() + folder; std::filesystem::exists(path + "/products.py"))
             return path;
     return {};
+}
+
+/// Returns the format in which a kernel multiplies, by its name; unknown: the name does not tell; none: it multiplies
+/// nothing.
+std::string format_of_kernel(const std::string& name) {
+    using fp32shim::policy::Dtype;
+    const auto judgement = fp32shim::record::judge_kernel({name, std::nullopt});
+    if (!judgement.multiplies) return "none";
+    if (judgement.dtype == Dtype::bfloat16) return "bf16";
+    if (judgement.dtype == Dtype::float16) return "fp16";
+    const bool is_known = judgement.applied != fp32shim::policy::Applied::unchanged;
+    return is_known ? std::string(to_string(judgement.applied)) : "unknown";
 }
 
 std::string reason_in(const std::string& errors) {
@@ -71,10 +84,11 @@ FrameworkResult run_products(const std::string& framework, const FrameworkRun& r
     const ProcessOutcome ended = run_process(words, environment, settings.until, [&](const std::string& text) {
         json line = json::parse(text, nullptr, false);
         if (line.is_discarded()) return;
-        if (line.contains("version"))
-            answer.version = line["version"];
-        else if (line.contains("operation"))
-            answer.operations.push_back(std::move(line));
+        if (line.contains("version")) answer.version = line["version"];
+        if (!line.contains("operation")) return;
+        if (line.contains("kernels"))
+            for (json& kernel : line["kernels"]) kernel = {{"name", kernel}, {"format", format_of_kernel(kernel)}};
+        answer.operations.push_back(std::move(line));
     });
     if (ended.exit_status() == exit_skipped || ended.exit_status() == 127)
         return {Verdict::not_tried, reason_in(ended.errors), {}, {}};
@@ -137,14 +151,11 @@ VerdictLine check_kernels(const std::string& python, const MeasurementSettings& 
         if (answer.verdict != Verdict::shown) return {name, answer.verdict, answer.problem};
         evidence[run.name] = answer.operations;
         int named = 0;
-        int all = 0;
         std::string example;
         for (const json& operation : answer.operations) {
             for (const json& kernel : operation.value("kernels", json::array())) {
                 const std::string format = kernel["format"];
-                if (format == "none") continue;  // the kernel multiplies nothing
-                ++all;
-                if (format == "unknown") continue;
+                if (format == "none" || format == "unknown") continue;
                 ++named;
                 example = kernel["name"];
                 if (format != expected)
@@ -153,8 +164,9 @@ VerdictLine check_kernels(const std::string& python, const MeasurementSettings& 
             }
         }
         if (named == 0) verdict = Verdict::measured;
-        text += std::string("; ") + run.name + ": " + std::to_string(named) + " of " + std::to_string(all) +
-                " kernels say " + expected + (example.empty() ? "" : " (" + example.substr(0, 60) + ")");
+        text += std::string("; ") + run.name + ": " + std::to_string(named) + " kernels of " +
+                std::to_string(answer.operations.size()) + " products say " + expected +
+                (example.empty() ? "" : " (" + example.substr(0, 60) + ")");
     }
     return {name, verdict, text};
 }

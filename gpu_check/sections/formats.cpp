@@ -52,14 +52,12 @@ constexpr NamedRequest ways_of_float64[] = {
     {"lt_emulated", "cublasLtMatmul, 64F_EMULATED", {"lt", default_mode, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
 };
 
-std::string title_with_order(const std::string& title, int n) { return title + ", n = " + std::to_string(n); }
-
 }  // namespace
 
 /// Measures one product of a program that asks for no particular precision.
 void measure_default_product(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
-    worker.measure_row(title_with_order("cublasSgemm", problem.n), "", [&] {
+    worker.measure_row("cublasSgemm, n = " + std::to_string(problem.n), "", [&] {
         const ProductResult result = multiply(worker.cublas(), problem, {"sgemm"});
         worker.report_finding("format", result.answer);
         worker.report_finding("error", format_number("%.1e", result.measured.error));

@@ -251,7 +251,6 @@ std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, s
         plan.compute_type_or(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
     form.limits |= limits;
     auto status = run_as(form, obstacle);
-    if (!status && std::exchange(form.emulation.kept_bits, nullptr) != nullptr) status = run_as(form, obstacle);
     if (status || std::exchange(form.limits, needed) == needed) return status;
     status = run_as(form, obstacle);
     if (status) done.reason = Reason::no_algorithm;  // the precision matters more than the algorithm
@@ -276,8 +275,11 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     // Only products of float32 and float64 have these formats. For other types, any algorithm is precise enough.
     const Format own_format = lt.product.counted == OperandTreatment::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
-    const auto run_as = [&](const LtRunForm& form, Reason& reason) {
-        return run_fitting(site, frame, parts, lt, form, tell, done, reason);
+    const auto run_as = [&](LtRunForm form, Reason& reason) {
+        auto status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
+        if (!status && std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
+            status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
+        return status;
     };
     const bool is_beyond =
         limits.any() && (algorithm == nullptr || !is_within_limits(limits, library, algorithm_at(algorithm)));
@@ -288,9 +290,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         }
         done = done_unchanged(site, plan, obstacle);
     } else if (is_beyond) {
-        auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle);
-        if (!status && kept_bits != nullptr) status = run_as({own_compute_type, own_format, limits}, obstacle);
-        if (status) {
+        if (const auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle)) {
             done.how = record::How::algorithm;
             return *status;
         }
