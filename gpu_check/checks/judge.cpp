@@ -158,14 +158,14 @@ Judgement judge_other_precisions(const Evidence& of) {
 
 /// A line of the verdict about a floor: the requests for less than FP32 that it covers, by the names of their
 /// findings.
-struct FloorLine {
+struct FloorCheck {
     const char* line;
     const char* what;
     std::vector<const char*> names;
     const char* without = "native";  // name of the variant without a floor
     const char* with = "floor";
 };
-const FloorLine opt_ins[] = {
+const FloorCheck opt_ins[] = {
     {"floor: math mode", "math modes", {"mode_tf32", "mode_tensor_op"}},
     {"floor: compute type", "compute types", {"fast_tf32", "fast_16bf", "fast_16f"}},
     {"floor: algorithm", "algorithm 99", {"algorithm_99"}},
@@ -184,7 +184,7 @@ bool is_unavailable(const std::string& answer) {
 }
 
 Judgement judge_floor(const Evidence& of) {
-    const FloorLine& group = *std::ranges::find(opt_ins, of.name, &FloorLine::line);
+    const FloorCheck& group = *std::ranges::find(opt_ins, of.name, &FloorCheck::line);
     for (const char* name : group.names)
         for (const char* variant : {group.without, group.with}) of.need_finding(variant, name);
     std::vector<std::string> winning, refused, lowered;
@@ -220,7 +220,7 @@ constexpr const char* emulated_format = "fp64_emulated";
 std::vector<std::string> products_of(const FindingMap& findings) {
     constexpr std::string_view begin = "native/", end = "_bits";
     std::vector<std::string> names;
-    for (const auto& [name, values] : findings.values())
+    for (const auto& [name, values] : findings.values_by_name())
         if (name.starts_with(begin) && name.ends_with(end))
             names.push_back(name.substr(begin.size(), name.size() - begin.size() - end.size()));
     return names;
@@ -368,13 +368,13 @@ Judgement judge_audits(const Evidence& of) {
 }
 
 /// The section and the name of a line of the verdict, and the function that judges it.
-struct LineJudge {
+struct VerdictCheck {
     const char* section;
     const char* line;
     Judgement (*judge)(const Evidence& of);
 };
 /// The lines of each section, in the order of the verdict.
-constexpr LineJudge verdict_lines[] = {
+constexpr VerdictCheck verdict_checks[] = {
     {"product", "library", judge_loading},
     {"product", "as called", judge_unconfigured},
     {"product", "highest", judge_precision},
@@ -431,7 +431,7 @@ bool has_site_floor(const FindingMap& findings) {
 std::vector<VerdictLine> judge_section(const std::string& section, const FindingMap& findings,
                                        const JudgementFacts& judging) {
     std::vector<VerdictLine> lines;
-    for (const LineJudge& each : verdict_lines)
+    for (const VerdictCheck& each : verdict_checks)
         if (section == each.section) {
             const std::string name = each.line;
             lines.push_back(line_of(name, [&] { return each.judge({name, findings, judging}); }));

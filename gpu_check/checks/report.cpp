@@ -93,7 +93,7 @@ json describe_system() {
 
 json to_json(const FindingMap& findings) {
     json result = json::object();
-    for (const auto& [name, values] : findings.values()) result[name] = values;
+    for (const auto& [name, values] : findings.values_by_name()) result[name] = values;
     return result;
 }
 

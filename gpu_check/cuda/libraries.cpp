@@ -215,8 +215,8 @@ Cublas::Cublas(const Device& device) : device(device) {
         const int driver = device.driver_version;
         const std::string why = "cuBLAS does not run on " + device.name + ", whose driver supports CUDA " +
                                 std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
-                                ": cublasCreate of " + library.file() + " says " + status_name(status);
-        if (status == CUBLAS_STATUS_ARCH_MISMATCH || driver / 1000 < major_version(library.file()))
+                                ": cublasCreate of " + library.file_name() + " says " + status_name(status);
+        if (status == CUBLAS_STATUS_ARCH_MISMATCH || driver / 1000 < major_version(library.file_name()))
             throw NoDeviceError(why);
         throw std::runtime_error(why + device.free_memory_text());
     }

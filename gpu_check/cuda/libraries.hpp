@@ -1,5 +1,5 @@
-// Opens CUDA's driver API and cuBLAS by dlopen, so that the program needs no CUDA to be linked. Used by the programs
-// of this folder, which call cuBLAS itself and know nothing of the shim.
+// Opens CUDA's driver API and cuBLAS by dlopen, so that programs are built, and start, without CUDA. Products go
+// to cuBLAS as in any program: whether the shim sees them depends on LD_PRELOAD only.
 #pragma once
 
 #include "gpu_check/cuda/api.hpp"
@@ -46,7 +46,7 @@ class Library {
         return reinterpret_cast<Function*>(address_in_library(name));
     }
 
-    const std::string& file() const { return file_; }
+    const std::string& file_name() const { return file_; }
 
   private:
     void* address(const char* name) const;

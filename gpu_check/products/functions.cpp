@@ -191,7 +191,7 @@ CallArguments square_call(int n, const DeviceBuffer& a, const DeviceBuffer& b, c
     return call;
 }
 
-std::span<const CublasFunction> functions() { return table; }
+std::span<const CublasFunction> all_functions() { return table; }
 
 const CublasFunction& function_named(std::string_view name) {
     return *std::ranges::find_if(table, [&](const CublasFunction& function) { return function.name == name; });

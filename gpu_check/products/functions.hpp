@@ -71,7 +71,7 @@ struct CublasFunction {
     }
 };
 
-std::span<const CublasFunction> functions();
+std::span<const CublasFunction> all_functions();
 /// Returns the function with this name, which must be in the table.
 const CublasFunction& function_named(std::string_view name);
 

@@ -56,7 +56,7 @@ DeviceProblem::DeviceProblem(const Device& device, int n, Element element, const
       b_pointers_(device, addresses(b_, matrix_bytes_, layout.offset)),
       c_pointers_(device, addresses(c_, matrix_bytes_, layout.offset)) {}
 
-void DeviceProblem::prepare(ProductKind) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
+void DeviceProblem::prepare_output(ProductKind) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
 
 /// Returns a hash by the method FNV-1a.
 std::string DeviceProblem::hash_of_result() const {
@@ -102,11 +102,11 @@ void Float32Problem::upload(DeviceBuffer& target, const std::vector<std::complex
     target.upload(values.data(), values.size() * sizeof(float), layout_.offset);
 }
 
-void Float32Problem::prepare(ProductKind shape) {
+void Float32Problem::prepare_output(ProductKind shape) {
     if (shape == ProductKind::trsm)
         upload(c_, host_.b, CUBLAS_OP_N);
     else
-        DeviceProblem::prepare(shape);
+        DeviceProblem::prepare_output(shape);
 }
 
 MeasuredRounding Float32Problem::judge_result(ProductKind shape, int copy) const {
@@ -133,8 +133,8 @@ Float64Problem::Float64Problem(const Cublas& cublas, int n)
         count(cublas.handle, static_cast<int*>(kept_bits_.address()));
 }
 
-void Float64Problem::prepare(ProductKind shape) {
-    DeviceProblem::prepare(shape);
+void Float64Problem::prepare_output(ProductKind shape) {
+    DeviceProblem::prepare_output(shape);
     kept_bits_.upload(&not_written, sizeof not_written);
 }
 
@@ -171,7 +171,7 @@ std::string format_or_error(const Status& status, const MeasuredRounding& measur
 ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way) {
     const CublasFunction& function = function_named(way.function);
     auto& set_mode = cublas.library.get<decltype(cublasSetMathMode)>("cublasSetMathMode");
-    problem.prepare(function.shape);
+    problem.prepare_output(function.shape);
     CallArguments call = problem.call_arguments();
     call.type = way.type;
     call.algorithm = way.algorithm;

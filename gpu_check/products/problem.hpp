@@ -26,7 +26,7 @@ class DeviceProblem {
     DeviceProblem& operator=(const DeviceProblem&) = delete;
 
     /// Puts NaN into C. For trsm, which solves in place, puts B there instead.
-    virtual void prepare(ProductKind shape);
+    virtual void prepare_output(ProductKind shape);
     /// Judges product number `copy` of a batch, from 0.
     virtual MeasuredRounding judge_result(ProductKind shape, int copy = 0) const = 0;
     /// Returns a hash of the bits of the first product's result.
@@ -53,7 +53,7 @@ class Float32Problem : public DeviceProblem {
     Float32Problem(const Device& device, int n, bool complex = false, OperandUse use = OperandUse::product,
                    const MatrixLayout& layout = {});
 
-    void prepare(ProductKind shape) override;
+    void prepare_output(ProductKind shape) override;
     MeasuredRounding judge_result(ProductKind shape, int copy = 0) const override;
 
   private:
@@ -72,7 +72,7 @@ class Float64Problem : public DeviceProblem {
   public:
     Float64Problem(const Cublas& cublas, int n);
 
-    void prepare(ProductKind shape) override;
+    void prepare_output(ProductKind shape) override;
     /// The format is fp64, fp64_emulated or wrong; `match` is the number of bits that cuBLAS kept, "-" if it does not
     /// tell.
     MeasuredRounding judge_result(ProductKind shape, int copy = 0) const override;

@@ -20,7 +20,7 @@ class FindingMap {
     std::string joined_values(const std::string& name) const;
     /// Returns the numbers among the findings of this name, in ascending order.
     std::vector<double> sorted_numbers(const std::string& name) const;
-    const std::map<std::string, std::vector<std::string>>& values() const { return values_; }
+    const std::map<std::string, std::vector<std::string>>& values_by_name() const { return values_; }
 
   private:
     std::map<std::string, std::vector<std::string>> values_;

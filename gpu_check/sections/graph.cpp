@@ -73,10 +73,10 @@ void measure_captured_products(Worker& worker) {
             const auto multiply = [&] {
                 throw_on_error(function_named(function)(cublas, call).value(), "the product");
             };
-            problem.prepare(ProductKind::gemm);
+            problem.prepare_output(ProductKind::gemm);
             multiply();
             const std::string outside = problem.hash_of_result();
-            problem.prepare(ProductKind::gemm);
+            problem.prepare_output(ProductKind::gemm);
             const CUgraph graph = capture_graph(device, stream, multiply);
             const std::string types = types_of(device, graph);
             replay_graph_twice(device, graph, stream);

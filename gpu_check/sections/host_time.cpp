@@ -101,7 +101,7 @@ void measure_recording_cost(Worker& worker) {
         using Sgemm = decltype(cublasSgemm_v2);
         Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");
         if (own == nullptr)
-            throw std::runtime_error(cublas.library.file() + ": its own cublasSgemm_v2 was not found");
+            throw std::runtime_error(cublas.library.file_name() + ": its own cublasSgemm_v2 was not found");
         Sgemm* const called = &cublas.library.get<Sgemm>("cublasSgemm_v2");
         const RandomMatrices matrices(worker.device(), matrix_order);
         const CallArguments p = matrices.call_arguments();

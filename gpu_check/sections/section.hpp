@@ -32,7 +32,7 @@ struct Section {
 };
 
 /// Returns the sections in the order of measurement.
-std::span<const Section> sections();
+std::span<const Section> verdict_sections();
 /// Returns the section called `name`. Throws std::invalid_argument if there is none.
 const Section& section_named(const std::string& name);
 

@@ -57,7 +57,7 @@ const std::vector<Section> table = {
 
 }  // namespace
 
-std::span<const Section> sections() { return table; }
+std::span<const Section> verdict_sections() { return table; }
 
 const Section& section_named(const std::string& name) {
     const auto found = std::ranges::find_if(table, [&](const Section& each) { return each.name == name; });

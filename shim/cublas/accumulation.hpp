@@ -34,9 +34,9 @@ constexpr float half_to_float(std::uint16_t half) {
 
 /// Replaces alpha and beta of float16, which are at these positions of a call's arguments, by equal numbers of
 /// float32. They lie in this object, so it must exist until the call returns.
-class ConvertedScalars {
+class ScalarConversion {
   public:
-    ConvertedScalars(ArgumentFrame& arguments, int alpha, int beta) {
+    ScalarConversion(ArgumentFrame& arguments, int alpha, int beta) {
         const int positions[] = {alpha, beta};
         for (int i = 0; i < 2; ++i) {
             const auto* given = reinterpret_cast<const std::uint16_t*>(arguments.frame().word(positions[i]));
@@ -44,8 +44,8 @@ class ConvertedScalars {
             arguments.set(positions[i], static_cast<const void*>(&values_[i]));
         }
     }
-    ConvertedScalars(const ConvertedScalars&) = delete;
-    ConvertedScalars& operator=(const ConvertedScalars&) = delete;
+    ScalarConversion(const ScalarConversion&) = delete;
+    ScalarConversion& operator=(const ScalarConversion&) = delete;
 
   private:
     float values_[2];

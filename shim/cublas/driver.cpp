@@ -63,11 +63,11 @@ std::array<std::int32_t, 9> compute_capabilities() {
     return found;
 }
 
-void* DriverFunctions::find(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
+void* CudaDriver::symbol(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
 
-DriverFunctions find_driver_functions() {
+CudaDriver find_cuda_driver() {
     const elf::Reading reading;
-    return DriverFunctions(driver_object());
+    return CudaDriver(driver_object());
 }
 
 }  // namespace fp32shim::cublas

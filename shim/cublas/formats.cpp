@@ -215,7 +215,7 @@ std::int32_t math_mode_for(Format format, bool pedantic) {
     return modes[static_cast<std::size_t>(format)];
 }
 
-std::int32_t kept_mode_bits(Format format) {
+std::int32_t kept_math_mode_bits(Format format) {
     return is_of_float64(format) ? math_flags & ~math_fp64_emulated_fixedpoint : math_flags;
 }
 

@@ -36,7 +36,7 @@ bool gpu_has_format(Format format, std::int32_t compute_capability);
 std::int32_t compute_type_for(Format format, bool pedantic);
 std::int32_t math_mode_for(Format format, bool pedantic);
 /// Returns the bits of the program's math mode that stay as they are when a product's mode is set for a format.
-std::int32_t kept_mode_bits(Format format);
+std::int32_t kept_math_mode_bits(Format format);
 
 /// Where a call has alpha and beta.
 enum class ScalarPlace : std::uint8_t {

@@ -69,7 +69,7 @@ constinit KnownLibrary known_libraries[64]{};
 Library::Library(const LoadedObject& library)
     : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_of(library)) {}
 
-void* Library::find(const char* name) const { return find_in(object, name); }
+void* Library::symbol(const char* name) const { return find_in(object, name); }
 
 const Library* library_of(const LoadedObject& object) {
     const std::uint32_t loads = object.loads.load(std::memory_order_acquire);

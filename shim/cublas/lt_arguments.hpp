@@ -28,7 +28,7 @@ enum Argument {
 };
 
 /// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
-struct MatmulParts {
+struct MatmulDescription {
     Handle handle;
     const void* desc;
     const void* a_layout;

@@ -136,7 +136,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
 
 Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Environment& environment) {
     RequestedPrecision changed = asked;
-    changed.math_mode = (asked.math_mode & kept_mode_bits(plan.change.format)) | math_default;
+    changed.math_mode = (asked.math_mode & kept_math_mode_bits(plan.change.format)) | math_default;
     const Format format = requested_format(changed, environment);
     const Reason reason = format == plan.change.format ? plan.reason : Reason::library_refused;
     plan.change.math_mode = math_default;

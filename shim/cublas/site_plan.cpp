@@ -72,7 +72,7 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
                               .is_guarded = product.is_guarded,
                               .caller = site.caller_name(),
                               .asked = product.asked};
-    return plan_request(request, decision, floor_in_force(in_force), environment(), in_force.policy);
+    return plan_request(request, decision, floor_in_force(in_force), environment_in_force(), in_force.policy);
 }
 
 Done done_as_planned(const Site& site, const Plan& plan) {
@@ -87,7 +87,7 @@ Done done_as_planned(const Site& site, const Plan& plan) {
 }
 
 Done done_unchanged(const Site& site, const Plan& plan, Reason reason) {
-    return done_as_planned(site, plan_unchanged(plan, reason, environment()));
+    return done_as_planned(site, plan_unchanged(plan, reason, environment_in_force()));
 }
 
 }  // namespace fp32shim::cublas

@@ -48,7 +48,7 @@ bool is_lower(policy::Applied format, policy::Applied permitted) {
 void count_launch(const Site& site, const Settings& in_force, std::string_view name, std::uint64_t number,
                   const record::KernelJudgement& judgement) {
     const CallTime now{record::Recording::not_timed, record::ticks()};
-    // Kernels that multiply nothing would fill the recording with their lines.
+    // The lines of kernels that multiply nothing are not recorded, since they would fill the recording.
     char text[512];
     record_observed(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
         system::LineWriter function(text);

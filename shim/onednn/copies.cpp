@@ -73,8 +73,8 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
     });
 }
 
-/// Returns true if the object has the beginning of a line of oneDNN. Others may ask for the variable too: an
-/// interpreter for its program, or a library through which oneDNN asks.
+/// Returns true if the object has the beginning of a line of oneDNN. Other objects may ask for the variable too:
+/// an interpreter for its program, or a library through which oneDNN asks.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
 /// Returns true if the code at `caller` is of MKL-DNN before 1.1, which knows no other variable than MKLDNN_VERBOSE.

@@ -52,7 +52,7 @@ bool may_fit_in_memory(const Level3& single) {
 /// The memory for one product at a time. On the device it has copies of the operands, aligned and without gaps.
 struct CallAudit::Memory {
     char* scalars;  ///< on the device: alpha, then beta
-    HostScalars* host_scalars;
+    AlphaAndBeta* host_scalars;
     Matrix device_a, device_b, device_c;
     Matrix a, b;
     Matrix result;  ///< the program's result
@@ -71,7 +71,7 @@ struct CallAudit::Memory {
         const Matrix c = operand_c(single);
         const std::size_t wide = needs_wide ? blas::bytes_for_reference(single) : 0;
         if (wide > host_memory_limit) return wide;
-        return blas::rounded_up(sizeof(HostScalars)) + packed_bytes(operand_a(single)) +
+        return blas::rounded_up(sizeof(AlphaAndBeta)) + packed_bytes(operand_a(single)) +
                packed_bytes(operand_b(single)) + 5 * packed_bytes(c) +
                blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(blas::bytes_for_line(c)) +
                blas::rounded_up(wide);
@@ -82,7 +82,7 @@ struct CallAudit::Memory {
         const Matrix stored_b = operand_b(single);
         const Matrix stored_c = operand_c(single);
         scalars = allocate_from(device, scalar_bytes);
-        host_scalars = new (allocate_from(host, blas::rounded_up(sizeof(HostScalars)))) HostScalars;
+        host_scalars = new (allocate_from(host, blas::rounded_up(sizeof(AlphaAndBeta)))) AlphaAndBeta;
         device_a = packed(stored_a, allocate_from(device, aligned(stored_a)));
         device_b = packed(stored_b, allocate_from(device, aligned(stored_b)));
         device_c = packed(stored_c, allocate_from(device, aligned(stored_c)));
@@ -106,9 +106,9 @@ struct CallAudit::Memory {
     }
 };
 
-CallAudit::CallAudit(const AuditLauncher& launcher, AuditedProducts& singles, const policy::Policy& policy,
+CallAudit::CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const policy::Policy& policy,
                      std::optional<AuditFormat> tested)
-    : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_driver_functions()) {
+    : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_cuda_driver()) {
     is_prepared_ = prepare();
 }
 
@@ -150,7 +150,7 @@ bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c,
 
 record::Audit CallAudit::compare_results(policy::Applied ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
-    const bool is_double = singles_.are_float64();
+    const bool is_double = singles_.is_float64();
     audit::set_formats(audit_, policy_, is_double && !audits_against_double_double(policy_) ? format : tested_,
                        format.value_or(is_double ? AuditFormat::fp64 : AuditFormat::fp32), is_double);
     if (!format || !is_prepared_ || !has_compared_formats(*format) || !compare_all_products(*format))
@@ -160,7 +160,7 @@ record::Audit CallAudit::compare_results(policy::Applied ran) {
 
 /// Returns true if this GPU and function have all formats that the audit compares.
 bool CallAudit::has_compared_formats(AuditFormat ran) const {
-    if (audit::is_wider(audit_.reference, singles_.are_float64())) return !launcher_.adds_epilogue;
+    if (audit::is_wider(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
     return format && launcher_.can_multiply_in(*format);
@@ -256,7 +256,7 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
         return false;
     Level3 other = single;
     if (launcher_.scalars_on_device) {
-        HostScalars& scalars = *memory.host_scalars;
+        AlphaAndBeta& scalars = *memory.host_scalars;
         std::copy_n(static_cast<const float*>(single.alpha), 4, scalars.alpha);
         if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 4, scalars.beta);
         if (!stream.write_bytes(&scalars, memory.scalars, sizeof scalars)) return false;
@@ -282,7 +282,7 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
         copy_elements(start, blas::Part::whole, absolute_start);
         round_in_place(absolute_start, blas::absolute_values(single));
     }
-    HostScalars scalars;
+    AlphaAndBeta scalars;
     blas::store_absolute_scalar(single, single.alpha, has_pair(single, false), scalars.alpha);
     blas::store_absolute_scalar(single, single.beta, has_pair(single, true), scalars.beta);
     Level3 other = single;

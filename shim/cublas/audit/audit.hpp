@@ -31,7 +31,7 @@ class CallAudit {
     /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
     /// absent, the policy decides. Of float64 products, what ran is tested, against FP64 or
     /// audits_against_double_double().
-    CallAudit(const AuditLauncher& launcher, AuditedProducts& singles, const policy::Policy& policy,
+    CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 
     /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
@@ -54,10 +54,10 @@ class CallAudit {
     bool has_compared_formats(policy::AuditFormat ran) const;
 
     const AuditLauncher& launcher_;
-    AuditedProducts& singles_;
+    AuditedBatch& singles_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> tested_;
-    DriverFunctions driver_;
+    CudaDriver driver_;
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>

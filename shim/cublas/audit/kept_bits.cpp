@@ -9,7 +9,7 @@ namespace fp32shim::cublas {
 /// Number that the shim stores before the product, and that cuBLAS never writes.
 constexpr std::int32_t not_written = -2;
 
-KeptBitsQuery::KeptBitsQuery(const AuditLauncher& launcher) : launcher_(launcher), driver_(find_driver_functions()) {
+KeptBitsQuery::KeptBitsQuery(const AuditLauncher& launcher) : launcher_(launcher), driver_(find_cuda_driver()) {
     if (prepare() || address_ == 0) return;
     driver_.release(address_, launcher.stream);
     address_ = 0;

@@ -35,7 +35,7 @@ class KeptBitsQuery {
     bool set_address(std::int32_t* address) const;
 
     const AuditLauncher& launcher_;
-    const DriverFunctions driver_;
+    const CudaDriver driver_;
     std::int32_t* own_ = nullptr;  ///< the program's address
     std::uint64_t address_ = 0;
 };

@@ -45,9 +45,9 @@ ArgumentFrame arguments_of(const Positions& positions, const HandleRecord& handl
 }
 
 /// A cublasLtMatrixLayout_t for a matrix without gaps.
-class OwnLayout {
+class PackedLayout {
   public:
-    OwnLayout(const Library& library, const Matrix& matrix)
+    PackedLayout(const Library& library, const Matrix& matrix)
         : is_made_(library.layout_init(words_, sizeof words_, data_type(matrix.is_complex, matrix.is_double),
                                        static_cast<std::uint64_t>(matrix.rows),
                                        static_cast<std::uint64_t>(matrix.columns), matrix.ld) == status_success) {}
@@ -80,7 +80,7 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
     if (product.asked.ignores_tf32_mode) return false;  // the result would be compared with itself
     // The variable that turns TF32 off may turn BF16 off too.
-    return !environment().tf32_is_off;
+    return !environment_in_force().tf32_is_off;
 }
 
 bool AuditLauncher::can_multiply_in(Format format) const { return cublas::can_multiply_in(format, site, product); }
@@ -126,7 +126,7 @@ std::int32_t launch_by_cublas(const AuditLauncher& launcher, const Level3& singl
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
         return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply,
-                                    kept_mode_bits(format));
+                                    kept_math_mode_bits(format));
     });
 }
 
@@ -138,9 +138,9 @@ std::int32_t launch_by_lt(const AuditLauncher& launcher, const Level3& single, F
         (is_bound && launcher.adds_epilogue && !desc.set(library, desc_epilogue, no_epilogue)) ||
         (launcher.kept_bits != nullptr && !desc.set(library, desc_emulation, static_cast<const void*>(nullptr))))
         return status_not_supported;
-    const OwnLayout a(library, operand_a(single));
-    const OwnLayout b(library, operand_b(single));
-    const OwnLayout c(library, operand_c(single));
+    const PackedLayout a(library, operand_a(single));
+    const PackedLayout b(library, operand_b(single));
+    const PackedLayout c(library, operand_c(single));
     if (!a.is_made() || !b.is_made() || !c.is_made()) return status_not_supported;
     ArgumentFrame frame;
     frame.set(argument_handle, launcher.parts.handle);

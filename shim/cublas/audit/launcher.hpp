@@ -26,7 +26,7 @@ struct AuditLauncher {
     Stream stream = nullptr;
     bool scalars_on_device = false;     ///< alpha and beta lie on the device
     bool adds_epilogue = false;         ///< cublasLt: the stored result is not only the product
-    MatmulParts parts{};                ///< cublasLt only
+    MatmulDescription parts{};          ///< cublasLt only
     std::int32_t* kept_bits = nullptr;  ///< cublasLt: where the product is to tell the bits that emulation kept
 
     /// Returns true if the library can compute the product in this format.

@@ -44,7 +44,7 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 /// `singles` are the call's products, already described; if nullptr, they are never compared. cuBLAS is asked
 /// how many bits it kept of a product of float64 that it may emulate. `is_nothing`: the call multiplies nothing.
 template <class Run>
-AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedProducts* singles, bool is_nothing,
+AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
     audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
     const bool is_double = policy::is_double(call.dtype);

@@ -99,7 +99,7 @@ struct LtMatrix {
 
 }  // namespace
 
-bool AuditedProducts::read_arguments(const Site& site, const Frame& frame, const Product& product) {
+bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Product& product) {
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
     if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
@@ -129,15 +129,15 @@ bool AuditedProducts::read_arguments(const Site& site, const Frame& frame, const
 }
 
 /// Chooses the products of a batch that are computed again. Returns false if the batch is empty.
-bool AuditedProducts::choose_products(std::int64_t batch_count) {
+bool AuditedBatch::choose_products(std::int64_t batch_count) {
     if (batch_count < 1) return false;
     step_ = (batch_count + max_of_a_batch - 1) / max_of_a_batch;
     count_ = (batch_count + step_ - 1) / step_;
     return true;
 }
 
-bool AuditedProducts::read_lt_arguments(const Library& library, const Frame& frame, const MatmulParts& parts,
-                                        const Product& product) {
+bool AuditedBatch::read_lt_arguments(const Library& library, const Frame& frame, const MatmulDescription& parts,
+                                     const Product& product) {
     LtMatrix a;
     LtMatrix b;
     LtMatrix c;
@@ -183,7 +183,7 @@ bool AuditedProducts::read_lt_arguments(const Library& library, const Frame& fra
            stored_b.rows == b.rows && stored_b.columns == b.columns && has_valid_arguments();
 }
 
-bool AuditedProducts::has_valid_arguments() const {
+bool AuditedBatch::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
     // Only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
@@ -194,13 +194,13 @@ bool AuditedProducts::has_valid_arguments() const {
            has_valid_sizes(blas::operand_a(first_)) && has_valid_sizes(blas::operand_c(first_));
 }
 
-bool AuditedProducts::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
+bool AuditedBatch::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
     constexpr std::size_t size = sizeof(void*);
     return array == nullptr || stream.read_rows(array, static_cast<std::size_t>(step_) * size, pointers.data(), size,
                                                 size, static_cast<std::size_t>(count_));
 }
 
-bool AuditedProducts::read_from_device(const AuditStream& stream, bool scalars_on_device) {
+bool AuditedBatch::read_from_device(const AuditStream& stream, bool scalars_on_device) {
     const HostMemory memory(stream, sizeof(DeviceArguments));
     if (memory.bytes().empty()) return false;
     auto& copied = *new (memory.bytes().data()) DeviceArguments(from_device_);
@@ -216,7 +216,7 @@ bool AuditedProducts::read_from_device(const AuditStream& stream, bool scalars_o
     return true;
 }
 
-bool AuditedProducts::read_device_arguments(const AuditStream& stream, bool scalars_on_device) {
+bool AuditedBatch::read_device_arguments(const AuditStream& stream, bool scalars_on_device) {
     if (!scalars_on_device) {
         std::memcpy(from_device_.scalars.alpha, first_.alpha, alpha_bytes_);
         if (beta_bytes_ != 0) std::memcpy(from_device_.scalars.beta, first_.beta, beta_bytes_);
@@ -225,14 +225,14 @@ bool AuditedProducts::read_device_arguments(const AuditStream& stream, bool scal
     return read_from_device(stream, scalars_on_device);
 }
 
-blas::Matrix AuditedProducts::old_result_at(std::int64_t index) const {
+blas::Matrix AuditedBatch::old_result_at(std::int64_t index) const {
     if (lt_c_.rows == 0) return blas::operand_c(product_at(index));
     Matrix c = lt_c_;
     c.data = static_cast<const float*>(address_of_element(c.data, index * step_ * lt_stride_c_, first_.width()));
     return c;
 }
 
-blas::Level3 AuditedProducts::product_at(std::int64_t index) const {
+blas::Level3 AuditedBatch::product_at(std::int64_t index) const {
     blas::Level3 single = first_;
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
@@ -243,7 +243,7 @@ blas::Level3 AuditedProducts::product_at(std::int64_t index) const {
 }
 
 /// Returns the address of A, B or C (operand 0, 1 or 2) of a product. `first`: that of the first product.
-const void* AuditedProducts::operand_at(std::int64_t index, int operand, const void* first) const {
+const void* AuditedBatch::operand_at(std::int64_t index, int operand, const void* first) const {
     return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
                       : address_of_element(first, index * step_ * strides_[operand], first_.width());
 }

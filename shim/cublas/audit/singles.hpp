@@ -17,7 +17,7 @@ inline constexpr std::int64_t max_of_a_batch = 64;
 
 /// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real one is
 /// followed by 0.
-struct HostScalars {
+struct AlphaAndBeta {
     alignas(double) float alpha[4] = {};
     alignas(double) float beta[4] = {};
 };
@@ -37,7 +37,7 @@ inline constexpr ProductMember<const void*> addresses_of_products[] = {{Role::al
                                                                        {Role::beta, &blas::Level3::beta}};
 
 /// The products of one call. Not to be copied: the products point to the scalars.
-class AuditedProducts {
+class AuditedBatch {
   public:
     /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
     /// narrower than float32, solves, batches in groups, invalid arguments.
@@ -45,16 +45,16 @@ class AuditedProducts {
 
     /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
     /// column-major matrices with no epilogue other than bias, ReLU and GELU.
-    bool read_lt_arguments(const Library& library, const Frame& frame, const MatmulParts& parts,
+    bool read_lt_arguments(const Library& library, const Frame& frame, const MatmulDescription& parts,
                            const Product& product);
 
     /// Reads alpha, beta and the arrays of pointers. Returns false if the driver reports an error.
     bool read_device_arguments(const AuditStream& stream, bool scalars_on_device);
 
     std::int64_t count() const { return count_; }
-    bool are_float64() const { return first_.is_double; }
-    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
-    /// succeeded.
+    bool is_float64() const { return first_.is_double; }
+    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition:
+    /// read_device_arguments() has succeeded.
     blas::Level3 product_at(std::int64_t index) const;
 
     /// Returns the C that the product reads. Except in cublasLt, that is also the memory of the result.
@@ -69,7 +69,7 @@ class AuditedProducts {
 
     /// The arguments that may lie on the device, filled in by read().
     struct DeviceArguments {
-        HostScalars scalars;
+        AlphaAndBeta scalars;
         Pointers pointers[3]{};  ///< to each A, B and C
     };
 

@@ -48,7 +48,7 @@ std::size_t pitch_of(const blas::Matrix& matrix) {
 
 }  // namespace
 
-AuditStream::AuditStream(const DriverFunctions& driver, Stream stream)
+AuditStream::AuditStream(const CudaDriver& driver, Stream stream)
     : driver_(driver), stream_(stream), mode_(capture_relaxed) {
     driver_.exchange_capture_mode(&mode_);
 }

@@ -17,7 +17,7 @@ namespace fp32shim::cublas {
 /// behind. Precondition: driver.has_audit_functions().
 class AuditStream {
   public:
-    AuditStream(const DriverFunctions& driver, Stream stream);
+    AuditStream(const CudaDriver& driver, Stream stream);
     ~AuditStream();
     AuditStream(const AuditStream&) = delete;
     AuditStream& operator=(const AuditStream&) = delete;
@@ -48,7 +48,7 @@ class AuditStream {
     friend class DeviceMemory;
     bool start_copy(const Copy2D& copy) const;
 
-    const DriverFunctions& driver_;
+    const CudaDriver& driver_;
     Stream stream_;
     std::int32_t mode_;                  ///< the thread's previous capture mode
     mutable bool has_copies_ = false;    ///< copies were started and have not been waited for

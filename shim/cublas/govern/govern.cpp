@@ -81,7 +81,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
     describe_sizes(site, frame, product, call);
-    AuditedProducts singles;
+    AuditedBatch singles;
     AuditLauncher launcher{site, frame, product, set_up_cublas_launcher, launch_by_cublas};
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.read_arguments(site, frame, product);

@@ -50,7 +50,7 @@ struct EventPairPool : FirstCallCounter {
     record::Recording* recording;
     record::ThreadWriter* writer;
     EventPairPool* next;
-    DriverFunctions driver;
+    CudaDriver driver;
     std::array<EventPair, pair_count> pairs;
 };
 
@@ -114,8 +114,8 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     auto* const pairs = new (pages) EventPairPool;  // the pages are zero, and all members but the driver stay so
     pairs->recording = &recording;
     pairs->writer = &writer;
-    pairs->driver = find_driver_functions();
-    pairs->is_off = !pairs->driver.has_events();
+    pairs->driver = find_cuda_driver();
+    pairs->is_off = !pairs->driver.has_event_functions();
     writer.attached_memory() = static_cast<FirstCallCounter*>(pairs);
     if (pairs->is_off) return pairs;
     pairs->next = all_pairs.load(std::memory_order_relaxed);
@@ -144,7 +144,7 @@ EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     other->state.store(State::unused, std::memory_order_relaxed);
     other->begin = other->end = nullptr;
     other->context = context;
-    const DriverFunctions& driver = pairs.driver;
+    const CudaDriver& driver = pairs.driver;
     constexpr std::uint32_t with_timing = 0;
     if (driver.create_event(&other->begin, with_timing) == driver_success &&
         driver.create_event(&other->end, with_timing) == driver_success)
@@ -194,7 +194,7 @@ void GpuTimedCall::begin_timing(Stream stream) {
     stream_ = stream;
     if (pairs_->in_use.exchange(1, std::memory_order_acquire) != 0) return;
     const system::KeptState kept;
-    const DriverFunctions& driver = pairs_->driver;
+    const CudaDriver& driver = pairs_->driver;
     {
         const AuditStream on_stream(driver, stream_);
         std::uint64_t context = 0;

@@ -53,7 +53,7 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
 
 /// Stores operand type, compute type and the format of `algorithm` in `product`. Returns false if they cannot be
 /// read.
-bool describe_requested_precision(const Library& library, const MatmulParts& parts, const void* algorithm,
+bool describe_requested_precision(const Library& library, const MatmulDescription& parts, const void* algorithm,
                                   Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -84,7 +84,7 @@ bool has_full_reduction(const Library& library, const void* algorithm) {
 
 /// Fills in product.asked.half. `frame` has the arguments of the product; nullptr: it is a search, which has no
 /// scalars.
-void describe_half(const Library& library, const MatmulParts& parts, const void* algorithm, const Frame* frame,
+void describe_half(const Library& library, const MatmulDescription& parts, const void* algorithm, const Frame* frame,
                    Product& product) {
     HalfProduct& half = product.asked.half;
     half.is_half = true;
@@ -116,7 +116,7 @@ std::uint64_t key_of(const Product& product, std::uint64_t settings) {
                      call_key(static_cast<std::uint8_t>(product.dtype), product.asked.compute_type, false));
 }
 
-void describe_sizes(const Library& library, const MatmulParts& parts, policy::MatmulCall& call) {
+void describe_sizes(const Library& library, const MatmulDescription& parts, policy::MatmulCall& call) {
     std::int32_t trans_a = op_n;
     std::int32_t trans_b = op_n;
     read(library.desc_get, parts.desc, desc_trans_a, trans_a);
@@ -144,7 +144,7 @@ void describe_sizes(const Library& library, const MatmulParts& parts, policy::Ma
 /// Reads a product's arguments, apart from its sizes. Returns false if they cannot be read; the library will then
 /// report the error. With an invalid handle the library reads nothing else, so this function does not either.
 /// `settings` is a part of the plan's key.
-bool describe(const Site& site, const MatmulParts& parts, const void* algorithm, std::uint64_t settings,
+bool describe(const Site& site, const MatmulDescription& parts, const void* algorithm, std::uint64_t settings,
               LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
@@ -188,7 +188,7 @@ struct AlgorithmReporter {
 };
 
 /// The settings with which the shim runs the product.
-struct LtRunForm {
+struct LtRunSettings {
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
     AlgorithmLimits limits{};
@@ -199,15 +199,15 @@ struct LtRunForm {
 /// does not allow this compute type, rounds to a lower format, or is beyond the limits. With limits, chooses one if
 /// the program did not. Returns the library's status. Returns nullopt, with the reason in `obstacle`, if there is no
 /// algorithm or the library refuses.
-std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const MatmulParts& parts,
-                                        const LtProduct& lt, const LtRunForm& form, const AlgorithmReporter& tell,
+std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const MatmulDescription& parts,
+                                        const LtProduct& lt, const LtRunSettings& form, const AlgorithmReporter& tell,
                                         Done& done, Reason& obstacle) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
     ChangedDescriptor desc;
     if (!desc.copy_from(library, parts.desc, form.compute_type)) return std::nullopt;
-    MatmulParts changed = parts;
+    MatmulDescription changed = parts;
     changed.desc = desc.address();
     EmulationRequest request = form.emulation;
     std::optional<EmulationDescriptor> emulation;
@@ -231,7 +231,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     ArgumentFrame arguments(*site.function, frame);
     arguments.set(argument_desc, changed.desc);
     arguments.set(argument_algorithm, algorithm);
-    std::optional<ConvertedScalars> scalars;
+    std::optional<ScalarConversion> scalars;
     if (desc.changes_scale_type()) scalars.emplace(arguments, argument_alpha, argument_beta);
     const std::int32_t status = call_as_called(site, arguments.frame());
     obstacle = Reason::library_refused;
@@ -247,7 +247,7 @@ std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, s
                                         const AlgorithmLimits& limits, std::int32_t* kept_bits, Done& done,
                                         Reason& obstacle) {
     const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
-    LtRunForm form{
+    LtRunSettings form{
         plan.compute_type_or(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
     form.limits |= limits;
     auto status = run_as(form, obstacle);
@@ -260,8 +260,9 @@ std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, s
 /// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
 /// `done`. Returns the library's status. `logs`: the call is logged, so `done` gets the algorithm and its format.
 /// `kept_bits`: see EmulationRequest.
-std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const MatmulParts& parts, const LtProduct& lt,
-                               bool logs, const Plan& plan, Done& done, std::int32_t* kept_bits = nullptr) {
+std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const MatmulDescription& parts,
+                               const LtProduct& lt, bool logs, const Plan& plan, Done& done,
+                               std::int32_t* kept_bits = nullptr) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
@@ -275,7 +276,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     // Only products of float32 and float64 have these formats. For other types, any algorithm is precise enough.
     const Format own_format = lt.product.counted == OperandTreatment::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
-    const auto run_as = [&](LtRunForm form, Reason& reason) {
+    const auto run_as = [&](LtRunSettings form, Reason& reason) {
         auto status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
         if (!status && std::exchange(form.emulation.kept_bits, nullptr) != nullptr)
             status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
@@ -327,9 +328,9 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
 }
 
 /// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
-[[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const MatmulParts& parts,
+[[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const MatmulDescription& parts,
                                                  LtProduct& lt, const Settings& in_force) {
-    AuditedProducts singles;
+    AuditedBatch singles;
     AuditLauncher launcher{.site = site,
                            .frame = frame,
                            .product = lt.product,
@@ -361,8 +362,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const CallOutcome untouched{0, site.real};
     const bool logs = in_force.logs();
     const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
-    const MatmulParts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
-                            pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
+    const MatmulDescription parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
+                                  pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
         lt.product.counted == OperandTreatment::not_at_all)
@@ -394,8 +395,9 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
                                        std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
     const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
-    const MatmulParts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
-                            pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
+    const MatmulDescription parts{pointer(argument_handle),    pointer(argument_desc),
+                                  pointer(heuristic_a_layout), pointer(heuristic_b_layout),
+                                  pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
         lt.product.handle == nullptr || lt.product.counted == OperandTreatment::not_at_all)

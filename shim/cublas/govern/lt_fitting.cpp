@@ -35,7 +35,7 @@ struct SearchResult {
 SearchResult search(const FittingRequest& wanted, const SearchConditions& original,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     const Library& library = wanted.library;
-    const MatmulParts& parts = wanted.parts;
+    const MatmulDescription& parts = wanted.parts;
     SearchResult answer;
     alignas(16) Preference preference{};
     if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
@@ -91,7 +91,7 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
 
 /// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
 /// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
-bool algorithm_fits(const Library& library, const MatmulParts& parts, const Algorithm64& algorithm,
+bool algorithm_fits(const Library& library, const MatmulDescription& parts, const Algorithm64& algorithm,
                     std::uint64_t alignment, std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
     HeuristicResult check{};

@@ -22,7 +22,7 @@ std::optional<Format> format_of_algorithm(const Library& library, const void* al
 /// A product that needs an algorithm.
 struct FittingRequest {
     const Library& library;
-    const MatmulParts& parts;  ///< with the changed descriptor
+    const MatmulDescription& parts;  ///< with the changed descriptor
     const ChangedDescriptor& desc;
     const Frame& frame;
     std::int32_t device_index;

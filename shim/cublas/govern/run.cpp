@@ -12,7 +12,7 @@ namespace {
 std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
     const Positions& positions = site.function->positions();
     ArgumentFrame arguments(*site.function, frame);
-    const ConvertedScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
+    const ScalarConversion scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
     return call_with_compute_type(site, arguments.frame(), change);
 }
 
@@ -33,7 +33,7 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
     };
     if (change.math_mode < 0 || handle == nullptr) return call();  // the mode of an unknown handle is not changed
     return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call,
-                                kept_mode_bits(change.format));
+                                kept_math_mode_bits(change.format));
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product&
         return status;
     }
     if (change.how == record::How::math_mode && change.format == Format::fp32 && change.math_mode == math_pedantic) {
-        const Plan other = plan_without_pedantic(plan, product.asked, environment());
+        const Plan other = plan_without_pedantic(plan, product.asked, environment_in_force());
         if (try_mode(other.change)) {
             done = done_as_planned(site, other);
             return status;

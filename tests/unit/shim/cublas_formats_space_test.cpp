@@ -77,7 +77,8 @@ RequestedPrecision changed_call(RequestedPrecision asked, const CallChange& chan
         if (change.replaces_algorithm) asked.algorithm = gemm_default;
         asked.of_algorithm = Format::fp32;  // for cublasLt, an algorithm is searched that keeps to the format
     }
-    if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & kept_mode_bits(change.format)) | change.math_mode;
+    if (change.math_mode >= 0)
+        asked.math_mode = (asked.math_mode & kept_math_mode_bits(change.format)) | change.math_mode;
     return asked;
 }
 

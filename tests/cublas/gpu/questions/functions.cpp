@@ -48,7 +48,7 @@ void measure_functions(Worker& worker) {
                     worker.report_finding("tf32_match", last.match);
                 });
             };
-            for (const CublasFunction& function : functions()) {
+            for (const CublasFunction& function : all_functions()) {
                 const std::string name = function.name;
                 if (function.kind == CublasFunction::by_mode) {
                     if (function.element == element)

@@ -82,7 +82,7 @@ void measure_lt_algorithms(Worker& worker) {
                     if (status != CUBLAS_STATUS_SUCCESS)
                         return worker.report_finding("no_algorithm", status_name(status));
                     worker.report_finding("check", status_name(lt.check_algorithm(used, algorithm)));
-                    problem.prepare(ProductKind::gemm);
+                    problem.prepare_output(ProductKind::gemm);
                     const auto ran = lt.multiply(used, &algorithm);
                     worker.report_finding("matmul", format_or_error(ran, problem.judge_result(ProductKind::gemm)));
                 });
@@ -99,7 +99,7 @@ void measure_workspace(Worker& worker) {
                 CallArguments call = problem.call_arguments();
                 call.workspace = bytes;
                 call.type = type.value;
-                problem.prepare(ProductKind::gemm);
+                problem.prepare_output(ProductKind::gemm);
                 const Status status = function_named("lt_null")(cublas, call);
                 const std::string by_lt = format_or_error(status, problem.judge_result(ProductKind::gemm));
                 const DeviceBuffer workspace(worker.device(), bytes + 1);
@@ -130,7 +130,7 @@ void measure_capability(Worker& worker) {
             LtProduct lt(worker.device(), problem.call_arguments(), early);
             cublasLtMatmulDesc_t descriptor = nullptr;
             throw_on_error(lt.create_descriptor(CUBLAS_COMPUTE_32F, descriptor), "cublasLtMatmulDescCreate");
-            problem.prepare(ProductKind::gemm);
+            problem.prepare_output(ProductKind::gemm);
             const auto status = lt.multiply(descriptor, nullptr);
             worker.report_finding(product, format_or_error(status, problem.judge_result(ProductKind::gemm)));
         });

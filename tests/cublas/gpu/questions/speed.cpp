@@ -105,11 +105,11 @@ void measure_gains(Worker& worker) {
     const int n = worker.sizes.back();
     Float32Problem product(worker.device(), n);
     Float32Problem solve(worker.device(), n, false, OperandUse::solve);
-    for (const CublasFunction& function : functions()) {
+    for (const CublasFunction& function : all_functions()) {
         if (function.kind != CublasFunction::by_mode || function.element != Element::real) continue;
         DeviceProblem& problem = function.shape == ProductKind::trsm ? solve : product;
         worker.measure_row(std::string(function.function) + ", n = " + std::to_string(n), "", [&] {
-            problem.prepare(function.shape);
+            problem.prepare_output(function.shape);
             const CallArguments operands = problem.call_arguments();
             if (!function(worker.cublas(), operands))
                 return worker.report_finding(std::string("gain_") + function.name, "absent");

@@ -38,7 +38,7 @@ const std::vector<Section> own_sections = {
 }  // namespace
 
 std::vector<Section> all_sections() {
-    std::vector<Section> all(sections().begin(), sections().end());
+    std::vector<Section> all(verdict_sections().begin(), verdict_sections().end());
     all.insert(all.end(), own_sections.begin(), own_sections.end());
     return all;
 }

@@ -31,7 +31,7 @@ void measure_threads(Worker& worker) {
         };
         Float32Problem problem(device, n);
         const Halves alone = multiply();
-        problem.prepare(ProductKind::syrk);
+        problem.prepare_output(ProductKind::syrk);
         std::atomic<bool> stop{false};
         std::atomic<int> refused{0};
         std::thread other([&] {
