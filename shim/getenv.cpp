@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "policy/words.hpp"
 #include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "shim/loader/elf/objects.hpp"
@@ -89,8 +90,7 @@ std::string_view last_flag(std::string_view flags, std::string_view name) {
 bool is_as_pinned(std::string_view flag, std::string_view pinned) {
     const std::size_t name_size = pinned.find('=');
     const std::string_view value = flag.substr(name_size), wanted = pinned.substr(name_size);
-    const auto is_equal = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b); };
-    return std::ranges::equal(value, wanted, is_equal) || (wanted == "=false" && value == "=0");
+    return policy::equal_ignoring_case(value, wanted) || (wanted == "=false" && value == "=0");
 }
 
 /// Returns true if the bytes have `text` as a whole string. Other flags have longer names. Calls memmem, because

@@ -38,13 +38,12 @@ const Section& section_named(const std::string& name);
 
 inline constexpr std::size_t audited_products = 6;  ///< number of products that measure_audit_errors() compares
 
-// machine.cpp
-void measure_machine(Worker& worker);
 // formats.cpp
 void measure_default_product(Worker& worker);
 void measure_lowering_requests(Worker& worker);
 void measure_float64_formats(Worker& worker);
 // speed.cpp
+void measure_machine(Worker& worker);
 void measure_product_times(Worker& worker);
 /// Returns the median time of one call, in milliseconds.
 double median_milliseconds(Worker& worker, const CublasFunction& function, const CallArguments& product,

@@ -163,7 +163,7 @@ bool CallAudit::has_compared_formats(AuditFormat ran) const {
     if (audit::is_wider(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
-    return format && launcher_.can_multiply_in(*format);
+    return format && can_multiply_in(*format, launcher_.site, launcher_.product);
 }
 
 bool CallAudit::compare_all_products(AuditFormat ran) {

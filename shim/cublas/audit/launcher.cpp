@@ -83,8 +83,6 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     return !environment_in_force().tf32_is_off;
 }
 
-bool AuditLauncher::can_multiply_in(Format format) const { return cublas::can_multiply_in(format, site, product); }
-
 void set_up_cublas_launcher(AuditLauncher& launcher) {
     const Library& library = *launcher.site.cublas.library;
     auto* const handle = launcher.product.handle->address();

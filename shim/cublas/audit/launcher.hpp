@@ -28,9 +28,6 @@ struct AuditLauncher {
     bool adds_epilogue = false;         ///< cublasLt: the stored result is not only the product
     MatmulDescription parts{};          ///< cublasLt only
     std::int32_t* kept_bits = nullptr;  ///< cublasLt: where the product is to tell the bits that emulation kept
-
-    /// Returns true if the library can compute the product in this format.
-    bool can_multiply_in(Format format) const;
 };
 
 /// Gathers the facts about the call from the library or from cublasLt's descriptor. Sets is_ready to false if they do
