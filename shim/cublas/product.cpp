@@ -122,7 +122,7 @@ Product describe(const Site& site, const Frame& frame) {
 void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
     const ProductFamily& family = site.function->product();
     Asked& asked = product.asked;
-    asked.road = family.road;
+    asked.control = family.control;
     if (product.handle == nullptr) return;
     asked.math_mode = program_math_mode(*product.handle, *site.cublas.library);
     if (asked.math_mode == math_unknown) {

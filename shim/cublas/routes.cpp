@@ -25,7 +25,7 @@ std::int64_t call_unchanged(void* address, const Frame& frame) {
     return call_words(address, frame, std::make_index_sequence<words>{});
 }
 
-constexpr Role role_at(const Positions& positions, int word) {
+constexpr Role role_at(const ArgumentPositions& positions, int word) {
     for (int role = 0; role < static_cast<int>(Role::count); ++role)
         if (positions.word[static_cast<std::size_t>(role)] == word) return static_cast<Role>(role);
     return Role::other;
@@ -138,7 +138,7 @@ constexpr Route routes[] = {
 
 }  // namespace
 
-const Route* route_of(const Family& family) {
+const Route* route_of(const FunctionFamily& family) {
     for (const Route& route : routes)
         if (route.family == &family) return &route;
     return nullptr;

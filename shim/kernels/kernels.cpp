@@ -138,7 +138,7 @@ struct Place {
     bool is_constant = false;
 };
 
-/// Precondition: an elf::Reading is held.
+/// Precondition: an elf::ReadGuard is held.
 Place place_of(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const link_map* const map = elf::object_at(wanted);
@@ -159,7 +159,7 @@ std::optional<TensorFormats> formats_of(Image& image, const Kernel& kernel) {
         // A copy, since dlclose does not wait for long: the object may be gone before the scan ends.
         std::optional<ImageMemory> copy;
         {
-            const elf::Reading reading;
+            const elf::ReadGuard reading;
             const Place place = place_of(image.address);
             if (place.object == image.object && place.object->loads == image.loads) copy.emplace(image.address);
         }
@@ -178,7 +178,7 @@ void note_image(Handle module, const void* code, const char* file, std::string_v
     const void* const address = file == nullptr ? fatbin_of(code) : nullptr;
     Place place;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         place = place_of(address);
     }
     const system::HeldLock held(lock);

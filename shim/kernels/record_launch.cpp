@@ -38,7 +38,7 @@ void count(const Site& site, const Settings& in_force, std::string_view name, st
     const CallTime now{record::Recording::not_timed, record::ticks()};
     // Kernels that multiply nothing would fill the recording with their lines.
     char text[512];
-    record_observed(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
+    record_observed_product(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
         system::LineWriter function(text);
         function.text(record::kernel_prefix).escaped(name, 480);
         event.call.function = function.view();

@@ -132,7 +132,7 @@ bool CallAudit::save_starts(const AuditStream& stream) {
     next_start_ = starts_->bytes().data();
     if (starts_->bytes().empty()) return false;
     const bool is_kept = copy_starts(stream, keeps_c, bytes) && stream.wait_for_audit();
-    if (!stream.has_ended()) starts_->abandon();
+    if (!stream.has_ended()) starts_->keep_mapped();
     return is_kept;
 }
 

@@ -27,7 +27,7 @@ class KeptBits {
     /// Returns the address, which the descriptor of a product of cublasLt has to have; nullptr: there is none.
     std::int32_t* address() const { return reinterpret_cast<std::int32_t*>(address_); }
     /// Waits for the answer, and stores it in `done` if the product has run.
-    void finish(bool has_run, Done& done) const;
+    void finish(bool has_run, ExecutionOutcome& done) const;
 
   private:
     bool prepare();

@@ -8,7 +8,7 @@
 
 namespace fp32shim::cublas {
 
-/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
+/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::ReadGuard is held.
 void bind_site(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
 /// Returns true if settings may change a product of float64.

@@ -79,7 +79,7 @@ bool Search::search_changed(const Form& own, const Form& changed, const policy::
         return !is_within(limits, library, result.algorithm);
     };
     LimitedPreference limited;
-    if (limits.any() && !limited.copy(library, preference(), limits.reduction_schemes())) return false;
+    if (limits.any() && !limited.copy(library, preference(), limits.allowed_reduction_schemes())) return false;
     std::int32_t count = 1;  // a program that asks for one result gets one
     if (max_results() != 1) {
         if (ask(own.desc, preference(), max_results(), results(), &count) != status_success || count <= 0)

@@ -10,14 +10,14 @@ namespace {
 
 /// Makes the call with alpha and beta, of float16, as float32: a compute type of float32 has such scalars.
 std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const Change& change) {
-    const Positions& positions = site.function->positions();
+    const ArgumentPositions& positions = site.function->positions();
     OwnFrame arguments(*site.function, frame);
     const FloatScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
     return call_with_compute_type(site, arguments.frame(), change);
 }
 
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
-                        const Change& change, Done& done) {
+                        const Change& change, ExecutionOutcome& done) {
     const auto call_in_this_mode = [&] {
         if (change.converts_scalars) return call_with_float_scalars(site, frame, change);
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
@@ -38,7 +38,8 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
 
 }  // namespace
 
-std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
+std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                 ExecutionOutcome& done) {
     const Change& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
     if (!plan.changes() || !is_refusal(status)) return status;
