@@ -13,7 +13,7 @@ namespace {
 const std::optional<PythonReader>& interpreter() {
     static const std::optional<PythonReader> python =
         PythonReader::find_interpreter([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); },
-                     [](const char*, std::size_t) { return true; });
+                                       [](const char*, std::size_t) { return true; });
     return python;
 }
 
