@@ -27,7 +27,7 @@ struct CheckOptions {
 
 /// Returns the user who must own this file: root for the policy of the machine; nullopt if any user may own it.
 std::optional<uid_t> required_owner(const std::string& file) {
-    const policy::LoadOptions site;
+    const policy::PolicyLoadOptions site;
     std::error_code error;
     if (!std::filesystem::equivalent(file, site.site_policy, error)) return std::nullopt;
     return site.site_owner;
@@ -57,7 +57,7 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
 /// Returns warnings about a valid policy: rules that never decide a call, and settings without effect.
 std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
-    for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {
+    for (const policy::ShadowedRule& shadowed : policy::find_shadowed_rules(policy.rules)) {
         const policy::Rule &rule = policy.rules[shadowed.rule], &by = policy.rules[shadowed.by];
         warnings.push_back({fmt::format("{}:{}", file, rule.line),
                             fmt::format("rule {} is never reached, because rule {} on line {} applies to all of its "
@@ -92,7 +92,7 @@ Json to_json(const std::vector<policy::Diagnostic>& diagnostics) {
     });
 }
 
-Json to_json(const std::string& file, const policy::Loaded& loaded) {
+Json to_json(const std::string& file, const policy::LoadedPolicy& loaded) {
     const bool is_valid = loaded.errors.empty();
     return {{"file", file},
             {"valid", is_valid},
@@ -105,7 +105,7 @@ Json to_json(const std::string& file, const policy::Loaded& loaded) {
             {"warnings", to_json(loaded.warnings)}};
 }
 
-void print_lines(const std::string& file, const policy::Loaded& loaded) {
+void print_lines(const std::string& file, const policy::LoadedPolicy& loaded) {
     for (const auto& error : loaded.errors) {
         print(wrapped(fmt::format("{} {}\n", coloured("error:", Colour::red), printable(error.text()))));
     }
@@ -120,7 +120,7 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     for (const policy::FloorException& exception : loaded.policy.exceptions) {
         if (!policy::unknown_name_warnings(exception).empty())
             continue;  // a warning says that it may hold for nobody
-        const std::string_view how = policy::how_to_imitate(exception);
+        const std::string_view how = policy::spoofing_risk(exception);
         print(wrapped(fmt::format(
             "{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),
             policy::to_string(exception.floor),
@@ -138,7 +138,7 @@ int check(const CheckOptions& options) {
     int status = exit_code::ok;
     Json files = Json::array();
     for (const std::string& file : options.files) {
-        policy::Loaded loaded = policy::read_policy_file(file, required_owner(file));
+        policy::LoadedPolicy loaded = policy::read_policy_file(file, required_owner(file));
         if (!loaded.is_readable) {
             status = exit_code::usage;
         } else if (!loaded.errors.empty()) {

@@ -57,7 +57,7 @@ policy::Device device_of(const Function& function) {
 
 /// Returns true if arguments of a call state the types of its operands, and false if the function's name does.
 bool has_dtype_argument(const Function& function) {
-    return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
+    return function.product().control == FormatControl::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
 /// Returns an error message if the function does not support the given device or type; empty if it does.
@@ -73,9 +73,9 @@ std::string problem_with_call(const Function& function, const ExplainOptions& op
 }
 
 /// The lines of Python from the command line, outermost first.
-struct GivenLines : policy::CallLines {
+struct GivenLines : policy::PythonStackLines {
     explicit GivenLines(const std::vector<std::string>& given) : lines(&given) {
-        any = [](const CallLines& all, bool (*judge)(void*, std::string_view), void* context) {
+        any = [](const PythonStackLines& all, bool (*judge)(void*, std::string_view), void* context) {
             return std::ranges::any_of(*static_cast<const GivenLines&>(all).lines,
                                        [&](const std::string& line) { return judge(context, line); });
         };
@@ -84,9 +84,9 @@ struct GivenLines : policy::CallLines {
 };
 
 /// Source text of the calling line of Python, as given on the command line.
-struct GivenText : policy::LineText {
+struct GivenText : policy::SourceLineText {
     explicit GivenText(std::string_view given) : text(given) {
-        read_text = [](const LineText& line) {
+        read_text = [](const SourceLineText& line) {
             return std::optional<std::string_view>(static_cast<const GivenText&>(line).text);
         };
     }
@@ -94,7 +94,7 @@ struct GivenText : policy::LineText {
 };
 
 /// Returns a call site, parsed from its text, as the shim would see it.
-policy::CallSite call_site_in(std::string_view text) { return {text, text.substr(0, text.rfind("+0x")), text}; }
+policy::CallSiteText call_site_in(std::string_view text) { return {text, text.substr(0, text.rfind("+0x")), text}; }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
     policy::MatmulCall call;
@@ -107,7 +107,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     call.k = options.k;
     call.batch = options.batch;
     call.call_number = options.call_number;
-    const Positions& positions = function.positions();
+    const ArgumentPositions& positions = function.positions();
     const bool makes_square = positions.of(Role::n) >= 0 && positions.of(Role::m) < 0;
     if (makes_square && call.m < 0) call.m = call.n;
     call.device = device_of(function);
@@ -219,7 +219,7 @@ struct Explanation {
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
-    policy::Applicant applicant;  ///< the user for whom exceptions to a floor were judged
+    policy::JobIdentity applicant;  ///< the user for whom exceptions to a floor were judged
 };
 
 /// Returns the code of the rounding to TF32 in JSON.
@@ -292,9 +292,9 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
 }
 
 /// Returns a line about `accumulation`; empty if the policy has none, or it does not concern the dtype.
-std::string addition_text(policy::Accumulation gpu, policy::Dtype dtype, policy::Applied format) {
-    if (gpu == policy::Accumulation::library || policy::is_double(dtype)) return {};
-    if (policy::step_of(gpu, policy::factors_of_preview(format)) == nullptr)
+std::string addition_text(policy::AccumulationModel gpu, policy::Dtype dtype, policy::Applied format) {
+    if (gpu == policy::AccumulationModel::library || policy::is_double(dtype)) return {};
+    if (policy::find_tensor_core_step(gpu, policy::factors_of_preview(format)) == nullptr)
         return fmt::format("  addition    by the program's library: tensor cores of {} do not have this format\n",
                            policy::to_string(gpu));
     return fmt::format("  addition    {0}: in blocks with truncation, as tensor cores of {0} add; slow\n",
@@ -325,10 +325,10 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  exception   {} ({}:{}), {} instead of {}: {}\n", policy::in_quotes(exception.name),
                             printable(exception.file), exception.line, policy::to_string(exception.floor),
                             policy::to_string(exception.file_floor), exception.holds ? "applies" : "does not apply");
-    const policy::Applicant& who = e.applicant;
+    const policy::JobIdentity& who = e.applicant;
     if (!e.policy.exceptions.empty())
         text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,
-                            fmt::join(who.groups, " "), who.has_real_ids ? "" : " (chosen in a user namespace)",
+                            fmt::join(who.groups, " "), who.has_real_user_ids ? "" : " (chosen in a user namespace)",
                             who.job.empty() ? "none" : printable(who.job),
                             who.account.empty() ? "none" : printable(who.account),
                             who.command.empty() ? "not given (--command)" : policy::in_quotes(who.command));
@@ -337,7 +337,7 @@ std::string text_of(const Explanation& e) {
     }
     const PlannedFormat& outcome = e.planned.outcome;
     const bool is_preview = e.call.device == policy::Device::cpu &&
-                            outcome.applied != policy::format_as_called(e.call.dtype) &&
+                            outcome.applied != policy::native_format(e.call.dtype) &&
                             outcome.applied != policy::Applied::unchanged;
     if (is_preview && e.policy.stochastic_seed)
         text += fmt::format("  rounding    random: up or down, the nearer number is the likelier (seed {})\n",
@@ -379,9 +379,10 @@ int explain(const ExplainOptions& options) {
     }
     const std::string command = options.command.empty() ? options.executable : options.command;
     Explanation explanation;
-    explanation.applicant = policy::this_applicant(environment.entry_views());
+    explanation.applicant = policy::own_job_identity(environment.entry_views());
     explanation.applicant.command = command;
-    policy::Loaded loaded = policy::load(environment.entry_views(), {.applicant = &explanation.applicant});
+    policy::LoadedPolicy loaded =
+        policy::load_policy(environment.entry_views(), {.applicant = &explanation.applicant});
     for (const auto& warning : loaded.warnings) say("explain", warning.text());
     for (const auto& error : loaded.errors) say("explain", error.text());
     if (!loaded.errors.empty()) return exit_code::usage;
@@ -389,10 +390,10 @@ int explain(const ExplainOptions& options) {
 
     const std::string host =
         options.host.empty() ? record::gather_process_facts(environment.entry_views()).host : options.host;
-    const policy::Process process{system::base_name(options.executable), command, host};
+    const policy::ProcessDescription process{system::base_name(options.executable), command, host};
 
     explanation.call = call_of(function, options);
-    const policy::CallSite call_site = call_site_in(options.call_site);
+    const policy::CallSiteText call_site = call_site_in(options.call_site);
     const GivenLines stack(options.stack);
     const GivenText text(options.text);
     if (!options.text.empty()) explanation.call.text = &text;
@@ -401,7 +402,7 @@ int explain(const ExplainOptions& options) {
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
     // Audits of the program's data may later allow a cheaper format within a tolerance. They are unknown here.
-    explanation.decision = policy::without_audits(decision, explanation.policy, explanation.call.dtype);
+    explanation.decision = policy::decision_before_audits(decision, explanation.policy, explanation.call.dtype);
     const bool may_add_otherwise =
         policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;
     if (explanation.decision.reason != policy::Reason::observed || may_add_otherwise) {

@@ -44,7 +44,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
             "otherwise as called";
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
-    if (function.convention == Convention::bare)
+    if (function.convention == CallingConvention::bare)
         planned.notes.push_back(fmt::format("`{}` counts only in libraries that export {} too", function.name,
                                             functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
@@ -128,13 +128,13 @@ struct UnknownFact {
 std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dtype) {
     using cublas::RequestedPrecision;
     std::vector<UnknownFact> unknowns;
-    const bool is_lt = function.product().road == Road::lt_matmul;
+    const bool is_lt = function.product().control == FormatControl::lt_matmul;
     const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
     const auto add = [&](std::string_view what, std::span<const FactValue> values, auto set) {
         unknowns.push_back({what, values, set});
     };
     using Values = std::span<const FactValue>;
-    if (!is_lt && function.product().road != Road::none)
+    if (!is_lt && function.product().control != FormatControl::none)
         add("math mode",
             is_float64 ? Values(math_modes_of_float64)
             : is_half  ? Values(math_modes_of_half)
@@ -186,7 +186,7 @@ cublas::PlanRequest request_of(const Function& function, const policy::MatmulCal
     request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     request.is_solve = family.operation == blas::Operation::trsm;
     request.caller = call.caller;
-    request.asked.road = family.road;
+    request.asked.control = family.control;
     request.asked.is_grouped = family.batching == Batching::groups;
     request.asked.ignores_tf32_mode = cublas::ignores_tf32_mode(family);
     request.asked.compute_capability = call.compute_capability;

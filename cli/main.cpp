@@ -172,7 +172,7 @@ int unknown_command(const std::vector<std::string>& words) {
     for (const Command& command : commands()) names.push_back(command.name);
     names.insert(names.end(), {"--help", "--version"});
     return usage_error("", (word.starts_with('-') ? "unknown option: " : "unknown command: ") +
-                               policy::not_one_of(word, names) + "; see: fp32shim --help");
+                               policy::unknown_word_error(word, names) + "; see: fp32shim --help");
 }
 
 /// Flushes stdout and returns `status`, or `failure` with a message if the output could not be written.

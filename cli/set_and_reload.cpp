@@ -264,7 +264,7 @@ Action define_set(CLI::App& app) {
                      ->check([allowed](const std::string& text) {
                          const bool is_known = policy::parse_word(policy::default_precision_words, text) ||
                                                policy::equal_ignoring_case(text, back_to_settings);
-                         return is_known ? std::string() : policy::not_one_of(text, allowed);
+                         return is_known ? std::string() : policy::unknown_word_error(text, allowed);
                      });
     add_all(app, *options);
     return [options] { return set(*options); };

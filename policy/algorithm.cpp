@@ -15,7 +15,7 @@ bool take_number(std::string_view& text, Number& number) {
     return true;
 }
 
-std::string value_text(const AlgorithmPart& part, std::uint32_t value) {
+std::string value_text(const AlgorithmAttribute& part, std::uint32_t value) {
     return part.value == &Algorithm::reduction ? reduction_text(value) : std::to_string(value);
 }
 
@@ -26,11 +26,11 @@ std::string reduction_text(std::uint32_t scheme) {
     return scheme < std::size(words) && !words[scheme].empty() ? std::string(words[scheme]) : std::to_string(scheme);
 }
 
-AlgorithmWord word_of(const Algorithm& algorithm) {
-    AlgorithmWord word{};
+AlgorithmText format_algorithm(const Algorithm& algorithm) {
+    AlgorithmText word{};
     char* at = word.text.data();
     char* const end = at + word.text.size();
-    for (const AlgorithmPart& part : algorithm_parts) {
+    for (const AlgorithmAttribute& part : algorithm_attributes) {
         const std::uint32_t value = algorithm.*part.value;
         constexpr std::ptrdiff_t longest_part = 12;  // `:k4294967295`
         if (end - at < longest_part || (part.letter != 0 && value == Algorithm().*part.value)) continue;
@@ -50,7 +50,7 @@ std::optional<Algorithm> parse_algorithm(std::string_view word) {
         word.remove_prefix(2);
         std::uint32_t value = 0;
         if (!take_number(word, value)) return std::nullopt;
-        for (const AlgorithmPart& part : algorithm_parts)  // a part of a newer version is left out
+        for (const AlgorithmAttribute& part : algorithm_attributes)  // a part of a newer version is left out
             if (part.letter == letter) algorithm.*part.value = value;
     }
     return algorithm;
@@ -60,7 +60,7 @@ std::string algorithm_difference(std::string_view a, std::string_view b) {
     const std::optional<Algorithm> of_a = parse_algorithm(a), of_b = parse_algorithm(b);
     std::string text;
     if (!of_a || !of_b) return text;
-    for (const AlgorithmPart& part : algorithm_parts) {
+    for (const AlgorithmAttribute& part : algorithm_attributes) {
         const std::uint32_t in_a = (*of_a).*part.value, in_b = (*of_b).*part.value;
         if (in_a == in_b) continue;
         text.append(text.empty() ? "" : ", ").append(part.words).append(" ");
@@ -80,8 +80,8 @@ std::string limits_text(const AlgorithmLimits& limits) {
     return text;
 }
 
-const KnownWrong* find_known_wrong(const Algorithm& algorithm, std::int32_t version) {
-    for (const KnownWrong& row : known_wrong_algorithms)
+const KnownWrongAlgorithm* find_known_wrong_algorithm(const Algorithm& algorithm, std::int32_t version) {
+    for (const KnownWrongAlgorithm& row : known_wrong_algorithms)
         if (row.concerns(version) && row.id == algorithm.id && row.least_split_k <= algorithm.split_k) return &row;
     return nullptr;
 }

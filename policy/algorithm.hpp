@@ -24,8 +24,8 @@ struct Algorithm {
     bool operator==(const Algorithm&) const = default;
 };
 
-/// A part of an algorithm's configuration.
-struct AlgorithmPart {
+/// One number of an algorithm's configuration, and its names.
+struct AlgorithmAttribute {
     char letter;             ///< stands before the number in the word; 0: the number stands alone
     std::string_view key;    ///< name in JSON
     std::string_view words;  ///< name in sentences
@@ -34,7 +34,7 @@ struct AlgorithmPart {
     std::uint8_t bytes;          ///< size of the attribute
     bool has_no_number = false;  ///< its initial value means that nothing is set: null in JSON
 };
-inline constexpr AlgorithmPart algorithm_parts[] = {
+inline constexpr AlgorithmAttribute algorithm_attributes[] = {
     {0, "id", "algorithm", &Algorithm::id, 0, 4},
     {'t', "tile", "tile", &Algorithm::tile, 1, 4, true},
     {'s', "stages", "stages", &Algorithm::stages, 6, 4, true},
@@ -50,14 +50,14 @@ std::string reduction_text(std::uint32_t scheme);
 
 /// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part whose value is not the initial one. Code that keeps
 /// it copies it as eight words of 64 bits.
-struct AlgorithmWord {
+struct AlgorithmText {
     std::array<char, 63> text;  ///< only the first `size` bytes are set
     std::uint8_t size = 0;
 
     std::string_view view() const { return {text.data(), size}; }
 };
-AlgorithmWord word_of(const Algorithm& algorithm);
-/// Parses an AlgorithmWord's text; nullopt if the text is not one.
+AlgorithmText format_algorithm(const Algorithm& algorithm);
+/// Parses the text of an AlgorithmText; nullopt if the text is invalid.
 std::optional<Algorithm> parse_algorithm(std::string_view word);
 
 /// Returns the parts in which two words differ, such as `split-K 4 -> 1`; empty if none does, or a word is invalid.
@@ -71,7 +71,7 @@ struct AlgorithmLimits {
 
     bool any() const { return no_split_k || reduces_in_compute_type || avoids_known_wrong; }
     /// Returns the reduction schemes that are allowed, as a mask for a search; 0: only sums in one part.
-    std::uint32_t reduction_schemes() const { return no_split_k ? 0 : reduces_in_compute_type ? 2 : 7; }
+    std::uint32_t allowed_reduction_schemes() const { return no_split_k ? 0 : reduces_in_compute_type ? 2 : 7; }
     AlgorithmLimits& operator|=(const AlgorithmLimits& other) {
         no_split_k |= other.no_split_k;
         reduces_in_compute_type |= other.reduces_in_compute_type;
@@ -83,8 +83,8 @@ struct AlgorithmLimits {
 /// Returns the limits in words: `no split-K; none that is known to be wrong`; empty: there are none.
 std::string limits_text(const AlgorithmLimits& limits);
 
-/// A row of known_wrong.def.
-struct KnownWrong {
+/// An algorithm of cublasLt that gives wrong results: a row of known_wrong.def.
+struct KnownWrongAlgorithm {
     std::int32_t from, to;  ///< first and last version of the library: 120603 is 12.6.3
     std::uint32_t id;
     std::uint32_t least_split_k;  ///< with this split-K, or a larger one
@@ -94,12 +94,12 @@ struct KnownWrong {
     bool concerns(std::int32_t version) const { return from <= version && version <= to; }
 };
 inline constexpr std::int32_t newest = INT32_MAX;
-inline constexpr KnownWrong known_wrong_algorithms[] = {
+inline constexpr KnownWrongAlgorithm known_wrong_algorithms[] = {
 #define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
 #include "policy/known_wrong.def"
 };
 /// Returns the row that names this algorithm of this version of cublasLt; nullptr if none does. A `version` of 0 is
 /// unknown, and no row names it.
-const KnownWrong* find_known_wrong(const Algorithm& algorithm, std::int32_t version);
+const KnownWrongAlgorithm* find_known_wrong_algorithm(const Algorithm& algorithm, std::int32_t version);
 
 }  // namespace fp32shim::policy

@@ -10,20 +10,20 @@
 namespace fp32shim::policy {
 namespace {
 
-bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const Process& process) {
+bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const ProcessDescription& process) {
     return judge_conditions(conditions, call, process,
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
 
 /// Returns true if a condition's key, such as `caller`, has the same known value in every call of the call site.
-bool is_fixed_by_site(std::string_view key, const SiteFacts& site) {
+bool is_fixed_by_site(std::string_view key, const CallSiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
 }
 
 }  // namespace
 
-bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) {
+bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process) {
     MatmulCall call;
     call.function = site.function;
     call.caller = site.caller;
@@ -54,13 +54,13 @@ bool matches_scope(const std::vector<std::string>& globs, std::string_view path)
     return false;
 }
 
-bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site) {
+bool matches_call_site(const std::vector<std::string>& globs, const CallSiteText* site) {
     if (site == nullptr) return matches_any_glob(globs, {});
     return matches_any_glob(globs, site->text) || matches_any_glob(globs, site->function) ||
            matches_any_glob(globs, site->offset);
 }
 
-bool matches_line(const std::vector<std::string>& globs, const CallLines* lines) {
+bool matches_line(const std::vector<std::string>& globs, const PythonStackLines* lines) {
     if (globs.empty() || lines == nullptr) return matches_any_glob(globs, {});
     const auto judge = [](void* context, std::string_view line) {
         return matches_any_glob(*static_cast<const std::vector<std::string>*>(context), line);
@@ -137,8 +137,8 @@ bool Policy::changes_accumulation() const {
            });
 }
 
-bool Policy::wants(Where source) const {
-    const bool opens_scopes = source == Where::nvtx || source == Where::torch;
+bool Policy::wants(LocationSource source) const {
+    const bool opens_scopes = source == LocationSource::nvtx || source == LocationSource::torch;
     return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
@@ -147,12 +147,12 @@ bool decides_for_dtype(const Rule& rule, Dtype dtype) {
     return rule.has_precision && (!is_double(dtype) || !rule.when.dtype.empty());
 }
 
-bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process) {
+bool conditions_match(const Rule& rule, const MatmulCall& call, const ProcessDescription& process) {
     return conditions_hold(rule.when, call, process) &&
            (rule.unless.empty() || !conditions_hold(rule.unless, call, process));
 }
 
-bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
+bool decides_call(const Rule& rule, const MatmulCall& call, const ProcessDescription& process) {
     return decides_for_dtype(rule, call.dtype) && conditions_match(rule, call, process);
 }
 

@@ -1,5 +1,5 @@
-// Judges the keys of `when` and `unless`: for conditions_match() and matches(), for may_match(), which looks only at
-// what is the same in all calls of a site, and for explain_rule(), which shows each key.
+// Judges the keys of `when` and `unless`: for conditions_match() and decides_call(), for may_match(), which looks
+// only at what is the same in all calls of a site, and for explain_rule(), which shows each key.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ bool matches_any_value(const std::vector<T>& values, T value) {
 }
 
 /// Returns true if `ranges` is empty, or one of them contains `size`. A negative size is unknown, and in no range.
-inline bool lies_in_any_range(const std::vector<Range>& ranges, double size) {
-    return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
+inline bool lies_in_any_range(const std::vector<NumberRange>& ranges, double size) {
+    return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const NumberRange& range) {
                                   return range.lowest <= size && size <= range.highest;
                               }));
 }
@@ -37,10 +37,10 @@ bool matches_scope(const std::vector<std::string>& globs, std::string_view path)
 
 /// Returns true if `globs` is empty, or one of them matches one form of the call site: `libphysics.so!solve+0x1c4`,
 /// `libphysics.so!solve` or `libphysics.so+0x31c4`. An unknown call site counts as an empty text.
-bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site);
+bool matches_call_site(const std::vector<std::string>& globs, const CallSiteText* site);
 
 /// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines count as one empty text.
-bool matches_line(const std::vector<std::string>& globs, const CallLines* lines);
+bool matches_line(const std::vector<std::string>& globs, const PythonStackLines* lines);
 
 /// Returns a glob that matches a line of Python at any line number: `train.py:* forward` for `train.py:41 forward`.
 std::string glob_for_any_line(std::string_view where);
@@ -56,28 +56,29 @@ double largest_dim(const MatmulCall& call);
 /// function lacks one of these sizes. The result is a double, since legal sizes overflow 64 bits.
 double flops_of(const MatmulCall& call);
 /// Returns the compute capability as 10·major + minor; -1 on the CPU or if it is unknown.
-inline double capability_of(const MatmulCall& call) {
+inline double compute_capability_of(const MatmulCall& call) {
     return call.compute_capability > 0 ? call.compute_capability : -1;
 }
 
 /// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`:
 /// values that the rule allows; `found`: value of the call or process; `holds`: true if `list` allows `found`.
 template <class Judge>
-bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
+bool judge_conditions(const Conditions& c, const MatmulCall& call, const ProcessDescription& process,
+                      const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {
         return judge(key, globs, text, matches_any_glob(globs, text));
     };
-    const auto size = [&](std::string_view key, const std::vector<Range>& ranges, auto size_of) {
+    const auto size = [&](std::string_view key, const std::vector<NumberRange>& ranges, auto size_of) {
         if (ranges.empty()) return true;
         const double found = size_of();
         return judge(key, ranges, found, lies_in_any_range(ranges, found));
     };
-    const auto dim = [&](std::string_view key, const std::vector<Range>& ranges, std::int64_t found) {
+    const auto dim = [&](std::string_view key, const std::vector<NumberRange>& ranges, std::int64_t found) {
         return size(key, ranges, [found] { return static_cast<double>(found); });
     };
     return judge("device", c.device, call.device, matches_any_value(c.device, call.device)) &&
            judge("dtype", c.dtype, call.dtype, matches_any_value(c.dtype, call.dtype)) &&
-           size("compute_capability", c.compute_capability, [&] { return capability_of(call); }) &&
+           size("compute_capability", c.compute_capability, [&] { return compute_capability_of(call); }) &&
            dim("m", c.m, call.m) && dim("n", c.n, call.n) && dim("k", c.k, call.k) &&
            dim("batch", c.batch, call.batch) && size("min_dim", c.min_dim, [&] { return smallest_dim(call); }) &&
            size("max_dim", c.max_dim, [&] { return largest_dim(call); }) &&
@@ -85,7 +86,7 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            dim("call_number", c.call_number, call.call_number) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
            judge("scope", c.scope, call.scope, matches_scope(c.scope, call.scope)) &&
-           judge("where", c.where, call.where, matches_any_glob(c.where_to_match(), call.where)) &&
+           judge("where", c.where, call.where, matches_any_glob(c.effective_where_globs(), call.where)) &&
            judge("text", c.text, call.text, matches_text(c, call)) &&
            judge("call_site", c.call_site, call.call_site, matches_call_site(c.call_site, call.call_site)) &&
            judge("stack", c.stack, call.stack, matches_line(c.stack, call.stack)) &&

@@ -1,5 +1,5 @@
-// Decides in three steps: the strongest source (choose), the floor (clamp), and the abilities of the device
-// (decide_on_cpu, decide_on_cuda).
+// Decides in three steps: the strongest source (choose_precision), the floor (raised_to_floor), and the abilities of
+// the device (decide_on_cpu, decide_on_cuda).
 #include "policy/decide.hpp"
 
 #include <algorithm>
@@ -18,37 +18,47 @@ struct DeviceDecision {
 /// Returns the precision that operands of this type have in its place. For float64, `single` stands for FP32, and for
 /// formats of several parts, which a floor may ask for and float64 does not have.
 Precision precision_for_type(Dtype dtype, Precision precision) {
-    const bool stays = precision != Precision::highest && is_precision_of_float64(precision);
+    const bool stays = precision != Precision::highest && is_allowed_for_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;
 }
 
-/// Returns the index in Policy::rules of the first rule that decides this call; -1: none does. Tries `rule_count`
-/// rules. `rule_at(i)` returns the index of the i-th rule to try, i counted from 0.
-template <class RuleAt>
-std::int32_t find_rule(const MatmulCall& call, const Process& process, const Policy& policy, std::size_t rule_count,
-                       const RuleAt& rule_at) {
-    for (std::size_t i = 0; i < rule_count; ++i) {
-        const std::size_t index = rule_at(i);
-        if (matches(policy.rules[index], call, process)) return static_cast<std::int32_t>(index);
-    }
-    return -1;
-}
+/// A call, and the rules to try for it: those with the indices `some`; absent: all rules of the policy.
+struct RuleSearch {
+    const MatmulCall& call;
+    const ProcessDescription& process;
+    const Policy& policy;
+    std::optional<std::span<const std::uint16_t>> some;
 
-/// Returns the precision that the strongest Source asks for, and that source. Tries rules as find_rule() does.
-template <class RuleAt>
-Decision choose_precision(const MatmulCall& call, const Process& process, const Policy& policy,
-                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
-    const bool only_rules_apply = is_double(call.dtype);
+    /// Returns the index in Policy::rules of the first rule for which `is_wanted` returns true; -1: there is none.
+    template <class IsWanted>
+    std::int32_t find_first(const IsWanted& is_wanted) const {
+        const std::size_t count = some ? some->size() : policy.rules.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t index = some ? (*some)[i] : i;
+            if (is_wanted(policy.rules[index])) return static_cast<std::int32_t>(index);
+        }
+        return -1;
+    }
+    std::int32_t find_deciding_rule() const {
+        return find_first([&](const Rule& rule) { return decides_call(rule, call, process); });
+    }
+    const Rule& rule(std::int32_t index) const { return policy.rules[static_cast<std::size_t>(index)]; }
+};
+
+/// Returns the precision that the strongest Source asks for, and that source.
+Decision choose_precision(const RuleSearch& search, const PrecisionOverrides& overrides) {
+    const Dtype dtype = search.call.dtype;
+    const bool only_rules_apply = is_double(dtype);
     if (overrides.pinned)
         return {.requested = only_rules_apply ? Precision::native : Precision::highest, .source = Source::guard_pin};
-    if (const std::int32_t rule = find_rule(call, process, policy, rule_count, rule_at); rule >= 0) {
-        const Precision precision = policy.rules[static_cast<std::size_t>(rule)].precision;
-        return {.requested = precision_for_type(call.dtype, precision), .source = Source::rule, .rule = rule};
-    }
+    if (const std::int32_t index = search.find_deciding_rule(); index >= 0)
+        return {.requested = precision_for_type(dtype, search.rule(index).precision),
+                .source = Source::rule,
+                .rule = index};
     if (only_rules_apply) return {};
     if (overrides.thread) return {.requested = *overrides.thread, .source = Source::thread};
     if (overrides.process) return {.requested = *overrides.process, .source = Source::process};
-    return {.requested = policy.default_precision, .source = policy.default_source};
+    return {.requested = search.policy.default_precision, .source = search.policy.default_source};
 }
 
 /// Returns true if the GPU has the policy's minimum compute capability for TF32; false if its capability is unknown.
@@ -93,14 +103,14 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     if (is_double(call.dtype)) {
         if (*format == Applied::fp64) return {wanted, Reason::as_requested};
         if (*format != Applied::fp64_emulated) return {Precision::native, Reason::float64_on_gpu};
-        if (gpu_has(*format, call.compute_capability)) return {wanted, Reason::as_requested};
+        if (gpu_supports(*format, call.compute_capability)) return {wanted, Reason::as_requested};
         return {Precision::native, Reason::fp64_emulation_unavailable};
     }
-    const Applied nearest = nearest_on_gpu(*format);
+    const Applied nearest = nearest_gpu_format(*format);
     const Reason reason = nearest == *format ? Reason::as_requested : Reason::no_such_format;
     if (nearest == Applied::fp32) return {Precision::highest, reason};
     if (nearest == Applied::bf16x9) {
-        if (!gpu_has(nearest, call.compute_capability)) return {Precision::highest, Reason::bf16x9_unavailable};
+        if (!gpu_supports(nearest, call.compute_capability)) return {Precision::highest, Reason::bf16x9_unavailable};
     } else if (!has_tf32(call, policy)) {
         return {Precision::highest, Reason::compute_capability};
     }
@@ -110,7 +120,7 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 /// Returns the precision that the CPU can run: `native` for the operands' own format, and for every precision that
 /// is not available.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
-    const Applied as_called = format_as_called(dtype);
+    const Applied as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
     if (wanted == Precision::fp64_emulated) return {Precision::native, Reason::fp64_emulation_unavailable};
     const bool has_units = mode == CpuMode::accelerate && wanted == Precision::medium && is_single(dtype);
@@ -123,46 +133,37 @@ DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
 
 /// Sets the limits of the algorithms of a product of cublasLt, of any type: those of [cuda], and those of the first
 /// rule that matches and has some.
-template <class RuleAt>
-Decision with_algorithm_limits(Decision decision, const MatmulCall& call, const Process& process,
-                               const Policy& policy, std::size_t rule_count, const RuleAt& rule_at) {
-    if (call.function != "cublasLtMatmul") return decision;
-    decision.algorithms = policy.algorithms;
-    for (std::size_t i = 0; i < rule_count; ++i) {
-        const std::size_t index = rule_at(i);
-        const Rule& rule = policy.rules[index];
-        if (!rule.algorithms.any() || !conditions_match(rule, call, process)) continue;
-        decision.algorithms |= rule.algorithms;
-        decision.algorithm_rule = static_cast<std::int32_t>(index);
-        break;
-    }
+Decision with_algorithm_limits(Decision decision, const RuleSearch& search) {
+    if (search.call.function != "cublasLtMatmul") return decision;
+    decision.algorithms = search.policy.algorithms;
+    decision.algorithm_rule = search.find_first([&](const Rule& rule) {
+        return rule.algorithms.any() && conditions_match(rule, search.call, search.process);
+    });
+    if (decision.algorithm_rule >= 0) decision.algorithms |= search.rule(decision.algorithm_rule).algorithms;
     return decision;
 }
 
 /// Decides in which type a half product on a GPU adds. No precision, floor or pin has an effect on it.
-template <class RuleAt>
-Decision decide_accumulation(const MatmulCall& call, const Process& process, const Policy& policy,
-                             std::size_t rule_count, const RuleAt& rule_at) {
-    Decision decision{.reason = Reason::observed, .accumulate = policy.accumulate};
-    if (policy.accumulate == Accumulate::fp32) decision.source = Source::file;
-    decision.rule = find_rule(call, process, policy, rule_count, rule_at);
+Decision decide_accumulation(const RuleSearch& search) {
+    Decision decision{.reason = Reason::observed, .accumulate = search.policy.accumulate};
+    if (decision.accumulate == Accumulate::fp32) decision.source = Source::file;
+    decision.rule = search.find_deciding_rule();
     if (decision.rule >= 0) {
         decision.source = Source::rule;
-        decision.accumulate = *policy.rules[static_cast<std::size_t>(decision.rule)].accumulate;
+        decision.accumulate = *search.rule(decision.rule).accumulate;
     }
     if (decision.accumulate == Accumulate::fp32) decision.reason = Reason::as_requested;
     return decision;
 }
 
-template <class RuleAt>
-Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
-                         const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
-    if (is_half(call.dtype) && call.device == Device::cuda)
-        return decide_accumulation(call, process, policy, rule_count, rule_at);
+Decision decide_by_rules(const RuleSearch& search, const PrecisionOverrides& overrides) {
+    const MatmulCall& call = search.call;
+    const Policy& policy = search.policy;
+    if (is_half(call.dtype) && call.device == Device::cuda) return decide_accumulation(search);
     // Other products of narrower types than float32 are counted and left alone.
     if (!is_single(call.dtype) && !is_double(call.dtype)) return {.reason = Reason::observed};
 
-    Decision decision = choose_precision(call, process, policy, overrides, rule_count, rule_at);
+    Decision decision = choose_precision(search, overrides);
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
     const Precision allowed = precision_for_type(
@@ -171,38 +172,27 @@ Decision decide_by_rules(const MatmulCall& call, const Process& process, const P
                                                                : decide_on_cpu(allowed, call.dtype, policy.cpu_mode);
 
     decision.precision = outcome.precision;
-    if (decision.source == Source::guard_pin) {
-        decision.reason = Reason::pinned;
-    } else if (allowed != wanted) {
-        decision.reason = Reason::floor;
-    } else {
-        decision.reason = outcome.reason;
-    }
+    decision.reason = decision.source == Source::guard_pin ? Reason::pinned
+                      : allowed != wanted                  ? Reason::floor
+                                                           : outcome.reason;
     return decision;
 }
 
 }  // namespace
 
-Decision without_audits(Decision decision, const Policy& policy, Dtype dtype) {
+Decision decision_before_audits(Decision decision, const Policy& policy, Dtype dtype) {
     const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
     const std::optional<Applied> format = format_of(decision.precision);
-    if (!has_tolerance || !format || *format == format_as_called(dtype)) return decision;
+    if (!has_tolerance || !format || *format == native_format(dtype)) return decision;
     decision.precision = is_double(dtype) ? Precision::fp64 : Precision::highest;
     decision.reason = Reason::learning;
     return decision;
 }
 
-Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
-    const auto all = [](std::size_t i) { return i; };
-    return with_algorithm_limits(decide_by_rules(call, process, policy, overrides, policy.rules.size(), all), call,
-                                 process, policy, policy.rules.size(), all);
-}
-
-Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
-                std::span<const std::uint16_t> rules) {
-    const auto some = [rules](std::size_t i) { return rules[i]; };
-    return with_algorithm_limits(decide_by_rules(call, process, policy, overrides, rules.size(), some), call, process,
-                                 policy, rules.size(), some);
+Decision decide(const MatmulCall& call, const ProcessDescription& process, const Policy& policy,
+                const PrecisionOverrides& overrides, std::optional<std::span<const std::uint16_t>> rules) {
+    const RuleSearch search{call, process, policy, rules};
+    return with_algorithm_limits(decide_by_rules(search, overrides), search);
 }
 
 }  // namespace fp32shim::policy

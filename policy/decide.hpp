@@ -12,10 +12,10 @@
 namespace fp32shim::policy {
 
 /// Returns the format of a product that runs as it was called, by the type of its operands.
-constexpr Applied format_as_called(Dtype dtype) { return is_double(dtype) ? Applied::fp64 : Applied::fp32; }
+constexpr Applied native_format(Dtype dtype) { return is_double(dtype) ? Applied::fp64 : Applied::fp32; }
 
 /// Settings made by the running program or its operator; they override environment and file.
-struct Overrides {
+struct PrecisionOverrides {
     bool pinned = false;               ///< an accuracy audit pins this call site to `highest`
     std::optional<Precision> thread;   ///< precision of the thread's innermost scope that sets one
     std::optional<Precision> process;  ///< latest request for the process, by C API or `fp32shim set`
@@ -41,18 +41,17 @@ struct Decision {
 /// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
 /// and complex128. Products of narrower types are left alone, except for the type in which half products on a GPU
 /// add: the first matching rule with `accumulate` decides it, otherwise [cuda]. Thread-safe; allocates nothing.
-Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
-
-/// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
-Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
-                std::span<const std::uint16_t> rules);
+/// `rules`: ascending indices of the rules that may match the call's site (may_match()); absent: all are tried.
+Decision decide(const MatmulCall& call, const ProcessDescription& process, const Policy& policy,
+                const PrecisionOverrides& overrides,
+                std::optional<std::span<const std::uint16_t>> rules = std::nullopt);
 
 /// Returns the decision for a call of which there are no audits yet: not lowered if its rule has a tolerance,
 /// otherwise `decision` itself. `dtype` is the type of the call's operands.
-Decision without_audits(Decision decision, const Policy& policy, Dtype dtype);
+Decision decision_before_audits(Decision decision, const Policy& policy, Dtype dtype);
 
 /// Facts that are the same in all calls of a call site.
-struct SiteFacts {
+struct CallSiteFacts {
     std::string_view function;
     std::string_view caller;
     Device device = Device::cpu;
@@ -67,7 +66,7 @@ inline bool decides_as_much(const Rule& earlier, const Rule& later) {
 }
 
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
-bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
+bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process);
 
 /// Returns false if the rule decides nothing about the precision of products of this type or, for half products,
 /// about the type in which they add: it lacks `precision` or `accumulate`, or its `when` names no element type,
@@ -75,9 +74,9 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
-bool conditions_match(const Rule& rule, const MatmulCall& call, const Process& process);
+bool conditions_match(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 /// Returns true if the rule decides the precision of the call. Exposed for `fp32shim report` and `log`.
-bool matches(const Rule& rule, const MatmulCall& call, const Process& process);
+bool decides_call(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 }  // namespace fp32shim::policy

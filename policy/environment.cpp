@@ -1,12 +1,12 @@
 // Reads the FP32_MATMUL_* variables.
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "policy/quantity.hpp"
 #include "policy/settings.hpp"
 #include "policy/words.hpp"
 #include "system/cpu_features.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -16,22 +16,15 @@ constexpr std::string_view prefix = "FP32_MATMUL_";
 /// mistyped setting.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
-/// Error in a variable's value; empty: no error.
+/// The error in a variable's value, as a message; empty: the value is valid.
 using Problem = std::string;
-
-std::string_view without_blanks(std::string_view text) {
-    constexpr std::string_view blanks = " \t";
-    const std::size_t begin = text.find_first_not_of(blanks);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
 
 /// Calls `handle` with each word of a list. `handle` returns a problem or an empty text. Returns the first problem.
 template <class Handle>
 Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {
         const std::size_t end = std::min(rest.find(','), rest.size());
-        if (Problem problem = handle(without_blanks(rest.substr(0, end))); !problem.empty()) return problem;
+        if (Problem problem = handle(system::trimmed(rest.substr(0, end), " \t")); !problem.empty()) return problem;
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};
@@ -41,14 +34,14 @@ Problem for_each_word(std::string_view list, Handle handle) {
 template <class T>
 Problem read_word(std::string_view text, const auto& words, T& target) {
     const auto value = parse_word(words, text);
-    if (!value) return not_one_of(text, texts_of(words));
+    if (!value) return unknown_word_error(text, texts_of(words));
     target = *value;
     return {};
 }
 
 Problem read_precision(std::string_view text, PolicyDraft& policy) {
     const auto precision = parse_word(default_precision_words, text);
-    if (!precision) return not_a_default_precision(text);
+    if (!precision) return default_precision_error(text);
     policy.default_precision = *precision;
     policy.default_source = Source::environment;
     return {};
@@ -74,8 +67,8 @@ Problem read_log(std::string_view text, PolicyDraft& policy) {
 }
 
 Problem read_where(std::string_view text, PolicyDraft& policy) {
-    WhereSet where;
-    Problem problem = parse_where(text, where);
+    LocationSourceSet where;
+    Problem problem = parse_location_sources(text, where);
     if (problem.empty()) policy.log_where = where;
     return problem;
 }
@@ -106,48 +99,44 @@ Problem read_audit(std::string_view text, PolicyDraft& policy) {
 }
 
 Problem read_stochastic_seed(std::string_view text, PolicyDraft& policy) {
-    std::uint64_t seed = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (error != std::errc() || end != text.data() + text.size())
-        return "found " + in_quotes(text) + "; allowed: a whole number from 0";
-    policy.stochastic_seed = seed;
-    return {};
+    policy.stochastic_seed = parse_whole_number(text);
+    return policy.stochastic_seed ? "" : "found " + in_quotes(text) + "; allowed: a whole number from 0";
 }
 
 template <auto setting, std::uint32_t least, std::uint32_t most>
 Problem read_number(std::string_view text, PolicyDraft& policy) {
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number < least || number > most)
+    const auto number = parse_whole_number(text);
+    if (!number || *number < least || *number > most)
         return "found " + in_quotes(text) + "; allowed: a whole number from " + std::to_string(least) + " to " +
                std::to_string(most);
-    policy.*setting = static_cast<std::remove_reference_t<decltype(policy.*setting)>>(number);
+    policy.*setting = static_cast<std::remove_reference_t<decltype(policy.*setting)>>(*number);
     return {};
 }
 
-/// Only checks the word: system/cpu_features.cpp reads the variable when the library is loaded.
+/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It is put into effect by system/cpu_features.cpp, which reads the
+/// variable when the library is loaded.
 Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;
     for (const system::InstructionLevel& level : system::instruction_levels) {
         if (equal_ignoring_case(text, level.word)) return {};
         words.emplace_back(level.word);
     }
-    return not_one_of(text, words);
+    return unknown_word_error(text, words);
 }
 
 template <auto setting>
 Problem read_switch(std::string_view text, PolicyDraft& policy) {
-    if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
+    if (text != "0" && text != "1") return unknown_word_error(text, {"0", "1"});
     policy.*setting = text == "1";
     return {};
 }
 
-struct Variable {
+struct SettingVariable {
     std::string_view name;  ///< name without the prefix FP32_MATMUL_
     Problem (*read)(std::string_view text, PolicyDraft& policy);
 };
 
-constexpr Variable variables[] = {
+constexpr SettingVariable variables[] = {
     {"PRECISION", read_precision},
     {"FLOOR", read_floor},
     {"POLICY", read_policy},
@@ -172,9 +161,9 @@ constexpr Variable variables[] = {
 
 Diagnostic unknown_variable(std::string_view begin, std::string_view name) {
     std::vector<std::string_view> known;
-    for (const Variable& variable : variables) known.push_back(variable.name);
+    for (const SettingVariable& variable : variables) known.push_back(variable.name);
     std::string message = "unknown variable, ignored";
-    if (const auto near = nearest(name, known)) {
+    if (const auto near = nearest_name(name, known)) {
         message += "; did you mean " + std::string(prefix) + std::string(*near) + '?';
     } else {
         message += "; known variables: FP32_MATMUL_ followed by " + joined(known);
@@ -184,32 +173,31 @@ Diagnostic unknown_variable(std::string_view begin, std::string_view name) {
 
 }  // namespace
 
-std::string add_where(std::string_view word, WhereSet& where) {
+std::string add_location_source(std::string_view word, LocationSourceSet& where) {
     constexpr std::string_view counted = "native:";
     constexpr unsigned fewest = 2;
     if (word.size() > counted.size() && equal_ignoring_case(word.substr(0, counted.size()), counted)) {
-        unsigned count = 0;
-        const auto [end, error] = std::from_chars(word.data() + counted.size(), word.data() + word.size(), count);
-        if (error != std::errc() || end != word.data() + word.size() || count < fewest || count > max_native_frames)
+        const auto count = parse_whole_number(word.substr(counted.size()));
+        if (!count || *count < fewest || *count > max_native_frames)
             return "found " + in_quotes(word) + "; allowed: native:" + std::to_string(fewest) +
                    " to native:" + std::to_string(max_native_frames) + ", a number of callers";
-        where.bits |= static_cast<std::uint8_t>(Where::native);
-        where.native_frames = static_cast<std::uint8_t>(count);
+        where.bits |= static_cast<std::uint8_t>(LocationSource::native);
+        where.native_frames = static_cast<std::uint8_t>(*count);
         return {};
     }
     const auto source = parse_word(where_words, word);
     if (!source) {
         auto allowed = texts_of(where_words);
         allowed.push_back("native:N");
-        return not_one_of(word, allowed);
+        return unknown_word_error(word, allowed);
     }
-    if (*source == Where::none) where = {};
+    if (*source == LocationSource::none) where = {};
     where.bits |= static_cast<std::uint8_t>(*source);
     return {};
 }
 
-std::string parse_where(std::string_view list, WhereSet& where) {
-    return for_each_word(list, [&](std::string_view word) { return add_where(word, where); });
+std::string parse_location_sources(std::string_view list, LocationSourceSet& where) {
+    return for_each_word(list, [&](std::string_view word) { return add_location_source(word, where); });
 }
 
 void read_environment(const Environment& environment, PolicyDraft& policy, std::vector<Diagnostic>& errors,
@@ -229,7 +217,7 @@ void read_environment(const Environment& environment, PolicyDraft& policy, std::
         if (value.empty()) continue;
 
         const auto* variable = std::find_if(std::begin(variables), std::end(variables),
-                                            [&](const Variable& candidate) { return candidate.name == name; });
+                                            [&](const SettingVariable& candidate) { return candidate.name == name; });
         if (is_setting != (variable != std::end(variables))) {
             warnings.push_back(unknown_variable(begin, name));
         } else if (!is_setting) {

@@ -13,21 +13,21 @@
 
 namespace fp32shim::policy {
 
-/// Variables in which a batch system tells a process its job, and the job's account; an empty name: it tells none.
-struct JobVariables {
+/// A batch system, by the variables in which it tells a process its job and the job's account; an empty name: none.
+struct BatchSystem {
     std::string_view id, account;
 };
-inline constexpr JobVariables job_variables[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACCOUNT"},
-                                                 {"PBS_JOBID", "PBS_ACCOUNT"},
-                                                 {"LSB_JOBID", "LSB_PROJECT_NAME"},
-                                                 {"JOB_ID", {}}};
+inline constexpr BatchSystem batch_systems[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACCOUNT"},
+                                                {"PBS_JOBID", "PBS_ACCOUNT"},
+                                                {"LSB_JOBID", "LSB_PROJECT_NAME"},
+                                                {"JOB_ID", {}}};
 
 /// Returns the value of a variable; empty if it is not set.
 std::string_view value_of(std::span<const std::string_view> environment, std::string_view name);
-/// Returns the first of job_variables whose id is set and not empty; null if none is. `value_of(name)` returns a
+/// Returns the first of batch_systems whose id is set and not empty; null if none is. `value_of(name)` returns a
 /// variable's value, empty if it is not set.
-const JobVariables* first_job_variables(const auto& value_of) {
-    for (const JobVariables& names : job_variables)
+const BatchSystem* find_batch_system(const auto& value_of) {
+    for (const BatchSystem& names : batch_systems)
         if (!value_of(names.id).empty()) return &names;
     return nullptr;
 }
@@ -38,9 +38,9 @@ std::string_view job_in_cgroups(std::string_view cgroups);
 /// first line. If there is such a folder and only root can write it, variables do not count.
 inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 
-/// A process for which an exception may hold.
-struct Applicant {
-    bool has_real_ids = true;           ///< false: whoever made the process's user namespace chose its ids
+/// The ids, command and job of a process for which an exception may hold.
+struct JobIdentity {
+    bool has_real_user_ids = true;      ///< false: whoever made the process's user namespace chose its ids
     std::uint32_t user = 0;             ///< real user id
     std::vector<std::uint32_t> groups;  ///< supplementary group ids, and the real one
     std::string command;                ///< the whole command line
@@ -48,17 +48,17 @@ struct Applicant {
 };
 /// Gathers the facts about this process. Asks the kernel itself for ids: other preloaded libraries (fakeroot) answer
 /// for the C library.
-Applicant this_applicant(const Environment& environment, const std::string& jobs_folder = confirmed_jobs);
+JobIdentity own_job_identity(const Environment& environment, const std::string& jobs_folder = confirmed_jobs);
 
 /// Judges the exceptions of policy files while these are read.
-struct ExceptionJudge {
+struct FloorExceptionJudge {
     const Environment& environment;
-    const Applicant* applicant;         ///< null: this process, whose facts are gathered for the first exception
+    const JobIdentity* applicant;       ///< null: this process, whose facts are gathered for the first exception
     std::vector<Diagnostic>& warnings;  ///< about names that have no number on this machine
-    std::optional<Applicant> gathered{};
+    std::optional<JobIdentity> gathered{};
 
     /// Returns the first exception that holds; null if none does.
-    FloorException* first_that_holds(std::vector<FloorException>& exceptions);
+    FloorException* find_applicable_exception(std::vector<FloorException>& exceptions);
 };
 
 /// Returns a warning for each user and group that the exception names and that has no number on this machine.
@@ -66,6 +66,6 @@ std::vector<std::string> unknown_name_warnings(const FloorException& exception);
 
 /// Returns how any user of this machine could make a process meet the exception's conditions; empty if that takes
 /// the rights of another user.
-std::string_view how_to_imitate(const FloorException& exception);
+std::string_view spoofing_risk(const FloorException& exception);
 
 }  // namespace fp32shim::policy

@@ -20,7 +20,7 @@ std::string number_text(double number, bool is_capability) {
     return text;
 }
 
-std::string condition_text(const Range& range, bool is_capability) {
+std::string condition_text(const NumberRange& range, bool is_capability) {
     if (range.lowest == range.highest) return number_text(range.lowest, is_capability);
     std::string text;
     if (range.lowest > 0) text = ">=" + number_text(range.lowest, is_capability);
@@ -30,8 +30,7 @@ std::string condition_text(const Range& range, bool is_capability) {
     return text.empty() ? ">=0" : text;
 }
 std::string condition_text(const std::string& glob, bool) { return in_quotes(glob); }
-std::string condition_text(Device device, bool) { return std::string(to_string(device)); }
-std::string condition_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+std::string condition_text(auto device_or_dtype, bool) { return std::string(to_string(device_or_dtype)); }
 
 std::string condition_value_text(double size, bool is_capability) {
     return size < 0 ? std::string(unknown_value) : number_text(size, is_capability);
@@ -39,14 +38,14 @@ std::string condition_value_text(double size, bool is_capability) {
 std::string condition_value_text(std::string_view text, bool) {
     return text.empty() ? std::string(unknown_value) : in_quotes(text);
 }
-std::string condition_value_text(const CallSite* site, bool) {
+std::string condition_value_text(const CallSiteText* site, bool) {
     return site == nullptr ? std::string(unknown_value) : in_quotes(site->text);
 }
-std::string condition_value_text(const LineText* line, bool) {
+std::string condition_value_text(const SourceLineText* line, bool) {
     const auto text = line == nullptr ? std::nullopt : line->read_text(*line);
     return text ? in_quotes(*text) : std::string(unknown_value);
 }
-std::string condition_value_text(const CallLines* lines, bool) {
+std::string condition_value_text(const PythonStackLines* lines, bool) {
     std::string text;
     const auto append = [](void* context, std::string_view line) {
         auto& all = *static_cast<std::string*>(context);
@@ -56,10 +55,10 @@ std::string condition_value_text(const CallLines* lines, bool) {
     if (lines != nullptr) lines->any(*lines, append, &text);
     return text.empty() ? std::string(unknown_value) : text;
 }
-std::string condition_value_text(Device device, bool) { return std::string(to_string(device)); }
-std::string condition_value_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+std::string condition_value_text(auto device_or_dtype, bool) { return condition_text(device_or_dtype, false); }
 
-std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call, const Process& process) {
+std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call,
+                                      const ProcessDescription& process) {
     std::vector<ConditionVerdict> verdicts;
     judge_conditions(
         conditions, call, process, [&](std::string_view key, const auto& list, const auto& found, bool holds) {
@@ -89,7 +88,7 @@ bool all_conditions_hold(const std::vector<ConditionVerdict>& verdicts) {
 
 }  // namespace
 
-RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
+RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const ProcessDescription& process) {
     RuleVerdict verdict;
     verdict.when = explain(rule.when, call, process);
     if (!rule.has_precision && !rule.accumulate)

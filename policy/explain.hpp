@@ -28,6 +28,6 @@ struct RuleVerdict {
 };
 
 /// Judges a rule for a call. Judges every condition, even after one has failed. Thread-safe; allocates.
-RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
+RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 }  // namespace fp32shim::policy

@@ -10,24 +10,77 @@
 namespace fp32shim::policy {
 namespace {
 
+bool is_negation(char c) { return c == '!' || c == '^'; }
+
+/// Returns the position after the set that opens at `begin`; npos: the set has no end. A `]` right at the start is a
+/// member of the set.
+std::size_t end_of_set(std::string_view pattern, std::size_t begin) {
+    std::size_t first = begin + 1;
+    if (first < pattern.size() && is_negation(pattern[first])) ++first;
+    const std::size_t close = pattern.find(']', first + 1);
+    return close == std::string_view::npos ? close : close + 1;
+}
+
+}  // namespace
+
+GlobElement parse_special_element(std::string_view pattern, std::size_t at) {
+    using ElementKind = GlobElement::ElementKind;
+    const std::string_view one = pattern.substr(at, 1);
+    if (one == "*") return {ElementKind::run, one};
+    if (one == "?") return {ElementKind::any, one};
+    const std::size_t end = end_of_set(pattern, at);
+    if (end == std::string_view::npos) return {ElementKind::literal, one};
+    return {ElementKind::set, pattern.substr(at, end - at)};
+}
+
+bool GlobElement::matches(char c) const {
+    if (kind == ElementKind::literal) return text[0] == c;
+    return kind != ElementKind::set || ByteSet(*this).contains(c);
+}
+
+GlobElement::ByteSet::ByteSet(const GlobElement& element) {
+    const auto byte = [](char c) -> unsigned { return static_cast<unsigned char>(c); };
+    if (element.kind != ElementKind::set) {
+        const bool is_literal = element.kind == ElementKind::literal;
+        add_range(is_literal ? byte(element.text[0]) : 0, is_literal ? byte(element.text[0]) : 255);
+        return;
+    }
+    std::string_view members = element.text.substr(1, element.text.size() - 2);
+    const bool is_negated = is_negation(members[0]);
+    if (is_negated) members.remove_prefix(1);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const bool is_range = i + 2 < members.size() && members[i + 1] == '-';
+        add_range(byte(members[i]), byte(members[is_range ? i + 2 : i]));
+        if (is_range) i += 2;
+    }
+    if (!is_negated) return;
+    for (std::uint64_t& word : bits_) word = ~word;
+}
+
+void GlobElement::ByteSet::add_range(unsigned first, unsigned last) {
+    for (unsigned byte = first; byte <= last; ++byte) bits_[byte / 64] |= std::uint64_t{1} << byte % 64;
+}
+
+namespace {
+
 constexpr std::size_t none = std::string_view::npos;
 
-/// Piece of a pattern without `*`: the elements between two `*`, before the first or after the last. Each matches one
-/// byte.
-struct Piece {
+/// A piece of a pattern without `*`: the elements between two `*`, before the first or after the last. Each matches
+/// one byte.
+struct GlobPiece {
     std::string_view pattern;
     std::size_t length = 0;  ///< number of elements, which is also the number of bytes that they match
     bool is_literal = true;
 };
 
 /// Returns the first piece of `pattern`, up to a `*` or its end.
-Piece first_piece(std::string_view pattern) {
-    Piece piece;
+GlobPiece first_piece(std::string_view pattern) {
+    GlobPiece piece;
     std::size_t at = 0;
     while (at < pattern.size()) {
-        const GlobElement element = glob_element(pattern, at);
-        if (element.kind == GlobElement::Kind::run) break;
-        piece.is_literal = piece.is_literal && element.kind == GlobElement::Kind::literal;
+        const GlobElement element = parse_glob_element(pattern, at);
+        if (element.kind == GlobElement::ElementKind::run) break;
+        piece.is_literal = piece.is_literal && element.kind == GlobElement::ElementKind::literal;
         ++piece.length;
         at += element.text.size();
     }
@@ -36,11 +89,11 @@ Piece first_piece(std::string_view pattern) {
 }
 
 /// Returns true if `piece` matches the beginning of `text`. Precondition: `text` is not shorter than the piece.
-bool begins_with(std::string_view text, const Piece& piece) {
+bool begins_with(std::string_view text, const GlobPiece& piece) {
     if (piece.is_literal) return text.starts_with(piece.pattern);
     std::size_t at = 0;
     for (const char c : text.substr(0, piece.length)) {
-        const GlobElement element = glob_element(piece.pattern, at);
+        const GlobElement element = parse_glob_element(piece.pattern, at);
         if (!element.matches(c)) return false;
         at += element.text.size();
     }
@@ -61,22 +114,22 @@ static_assert(std::endian::native == std::endian::little);
 /// Returns a mask of 64 bits. Bit i is set if it is set in `asked` and `element` matches text[i].
 std::uint64_t match_mask(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t matches = 0;
-    if (element.kind == GlobElement::Kind::any) return asked;
-    if (element.kind == GlobElement::Kind::literal && text.size() >= 64) {
+    if (element.kind == GlobElement::ElementKind::any) return asked;
+    if (element.kind == GlobElement::ElementKind::literal && text.size() >= 64) {
         const std::uint64_t eight_times = 0x0101'0101'0101'0101 * static_cast<unsigned char>(element.text[0]);
         for (std::size_t i = 0; i < 64; i += 8) matches |= matches_in_8_bytes(text.data() + i, eight_times) << i;
         return matches & asked;
     }
-    const GlobElement::Members members(element);
+    const GlobElement::ByteSet members(element);
     for (std::uint64_t left = asked; left != 0; left &= left - 1) {
         const int index = std::countr_zero(left);
-        if (members.contain(text[static_cast<std::size_t>(index)])) matches |= std::uint64_t{1} << index;
+        if (members.contains(text[static_cast<std::size_t>(index)])) matches |= std::uint64_t{1} << index;
     }
     return matches;
 }
 
 /// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
-std::size_t find_piece(std::string_view text, const Piece& piece) {
+std::size_t find_piece(std::string_view text, const GlobPiece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {
         const void* found = memmem(text.data(), text.size(), piece.pattern.data(), piece.pattern.size());
@@ -87,7 +140,7 @@ std::size_t find_piece(std::string_view text, const Piece& piece) {
         std::uint64_t candidate_mask = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, candidates - begin));
         std::size_t at = 0;
         for (std::size_t i = begin; at < piece.pattern.size() && candidate_mask != 0; ++i) {
-            const GlobElement element = glob_element(piece.pattern, at);
+            const GlobElement element = parse_glob_element(piece.pattern, at);
             candidate_mask &= match_mask(element, text.substr(i), candidate_mask);
             at += element.text.size();
         }
@@ -102,7 +155,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
     // The piece before the first `*` excludes most texts, so it is tried first.
     std::size_t at = 0, begin = 0;
     for (; at < pattern.size() && pattern[at] != '*'; ++begin) {
-        const GlobElement element = glob_element(pattern, at);
+        const GlobElement element = parse_glob_element(pattern, at);
         if (begin == text.size() || !element.matches(text[begin])) return false;
         at += element.text.size();
     }
@@ -110,7 +163,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
     pattern.remove_prefix(at);
     text.remove_prefix(begin);
 
-    Piece piece;
+    GlobPiece piece;
     for (;;) {
         // The earliest match of a piece leaves the most text for the next pieces.
         pattern.remove_prefix(1);  // skips the `*`
@@ -126,8 +179,8 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
 
 bool glob_is_well_formed(std::string_view pattern) {
     for (std::size_t at = 0; at < pattern.size();) {
-        const GlobElement element = glob_element(pattern, at);
-        if (element.kind == GlobElement::Kind::literal && element.text == "[") return false;
+        const GlobElement element = parse_glob_element(pattern, at);
+        if (element.kind == GlobElement::ElementKind::literal && element.text == "[") return false;
         at += element.text.size();
     }
     return true;

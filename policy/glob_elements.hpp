@@ -8,41 +8,41 @@ namespace fp32shim::policy {
 
 /// One element of a glob: a character, `?`, `[set]` or `*`.
 struct GlobElement {
-    enum class Kind : std::uint8_t {
+    enum class ElementKind : std::uint8_t {
         literal,  ///< a plain character: matches one byte
         any,      ///< `?`: matches any one byte
         set,      ///< `[abc]`, `[!abc]`: matches one byte of a set
         run,      ///< `*`: matches any number of bytes
     };
-    Kind kind;
+    ElementKind kind;
     std::string_view text;  ///< the element as it stands in the pattern
 
     /// Returns true if the element matches byte `c`. Precondition: the element is not a `run`.
     bool matches(char c) const;
 
     /// Set of the bytes that an element matches. Faster than matches() for many bytes.
-    class Members {
+    class ByteSet {
       public:
-        explicit Members(const GlobElement& element);
-        bool contain(char c) const {
+        explicit ByteSet(const GlobElement& element);
+        bool contains(char c) const {
             const auto byte = static_cast<unsigned char>(c);
             return (bits_[byte / 64] >> byte % 64 & 1) != 0;
         }
 
       private:
-        void add(unsigned first, unsigned last);
+        void add_range(unsigned first, unsigned last);
         std::uint64_t bits_[4] = {};
     };
 };
 
 /// Returns the element of `pattern` at `at`, where a `*`, `?` or `[` stands. A `[` without `]` is a literal.
-GlobElement special_glob_element(std::string_view pattern, std::size_t at);
+GlobElement parse_special_element(std::string_view pattern, std::size_t at);
 
 /// Returns the element of `pattern` that begins at `at`.
-inline GlobElement glob_element(std::string_view pattern, std::size_t at) {
+inline GlobElement parse_glob_element(std::string_view pattern, std::size_t at) {
     const char c = pattern[at];
-    if (c == '*' || c == '?' || c == '[') return special_glob_element(pattern, at);
-    return {GlobElement::Kind::literal, pattern.substr(at, 1)};
+    if (c == '*' || c == '?' || c == '[') return parse_special_element(pattern, at);
+    return {GlobElement::ElementKind::literal, pattern.substr(at, 1)};
 }
 
 }  // namespace fp32shim::policy

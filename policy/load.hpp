@@ -15,7 +15,7 @@ namespace fp32shim::policy {
 
 /// A policy, and the errors and warnings of its sources. A file or variable with an error contributes nothing to
 /// `policy`; floors of the other sources still hold. Warnings do not change the policy.
-struct Loaded {
+struct LoadedPolicy {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
@@ -24,31 +24,31 @@ struct Loaded {
 };
 
 /// Reads one policy text. `file` is used in messages only.
-Loaded read_policy(std::string_view text, const std::string& file);
+LoadedPolicy read_policy(std::string_view text, const std::string& file);
 
 /// Reads one policy file. Reports an error if the file cannot be opened, is not a regular file on a disk, or exceeds
 /// 1 MiB. `owner`: the user who must own the file and be the only one who may write it; absent: any user.
-Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
+LoadedPolicy read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
 /// List of `NAME=value`, as in `environ`. Read are entries that begin with FP32_MATMUL_ or, by mistake, with
-/// FP32SHIM_, and job_variables, for exceptions to a floor.
+/// FP32SHIM_, and batch_systems, for exceptions to a floor.
 using Environment = std::vector<std::string_view>;
 
-struct Applicant;
+struct JobIdentity;
 
-/// Facts that load() needs besides the environment. The site's policy applies to all users of a machine.
-struct LoadOptions {
+/// Facts that load_policy() needs besides the environment. The site's policy applies to all users of a machine.
+struct PolicyLoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
                                                             ///< means no policy
-    bool elevated = false;                 ///< true in setuid and similar programs, where nothing is read or reported
-    uid_t site_owner = 0;                  ///< user who must own the site's policy and alone may write it: root
-    const Applicant* applicant = nullptr;  ///< the process for which exceptions may hold; null: this process
+    bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
+    uid_t site_owner = 0;   ///< user who must own the site's policy and alone may write it: root
+    const JobIdentity* applicant = nullptr;  ///< the process for which exceptions may hold; null: this process
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The
 /// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR; if that is unset, `abort` if a floor is
 /// set, else `continue`. For this, an FP32_MATMUL_FLOOR with an error counts as a floor. An empty variable counts as
 /// unset. A variable with an error is not applied; the others are. With FP32_MATMUL_DISABLE=1 nothing else is read.
-Loaded load(const Environment& environment, const LoadOptions& options);
+LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions& options);
 
 }  // namespace fp32shim::policy

@@ -23,7 +23,7 @@ std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
 /// Call site of a product in a program or library, in words.
-struct CallSite {
+struct CallSiteText {
     std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
     std::string_view function;  ///< the beginning of `text`, with object and function: `libphysics.so!solve`
     std::string_view offset;    ///< object and offset, `libphysics.so+0x31c4`, also with a known function
@@ -31,15 +31,16 @@ struct CallSite {
 
 /// Lines of Python that led to a call, such as `train.py:41 Model.forward`. A line is put into words only when
 /// needed.
-struct CallLines {
+struct PythonStackLines {
     /// Calls `judge(context, line)` with each line until `judge` returns true. Returns true if it did.
-    bool (*any)(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) = nullptr;
+    bool (*any)(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
+                void* context) = nullptr;
 };
 
 /// Text of the source line that asked for a call. Read only if a rule needs it.
-struct LineText {
+struct SourceLineText {
     /// Returns the text without blanks at either end; nullopt: the text cannot be read.
-    std::optional<std::string_view> (*read_text)(const LineText& line) = nullptr;
+    std::optional<std::string_view> (*read_text)(const SourceLineText& line) = nullptr;
 };
 
 /// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
@@ -64,9 +65,10 @@ struct MatmulCall {
     std::int64_t call_number = -1;
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty: unknown.
     std::string_view where = {};
-    const LineText* text = nullptr;       ///< text of that line; nullptr: unknown, or no rule needs it
-    const CallSite* call_site = nullptr;  ///< nullptr: unknown, or no rule needs it
-    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: unknown, or no rule needs them
+    const SourceLineText* text = nullptr;     ///< text of that line; nullptr: unknown, or no rule needs it
+    const CallSiteText* call_site = nullptr;  ///< nullptr: unknown, or no rule needs it
+    const PythonStackLines* stack =
+        nullptr;  ///< all lines that led to the call; nullptr: unknown, or no rule needs them
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. An unknown size counts as positive.
@@ -74,8 +76,8 @@ inline bool multiplies(const MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }
 
-/// Facts about the process, for conditions of rules.
-struct Process {
+/// The names of a process that conditions of rules can match.
+struct ProcessDescription {
     std::string_view executable;  ///< base name of the program
     std::string_view command;     ///< the whole argument line, joined by single spaces
     std::string_view host;

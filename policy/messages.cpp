@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t longest_quote = 200, longest_path = 4096;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 /// Returns the optimal string alignment distance. Callers pass texts of similar lengths; one of them is a short known
 /// name.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -23,10 +21,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         previous.swap(row);
         row[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            const bool same = lower_case(a[i - 1]) == lower_case(b[j - 1]);
             row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (same ? 0 : 1)});
-            const bool swapped =
-                i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+            const bool swapped = i > 1 && j > 1 && lower_case(a[i - 1]) == lower_case(b[j - 2]) &&
+                                 lower_case(a[i - 2]) == lower_case(b[j - 1]);
             if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
         }
     }
@@ -79,7 +77,7 @@ std::string joined(const std::vector<std::string_view>& names) {
     return result;
 }
 
-std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
+std::optional<std::string_view> nearest_name(std::string_view name, const std::vector<std::string_view>& candidates) {
     std::optional<std::string_view> best;
     std::size_t best_distance = 0;
     for (const std::string_view candidate : candidates) {
@@ -97,18 +95,18 @@ std::optional<std::string_view> nearest(std::string_view name, const std::vector
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
     auto candidate = same_precision(name, candidates);
-    if (!candidate) candidate = nearest(name, candidates);
+    if (!candidate) candidate = nearest_name(name, candidates);
     return candidate ? "; did you mean " + in_quotes(*candidate) + '?' : "";
 }
 
-std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed) {
+std::string unknown_word_error(std::string_view found, const std::vector<std::string_view>& allowed) {
     return "found " + in_quotes(found) + "; allowed: " + joined(allowed) + did_you_mean(found, allowed);
 }
 
-std::string not_a_default_precision(std::string_view found) {
+std::string default_precision_error(std::string_view found) {
     const std::vector<std::string_view> allowed = texts_of(default_precision_words);
     const auto for_rules = parse_word(rule_precision_words, found);
-    if (!for_rules) return not_one_of(found, allowed);
+    if (!for_rules) return unknown_word_error(found, allowed);
     const std::string name(to_string(*for_rules));
     return "found " + in_quotes(found) + "; allowed: " + joined(allowed) + "; " + name + " is for rules only";
 }

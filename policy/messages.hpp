@@ -19,23 +19,23 @@ struct Diagnostic {
 };
 
 /// A position in a text file. Lines and columns count from 1; columns count characters.
-struct Position {
+struct TextPosition {
     int line = 1;
     int column = 1;
 };
 
 /// Collects the errors of one file, with their positions as `file:line:column`.
-class Report {
+class ErrorCollector {
   public:
-    Report(std::string file, std::vector<Diagnostic>& errors) : file_(std::move(file)), errors_(errors) {}
+    ErrorCollector(std::string file, std::vector<Diagnostic>& errors) : file_(std::move(file)), errors_(errors) {}
 
-    void error(Position at, std::string message) {
+    void add_error(TextPosition at, std::string message) {
         errors_.push_back(
             {file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column), std::move(message)});
     }
 
     /// Returns the length of the list given to the constructor, which may hold errors of earlier files.
-    std::size_t list_size() const { return errors_.size(); }
+    std::size_t error_count() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 
   private:
@@ -57,17 +57,18 @@ std::string joined(const std::vector<std::string_view>& names);
 
 /// Returns the candidate nearest to `name` by insertions, deletions, replacements and swaps of neighbours, ignoring
 /// case; nullopt if none is similar enough.
-std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
+std::optional<std::string_view> nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns `; did you mean "high"?` for the candidate that means the same as `name` (tf32) or is similar to it;
 /// empty: there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
-std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
+std::string unknown_word_error(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of not_one_of() for a default precision. If rules may have the value, says that only they may.
-std::string not_a_default_precision(std::string_view found);
+/// Returns the message of unknown_word_error() for a default precision. If rules may have the value, says that only
+/// they may.
+std::string default_precision_error(std::string_view found);
 
 /// Returns the error in the name of a log; nullopt: the name is valid. Valid names are `stderr`, and names that end
 /// in `.jsonl` or `.fp32rec`, with the placeholders %p %h %r %j %t.

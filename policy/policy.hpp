@@ -15,11 +15,11 @@
 namespace fp32shim::policy {
 
 /// An inclusive range of sizes. A condition holds if one of its ranges contains the size.
-struct Range {
+struct NumberRange {
     double lowest;
     double highest;
 
-    bool operator==(const Range&) const = default;
+    bool operator==(const NumberRange&) const = default;
 };
 
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
@@ -30,20 +30,20 @@ struct Conditions {
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< ranges of 10·major + minor
-    std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
+    std::vector<NumberRange> compute_capability;  ///< ranges of 10·major + minor
+    std::vector<NumberRange> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
     /// Returns true if a condition depends on a call's sizes or number: no decision holds for a whole call site then.
     bool looks_at_sizes() const;
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
-    const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
+    const std::vector<std::string>& effective_where_globs() const { return text.empty() ? where : where_of_any_line; }
 
     bool operator==(const Conditions&) const = default;
 };
 
 /// Measures of the difference between two results, as policy/metrics.def lists them.
-enum class Metric : std::uint8_t {
+enum class ErrorMetric : std::uint8_t {
 #define METRIC(name) name,
 #define FURTHER_ERROR(name)
 #include "policy/metrics.def"
@@ -59,7 +59,7 @@ inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;
 /// Upper limit of an error.
 struct Tolerance {
     double error = 1e-2;  ///< largest accepted error
-    Metric metric = Metric::row;
+    ErrorMetric metric = ErrorMetric::row;
 
     bool operator==(const Tolerance&) const = default;
 };
@@ -106,8 +106,8 @@ struct FloorException {
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
-/// Sources that tell a call's location in its program; bits of a WhereSet.
-enum class Where : std::uint8_t {
+/// Sources that tell a call's location in its program; bits of a LocationSourceSet.
+enum class LocationSource : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
     nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers, as scopes
@@ -120,13 +120,13 @@ enum class Where : std::uint8_t {
 /// Largest number of native callers that a policy can ask for.
 inline constexpr std::uint8_t max_native_frames = 64;
 
-/// A set of sources: the sum of their bits.
-struct WhereSet {
+/// A set of location sources: the sum of their bits.
+struct LocationSourceSet {
     std::uint8_t bits = 0;
     std::uint8_t native_frames = 0;  ///< number of native callers to read, from 2 on; 0: the call site only
 
-    bool has(Where source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
-    bool operator==(const WhereSet&) const = default;
+    bool has(LocationSource source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
+    bool operator==(const LocationSourceSet&) const = default;
 };
 
 /// Formats that an audit can compare, as the tested format or as the reference.
@@ -145,10 +145,10 @@ std::string_view to_string(AuditFormat format);
 /// Returns the audits' value for a format of a decision; nullopt: audits do not have the format.
 std::optional<AuditFormat> audit_format_of(Applied applied);
 std::optional<Applied> applied_of(AuditFormat format);
-std::string_view to_string(Metric metric);
+std::string_view to_string(ErrorMetric metric);
 /// Returns a set in the words of a policy file: `auto`, or the names of the sources with commas between them; empty:
 /// no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
-std::string to_string(WhereSet where);
+std::string to_string(LocationSourceSet where);
 
 /// Facts about a call on which some rule depends.
 struct RuleNeeds {
@@ -177,7 +177,7 @@ struct Policy {
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
-    Accumulation accumulation = Accumulation::library;
+    AccumulationModel accumulation = AccumulationModel::library;
     int threads = 0;  ///< most threads of a product that the shim computes; 0: as many as the library may use
     std::optional<std::uint64_t> stochastic_seed;  ///< if present, operands are rounded at random, by this seed
 
@@ -191,7 +191,7 @@ struct Policy {
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;     ///< permission bits of the log; only its owner may write
-    WhereSet log_where;                ///< sources of a call's location in its program
+    LocationSourceSet log_where;       ///< sources of a call's location in its program
     std::string log_group;             ///< group of the log; empty: the process's own
     bool log_onednn = false;           ///< record what copies of oneDNN in the process multiply
     bool log_kernels = false;          ///< record the kernels that are launched on GPUs
@@ -206,7 +206,7 @@ struct Policy {
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against that.
     /// Absent: only products that a rule lowers are audited.
     std::optional<AuditFormat> audit_float64;
-    Metric audit_metric = Metric::row;
+    ErrorMetric audit_metric = ErrorMetric::row;
     double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted
     AuditAction audit_action = AuditAction::log;
     bool audit_fingerprint = false;  ///< keep a hash and a sketch of each result
@@ -221,7 +221,7 @@ struct Policy {
     RuleNeeds needs() const;
     /// Returns true if `log_where` names the source, or if rules need it. Rules by scope need all sources that open
     /// scopes.
-    bool wants(Where source) const;
+    bool wants(LocationSource source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
     /// Returns true if products of cublasLt may need other algorithms.

@@ -10,18 +10,18 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Word<Source> source_words[] = {
+constexpr NamedValue<Source> source_words[] = {
     {"guard_pin", Source::guard_pin},     {"rule", Source::rule},
     {"thread", Source::thread},           {"process", Source::process},
     {"environment", Source::environment}, {"file", Source::file},
     {"native", Source::native},
 };
 
-struct ReasonWords {
+struct ReasonTexts {
     std::size_t number;
     std::string_view code, device, because, remedy;
 };
-constexpr ReasonWords reason_words[] = {
+constexpr ReasonTexts reason_words[] = {
 #define REASON(number, code, device, because, remedy) {number, #code, #device, because, remedy},
 #include "policy/reasons.def"
 #undef REASON
@@ -29,7 +29,7 @@ constexpr ReasonWords reason_words[] = {
 
 constexpr bool are_numbered_from_0() {
     std::size_t next = 0;
-    for (const ReasonWords& words : reason_words) {
+    for (const ReasonTexts& words : reason_words) {
         if (words.number != next++) return false;
     }
     return true;
@@ -42,7 +42,7 @@ constexpr Floor floors_met[] = {
 };
 static_assert(std::ranges::is_sorted(floors_met, std::ranges::greater()),
               "policy/formats.def goes from the most exact format to the loosest");
-static_assert(std::ranges::is_sorted(floor_words, {}, &Word<Floor>::value),
+static_assert(std::ranges::is_sorted(floor_words, {}, &NamedValue<Floor>::value),
               "floors in policy/formats.def go from the strictest, of the greatest number, to the loosest");
 
 constexpr Applied formats_asked_for[] = {
@@ -51,13 +51,15 @@ constexpr Applied formats_asked_for[] = {
 #include "policy/formats.def"
 };
 static_assert(std::ranges::all_of(formats_asked_for,
-                                  [](Applied format) { return float64_has(format) || has_preview(format); }),
+                                  [](Applied format) {
+                                      return is_allowed_for_float64(format) || has_preview(format);
+                                  }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
 
 /// Returns the words of a reason. They are empty for a reason that only a newer version of fp32shim has.
-constexpr ReasonWords words_of(Reason reason) {
+constexpr ReasonTexts words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
-    return number < reason_count ? reason_words[number] : ReasonWords{};
+    return number < reason_count ? reason_words[number] : ReasonTexts{};
 }
 
 }  // namespace
@@ -86,27 +88,27 @@ std::string_view to_string(Floor floor) {
 }
 std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode); }
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
-std::string_view to_string(Accumulation accumulation) { return name_of(accumulation_words, accumulation); }
+std::string_view to_string(AccumulationModel accumulation) { return name_of(accumulation_words, accumulation); }
 std::string_view to_string(Accumulator accumulator) { return name_of(accumulator_words, accumulator); }
 std::string_view to_string(Source source) { return name_of(source_words, source); }
 std::string_view to_string(Reason reason) { return words_of(reason).code; }
 std::string_view reason_clause(Reason reason) { return words_of(reason).because; }
 std::string_view remedy_of(Reason reason) { return words_of(reason).remedy; }
 
-bool is_reason_of_cpu(std::string_view code) {
+bool is_cpu_only_reason(std::string_view code) {
     return std::any_of(std::begin(reason_words), std::end(reason_words),
-                       [&](const ReasonWords& words) { return words.code == code && words.device == "cpu"; });
+                       [&](const ReasonTexts& words) { return words.code == code && words.device == "cpu"; });
 }
 std::string_view to_string(Device device) { return name_of(device_words, device); }
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }
 std::string_view to_string(OnFull on_full) { return name_of(on_full_words, on_full); }
-std::string to_string(WhereSet where) {
-    const bool is_all = where.bits == static_cast<std::uint8_t>(Where::automatic);
+std::string to_string(LocationSourceSet where) {
+    const bool is_all = where.bits == static_cast<std::uint8_t>(LocationSource::automatic);
     std::string text = is_all ? "auto" : "";
-    for (const Word<Where>& word : where_words) {
-        const bool is_counted = word.value == Where::native && where.native_frames != 0;
-        if (!where.has(word.value) || word.value == Where::automatic || (is_all && !is_counted)) continue;
+    for (const NamedValue<LocationSource>& word : where_words) {
+        const bool is_counted = word.value == LocationSource::native && where.native_frames != 0;
+        if (!where.has(word.value) || word.value == LocationSource::automatic || (is_all && !is_counted)) continue;
         text.append(text.empty() ? 0 : 1, ',').append(word.text);
         if (is_counted) text.append(":").append(std::to_string(where.native_frames));
     }
@@ -119,7 +121,7 @@ std::optional<AuditFormat> audit_format_of(Applied applied) {
 std::optional<Applied> applied_of(AuditFormat format) {
     return parse_word(applied_words, name_of(audit_format_words, format));
 }
-std::string_view to_string(Metric metric) { return name_of(metric_words, metric); }
+std::string_view to_string(ErrorMetric metric) { return name_of(metric_words, metric); }
 std::string_view to_string(AuditAction action) { return name_of(audit_action_words, action); }
 
 std::string_view to_string(LogLevel level) {

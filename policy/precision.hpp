@@ -40,7 +40,7 @@ enum class CpuMode : std::uint8_t { off, emulate, accelerate, reproducible };
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
 /// Addition of products in emulation: by the program's own BLAS library in FP32, or as a GPU's tensor cores add.
-enum class Accumulation : std::uint8_t {
+enum class AccumulationModel : std::uint8_t {
 #define ACCUMULATION(number, name) name = (number),
 #include "policy/tensor_cores.def"
 };
@@ -75,7 +75,7 @@ inline constexpr std::size_t reason_count =
 /// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
 std::optional<Applied> format_of(Precision precision);
 /// Returns the number of products that emulation on the CPU adds up to preview a format; 0: there is no preview.
-constexpr int products_of_preview(Applied format) {
+constexpr int preview_product_count(Applied format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case Applied::format:                   \
@@ -86,16 +86,16 @@ constexpr int products_of_preview(Applied format) {
     }
 }
 /// Returns true if emulation on the CPU previews a format.
-constexpr bool has_preview(Applied format) { return products_of_preview(format) > 0; }
+constexpr bool has_preview(Applied format) { return preview_product_count(format) > 0; }
 /// Returns true if emulation on the CPU previews a format with operands of float64.
-constexpr bool has_preview_of_float64(Applied format) {
+constexpr bool has_float64_preview(Applied format) {
     return format == Applied::fp32 || format == Applied::fixed || format == Applied::sgemm ||
-           (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
+           (preview_product_count(format) == 1 && format != Applied::fp32_perturbed);
 }
 
 /// Returns true if a rule for float64 products can ask for a format: CPUs preview it, or cuBLAS computes in it.
-constexpr bool float64_has(Applied format) {
-    return format == Applied::fp64 || format == Applied::fp64_emulated || has_preview_of_float64(format);
+constexpr bool is_allowed_for_float64(Applied format) {
+    return format == Applied::fp64 || format == Applied::fp64_emulated || has_float64_preview(format);
 }
 
 /// Returns the strictest floor that a format meets; nullopt for `unchanged`.
@@ -111,7 +111,7 @@ constexpr std::optional<Floor> floor_met_by(Applied format) {
 }
 
 /// Returns the format that GPUs use in place of a format; the format itself if some GPU has it.
-constexpr Applied nearest_on_gpu(Applied format) {
+constexpr Applied nearest_gpu_format(Applied format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
     case Applied::name:                           \
@@ -122,7 +122,7 @@ constexpr Applied nearest_on_gpu(Applied format) {
 }
 
 /// Returns true if GPUs of a compute capability, 10·major + minor, compute in a format.
-constexpr bool gpu_has(Applied format, std::int32_t capability) {
+constexpr bool gpu_supports(Applied format, std::int32_t capability) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
     case Applied::name:                           \
@@ -140,7 +140,7 @@ std::string_view to_string(Applied applied);
 std::string_view to_string(Floor floor);
 std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
-std::string_view to_string(Accumulation accumulation);
+std::string_view to_string(AccumulationModel accumulation);
 /// Returns an empty text for Accumulator::unknown.
 std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
@@ -150,6 +150,6 @@ std::string_view reason_clause(Reason reason);
 /// Returns advice to a user whose call did not run as requested for this reason; empty: there is none.
 std::string_view remedy_of(Reason reason);
 /// Returns true if `code` is the text of a reason that only products on a CPU can have.
-bool is_reason_of_cpu(std::string_view code);
+bool is_cpu_only_reason(std::string_view code);
 
 }  // namespace fp32shim::policy

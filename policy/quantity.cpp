@@ -14,59 +14,52 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view operator_characters = "<>=";
 
-/// Parses decimal digits. Returns nullopt for a sign, a space or another character, and for a number beyond 64 bits.
-std::optional<std::uint64_t> parse_whole(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return number;
-}
-
-constexpr Word<std::uint64_t> decimal_units[] = {
+constexpr NamedValue<std::uint64_t> decimal_units[] = {
     {"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
 
-constexpr Word<std::uint64_t> byte_units[] = {{"", 1},
-                                              {"B", 1},
-                                              {"KiB", 1ULL << 10},
-                                              {"MiB", 1ULL << 20},
-                                              {"GiB", 1ULL << 30},
-                                              {"TiB", 1ULL << 40},
-                                              {"K", 1'000},
-                                              {"KB", 1'000},
-                                              {"M", 1'000'000},
-                                              {"MB", 1'000'000},
-                                              {"G", 1'000'000'000},
-                                              {"GB", 1'000'000'000},
-                                              {"T", 1'000'000'000'000},
-                                              {"TB", 1'000'000'000'000}};
+constexpr NamedValue<std::uint64_t> byte_units[] = {{"", 1},
+                                                    {"B", 1},
+                                                    {"KiB", 1ULL << 10},
+                                                    {"MiB", 1ULL << 20},
+                                                    {"GiB", 1ULL << 30},
+                                                    {"TiB", 1ULL << 40},
+                                                    {"K", 1'000},
+                                                    {"KB", 1'000},
+                                                    {"M", 1'000'000},
+                                                    {"MB", 1'000'000},
+                                                    {"G", 1'000'000'000},
+                                                    {"GB", 1'000'000'000},
+                                                    {"T", 1'000'000'000'000},
+                                                    {"TB", 1'000'000'000'000}};
 
-std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Word<std::uint64_t>> units) {
+std::optional<std::uint64_t> parse_with_unit(std::string_view text,
+                                             std::span<const NamedValue<std::uint64_t>> units) {
     const std::size_t end = std::min(text.find_first_not_of(digits), text.size());
-    const auto number = parse_whole(text.substr(0, end));
+    const auto number = parse_whole_number(text.substr(0, end));
     const auto unit = parse_word(units, text.substr(end));
     if (!number || !unit || *number > std::numeric_limits<std::uint64_t>::max() / *unit) return std::nullopt;
     return *number * *unit;
 }
 
 /// Values that satisfy a comparison: those less than, equal to, or greater than its operand.
-struct Comparison {
+struct ComparisonOperator {
     bool less, equal, greater;
 };
 
-constexpr Word<Comparison> comparisons[] = {
+constexpr NamedValue<ComparisonOperator> comparisons[] = {
     {"", {false, true, false}},  {"=", {false, true, false}}, {"==", {false, true, false}},
     {"<", {true, false, false}}, {"<=", {true, true, false}}, {">", {false, false, true}},
     {">=", {false, true, true}},
 };
 
 /// A term of a range or a version constraint: `>=0.1`. `operation` is empty if the term is only a number.
-struct Term {
+struct ConstraintTerm {
     std::string_view operation;
     std::string_view operand;
 };
 
 /// Removes the first term from `text`. Spaces separate terms, and may follow an operator.
-Term parse_term(std::string_view& text) {
+ConstraintTerm parse_term(std::string_view& text) {
     const auto remove_prefix = [&](std::size_t length) {
         const std::string_view taken = text.substr(0, length);
         text.remove_prefix(taken.size());
@@ -81,8 +74,8 @@ Term parse_term(std::string_view& text) {
     return {operation, operand};
 }
 
-std::optional<double> parse_operand(std::string_view text, Quantity quantity) {
-    if (quantity == Quantity::compute_capability) return parse_compute_capability(text);
+std::optional<double> parse_operand(std::string_view text, RangeNotation notation) {
+    if (notation == RangeNotation::compute_capability) return parse_compute_capability(text);
     return parse_with_unit(text, decimal_units);
 }
 
@@ -92,7 +85,7 @@ std::optional<Version> parse_version(std::string_view text) {
     Version version = {};
     for (auto& part : version) {
         const std::size_t end = std::min(text.find('.'), text.size());
-        const auto number = parse_whole(text.substr(0, end));
+        const auto number = parse_whole_number(text.substr(0, end));
         if (!number) return std::nullopt;
         part = *number;
         if (end == text.size()) return version;
@@ -103,12 +96,19 @@ std::optional<Version> parse_version(std::string_view text) {
 
 }  // namespace
 
-std::optional<Range> parse_range(std::string_view text, Quantity quantity) {
-    Range range = {0, std::numeric_limits<double>::infinity()};
+std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+std::optional<NumberRange> parse_range(std::string_view text, RangeNotation notation) {
+    NumberRange range = {0, std::numeric_limits<double>::infinity()};
     do {
         const auto [operation, operand] = parse_term(text);
         const auto comparison = parse_word(comparisons, operation);
-        const auto number = parse_operand(operand, quantity);
+        const auto number = parse_operand(operand, notation);
         if (!number || !comparison) return std::nullopt;
         const double step = comparison->equal ? 0 : 1;
         if (!comparison->less) range.lowest = std::max(range.lowest, *number + step);
@@ -119,11 +119,11 @@ std::optional<Range> parse_range(std::string_view text, Quantity quantity) {
 
 std::optional<std::int32_t> parse_compute_capability(std::string_view text) {
     const std::size_t dot = text.find('.');
-    const auto major = parse_whole(text.substr(0, dot));
+    const auto major = parse_whole_number(text.substr(0, dot));
     if (!major || *major > 99) return std::nullopt;
     std::uint64_t minor = 0;
     if (dot != std::string_view::npos) {
-        const auto written = parse_whole(text.substr(dot + 1));
+        const auto written = parse_whole_number(text.substr(dot + 1));
         if (!written || text.size() != dot + 2) return std::nullopt;
         minor = *written;
     }
@@ -132,7 +132,7 @@ std::optional<std::int32_t> parse_compute_capability(std::string_view text) {
 
 std::optional<std::uint64_t> parse_size(std::string_view text) { return parse_with_unit(text, decimal_units); }
 
-std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_with_unit(text, byte_units); }
+std::optional<std::uint64_t> parse_byte_count(std::string_view text) { return parse_with_unit(text, byte_units); }
 
 std::optional<double> parse_fraction(std::string_view text) {
     double number = 0;

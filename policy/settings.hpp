@@ -14,7 +14,7 @@ namespace fp32shim::policy {
 /// A policy while its sources are read: the site's file first, then the user's file, then the environment. Each
 /// source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
-    ExceptionJudge* judge = nullptr;                  ///< null: no exception to a floor holds
+    FloorExceptionJudge* judge = nullptr;             ///< null: no exception to a floor holds
     std::optional<Tf32Rounding> asked_tf32_rounding;  ///< absent: `accumulation` decides
     std::optional<bool> file_allows_bf16x9;           ///< [limits] allow_bf16x9 of the file that was read last
     /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.
@@ -27,7 +27,7 @@ struct PolicyDraft : Policy {
 
 /// Reads a policy file's text. If the text has errors, reports them and leaves `policy` as it was. The rules come
 /// before those that `policy` has.
-void read_settings(std::string_view text, Report& report, PolicyDraft& policy);
+void read_policy_text(std::string_view text, ErrorCollector& report, PolicyDraft& policy);
 
 /// Reads the FP32_MATMUL_* variables. A variable with a wrong value is reported and changes nothing.
 void read_environment(const Environment& environment, PolicyDraft& policy, std::vector<Diagnostic>& errors,
@@ -35,10 +35,10 @@ void read_environment(const Environment& environment, PolicyDraft& policy, std::
 
 /// Adds the sources of a word to `where`: a word of where_words, or `native:8`. The word `none` removes all. Returns
 /// an error message for an unknown word, otherwise an empty text.
-std::string add_where(std::string_view word, WhereSet& where);
+std::string add_location_source(std::string_view word, LocationSourceSet& where);
 
 /// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word, otherwise an empty
 /// text.
-std::string parse_where(std::string_view list, WhereSet& where);
+std::string parse_location_sources(std::string_view list, LocationSourceSet& where);
 
 }  // namespace fp32shim::policy

@@ -71,7 +71,7 @@ void Sha256::add(std::string_view bytes) {
     rest_ = bytes;
 }
 
-std::string Sha256::finish() {
+std::string Sha256::hex_digest() {
     // Padding by section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
     std::string tail = std::move(rest_);
     tail += '\x80';
@@ -90,7 +90,7 @@ std::string Sha256::finish() {
 std::string sha256(std::string_view bytes) {
     Sha256 sum;
     sum.add(bytes);
-    return sum.finish();
+    return sum.hex_digest();
 }
 
 }  // namespace fp32shim::policy

@@ -15,7 +15,7 @@ class Sha256 {
     void add(std::string_view bytes);
     /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. No function may be called after
     /// it.
-    std::string finish();
+    std::string hex_digest();
 
   private:
     static constexpr std::size_t block_size = 64;

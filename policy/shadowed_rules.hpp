@@ -17,7 +17,7 @@ struct ShadowedRule {
 
 /// Returns the rules that one earlier rule certainly shadows. May miss a rule that only several earlier rules shadow
 /// together, and a rule whose globs are too complicated to compare.
-std::vector<ShadowedRule> shadowed_rules(const std::vector<Rule>& rules);
+std::vector<ShadowedRule> find_shadowed_rules(const std::vector<Rule>& rules);
 
 /// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for tests.
 bool glob_covers(std::string_view broad, std::string_view narrow);

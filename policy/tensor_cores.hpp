@@ -15,7 +15,7 @@ enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
 struct TensorCoreStep {
-    Accumulation gpu;
+    AccumulationModel gpu;
     Factors factors;
     int products, bits, result_bits, lowest_exponent;
     Start start;
@@ -23,24 +23,25 @@ struct TensorCoreStep {
 
 inline constexpr TensorCoreStep steps[] = {
 #define STEP(name, factors, products, bits, result_bits, lowest_exponent, start) \
-    {Accumulation::name, Factors::factors, products, bits, result_bits, lowest_exponent, Start::start},
+    {AccumulationModel::name, Factors::factors, products, bits, result_bits, lowest_exponent, Start::start},
 #include "policy/tensor_cores.def"
 };
 
 /// Returns the step of a GPU for such factors. Returns nullptr if its tensor cores do not have them, and for
 /// `library`.
-constexpr const TensorCoreStep* step_of(Accumulation gpu, Factors factors) {
+constexpr const TensorCoreStep* find_tensor_core_step(AccumulationModel gpu, Factors factors) {
     for (const TensorCoreStep& step : steps)
         if (step.gpu == gpu && step.factors == factors) return &step;
-    return factors == Factors::fp8 ? step_of(gpu, Factors::fp16) : nullptr;  // numbers of fp8 are numbers of fp16
+    return factors == Factors::fp8 ? find_tensor_core_step(gpu, Factors::fp16)
+                                   : nullptr;  // numbers of fp8 are numbers of fp16
 }
 
 /// Returns how operands are rounded to TF32 for a GPU, if the policy does not say. For `library`, and for a GPU of
 /// which no results are known, it is the default, which fits the results published of GPUs.
-constexpr Tf32Rounding tf32_rounding_of(Accumulation gpu) {
+constexpr Tf32Rounding tf32_rounding_of(AccumulationModel gpu) {
     switch (gpu) {
 #define TF32_ROUNDING(name, rounding) \
-    case Accumulation::name:          \
+    case AccumulationModel::name:     \
         return Tf32Rounding::rounding;
 #include "policy/tensor_cores.def"
         default:

@@ -48,7 +48,7 @@ struct AuditErrors {
 #include "policy/metrics.def"
 
     /// Returns the error that a policy's metric selects.
-    double by(policy::Metric metric) const;
+    double by(policy::ErrorMetric metric) const;
 };
 
 /// An error and its name.
@@ -62,8 +62,8 @@ inline constexpr AuditError audit_errors[] = {
 #include "policy/metrics.def"
 };
 
-inline double AuditErrors::by(policy::Metric metric) const {
-    if (metric == policy::Metric::row) return row > column ? row : column;
+inline double AuditErrors::by(policy::ErrorMetric metric) const {
+    if (metric == policy::ErrorMetric::row) return row > column ? row : column;
     return this->*audit_errors[static_cast<std::size_t>(metric)].value;
 }
 

@@ -10,12 +10,12 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr policy::Word<How> how_words[] = {
+constexpr policy::NamedValue<How> how_words[] = {
     {"forward", How::forward},           {"round_operands", How::round_operands}, {"one_by_one", How::one_by_one},
     {"compute_type", How::compute_type}, {"math_mode", How::math_mode},           {"fixed_order", How::fixed_order},
     {"bf16_units", How::bf16_units},     {"algorithm", How::algorithm},
 };
-constexpr policy::Word<ErrorCode> error_code_words[] = {
+constexpr policy::NamedValue<ErrorCode> error_code_words[] = {
     {"bad_setting", ErrorCode::bad_setting},
     {"provider", ErrorCode::provider},
     {"lines_dropped", ErrorCode::lines_dropped},
@@ -28,8 +28,8 @@ std::string_view to_string(ErrorCode code) { return policy::name_of(error_code_w
 
 std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer) {
     char file_buffer[200], function_buffer[160];  // sizes chosen so that both texts fit into `where`
-    const std::string_view file = system::limited(system::base_name(frame.file), file_buffer);
-    const std::string_view function = system::limited(frame.function, function_buffer);
+    const std::string_view file = system::cut_to_fit(system::base_name(frame.file), file_buffer);
+    const std::string_view function = system::cut_to_fit(frame.function, function_buffer);
     if (function.empty() && frame.line == 0) return {};
     system::LineWriter text(buffer);
     if (!frame.file.empty()) text.text(file).text(":").number(frame.line);

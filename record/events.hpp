@@ -58,10 +58,10 @@ struct StartEvent {
     std::string floor_exception;  ///< names of the exceptions that lowered a policy's floor; empty: none did
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
-    policy::Accumulation accumulation = policy::Accumulation::library;
+    policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     bool rounds_at_random = false;  ///< previews round operands at random
     policy::LogLevel log_level = policy::LogLevel::calls;
-    policy::WhereSet where;               ///< sources of a call's location in its program
+    policy::LocationSourceSet where;      ///< sources of a call's location in its program
     bool asks_onednn = false;             ///< copies of oneDNN are made to tell what they execute
     bool asks_kernels = false;            ///< the kernels that are launched on GPUs are recorded
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed

@@ -69,7 +69,7 @@ WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char*
         const std::uint64_t offset = header.e_phoff + std::uint64_t{i} * sizeof segment;
         if (offset + sizeof segment <= size)
             std::memcpy(&segment, head + offset, sizeof segment);
-        else if (!file.read_all(offset, segment))
+        else if (!file.read_object(offset, segment))
             return WhyUnseen::seen;
         if (segment.p_type != PT_INTERP) continue;
         char loader[128];

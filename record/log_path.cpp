@@ -32,7 +32,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
             writer.text("/");
         }
     }
-    return writer.text(name).terminated();
+    return writer.text(name).nul_terminated();
 }
 
 ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::span<char> buffer) {
@@ -70,7 +70,7 @@ ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::spa
                 return {{}, PathProblem::unknown_placeholder, placeholder};
         }
     }
-    const std::string_view path = out.terminated();
+    const std::string_view path = out.nul_terminated();
     return {path, out.overflowed() ? PathProblem::too_long : PathProblem::none, 0};
 }
 

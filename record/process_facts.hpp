@@ -71,7 +71,7 @@ inline constexpr RankVariable rank_variables[] = {
 /// Returns a rank; -1 if the text is not one.
 std::int32_t parse_rank(std::string_view text);
 
-/// Finds a process's facts for names: the job is the first of policy::job_variables that is set and not empty, the
+/// Finds a process's facts for names: the job is the first of policy::batch_systems that is set and not empty, the
 /// rank the first of rank_variables that is a number. `value_of(name)` returns a variable's value, empty if it is not
 /// set. The results refer to those values and to `names`. Allocates nothing.
 NameFacts find_name_facts(const auto& value_of, utsname& names) {
@@ -79,7 +79,7 @@ NameFacts find_name_facts(const auto& value_of, utsname& names) {
     facts.pid = system::raw::getpid();
     facts.start_ns = system::raw::realtime_ns();
     if (system::raw::uname(names) == 0) facts.host = names.nodename;
-    if (const policy::JobVariables* job = policy::first_job_variables(value_of)) {
+    if (const policy::BatchSystem* job = policy::find_batch_system(value_of)) {
         facts.job_id = value_of(job->id);
         facts.job_id_from = job->id;
     }

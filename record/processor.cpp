@@ -18,14 +18,14 @@ struct Feature {
     unsigned long source;  ///< type of the entry of the auxiliary vector; not used on x86-64
     std::uint64_t mask;    ///< bits in that entry; on x86-64, those of a system::CpuFeature
 };
-constexpr Feature x86_64_features[] = {{"avx512bw", 0, bits_of(system::CpuFeature::avx512bw)},
-                                       {"avx512_bf16", 0, bits_of(system::CpuFeature::avx512_bf16)},
-                                       {"avx512_fp16", 0, bits_of(system::CpuFeature::avx512_fp16)},
-                                       {"avx10_2", 0, bits_of(system::CpuFeature::avx10_2)},
-                                       {"avx_ne_convert", 0, bits_of(system::CpuFeature::avx_ne_convert)},
-                                       {"amx_bf16", 0, bits_of(system::CpuFeature::amx_bf16)},
-                                       {"amx_fp16", 0, bits_of(system::CpuFeature::amx_fp16)},
-                                       {"amx_tf32", 0, bits_of(system::CpuFeature::amx_tf32)}};
+constexpr Feature x86_64_features[] = {{"avx512bw", 0, feature_bits(system::CpuFeature::avx512bw)},
+                                       {"avx512_bf16", 0, feature_bits(system::CpuFeature::avx512_bf16)},
+                                       {"avx512_fp16", 0, feature_bits(system::CpuFeature::avx512_fp16)},
+                                       {"avx10_2", 0, feature_bits(system::CpuFeature::avx10_2)},
+                                       {"avx_ne_convert", 0, feature_bits(system::CpuFeature::avx_ne_convert)},
+                                       {"amx_bf16", 0, feature_bits(system::CpuFeature::amx_bf16)},
+                                       {"amx_fp16", 0, feature_bits(system::CpuFeature::amx_fp16)},
+                                       {"amx_tf32", 0, feature_bits(system::CpuFeature::amx_tf32)}};
 /// Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst and arch/arm64/include/uapi/asm/hwcap.h.
 constexpr Feature aarch64_features[] = {
     {"asimdhp", AT_HWCAP, 1U << 10},     {"asimdfhm", AT_HWCAP, 1U << 23},   {"bf16", AT_HWCAP2, 1U << 14},

@@ -17,17 +17,18 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim:
     const std::uint32_t change_count = settings_change_count();  // read before the settings
     const Settings& in_force = settings();
     // A stand-in has another signature than the called function, so the gate cannot jump to it.
-    const bool stands_in = site->runs_one_by_one();
+    const bool stands_in = site->runs_batch_one_by_one();
     // If the site's target was set under older settings, a call may be governed needlessly, which does no harm.
     if (!stands_in &&
         (in_force.forward_everything || !site->is_blas || site->forwards_while_bound.load(std::memory_order_relaxed)))
         return untouched;
     // A bare name may be that of any library's function.
-    if (!stands_in && site->function->convention == Convention::bare &&
+    if (!stands_in && site->function->convention == CallingConvention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;
-    if (site->function->convention == Convention::driver) return kernels::run_driver_call(*site, *frame, in_force);
-    const bool inner = is_inner(*site, frame);
+    if (site->function->convention == CallingConvention::driver)
+        return kernels::run_driver_call(*site, *frame, in_force);
+    const bool inner = is_inner_call(*site, frame);
     if (inner && !stands_in) {
         running.provider->calls_back.store(true, std::memory_order_relaxed);
         running.delegate = site->provider;

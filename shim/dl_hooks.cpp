@@ -60,7 +60,7 @@ record::RecordingObjects* recorded_objects() {
 
 void warn_no_entry_left(const char* name) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("dlsym was asked for more functions than there are entry points; not seen: ");
@@ -75,14 +75,14 @@ void* entry_point_for(const char* name, void* found) {
     // Some programs look up a function before each call. For a known function, the loaded objects need not be
     // examined.
     if (void* known = known_dlsym_entry(find_function(name), found)) return known;
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
-        mark_lookup_past(recorded_objects());
+        note_bypassing_lookup(recorded_objects());
         return found;
     }
     if (void* entry = dlsym_entry_for(find_function(name), found)) return entry;
     warn_no_entry_left(name);
-    mark_lookup_past(recorded_objects());
+    note_bypassing_lookup(recorded_objects());
     return found;
 }
 
@@ -90,23 +90,23 @@ void* entry_point_for(const char* name, void* found) {
 /// another preloaded library that wraps a product. The entry point would find that wrapper as its provider, so the
 /// caller has to get an entry point for the next definition after the shim's.
 bool next_is_entry_point(const char* name, std::uintptr_t return_address) {
-    const elf::Reading reading;
-    return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
+    const elf::ReadGuard reading;
+    return find_by_rtld_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
 /// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr if none.
 void* find_past_shim(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const LoadedObject* caller = object_containing(return_address - 1);
-    if (handle == RTLD_NEXT) return find_next(caller, system::view(name), version).address;
-    if (handle == RTLD_DEFAULT) return find_default(caller, system::view(name), version).address;
-    return find_in_handle(handle, system::view(name), version).address;
+    if (handle == RTLD_NEXT) return find_by_rtld_next(caller, system::view(name), version).address;
+    if (handle == RTLD_DEFAULT) return find_by_rtld_default(caller, system::view(name), version).address;
+    return find_by_handle(handle, system::view(name), version).address;
 }
 
 /// Returns true if the loader searches the shim for a lookup in this handle of dlopen.
 bool includes_shim(const void* handle) {
-    const elf::Reading reading;
-    return is_in_scope_of(handle, elf::own_object());
+    const elf::ReadGuard reading;
+    return handle_scope_contains(handle, elf::own_object());
 }
 
 /// Returns true if Python imports an extension module by this lookup, in a process whose settings ask for lines of
@@ -115,21 +115,21 @@ bool is_import_by_python(const char* name) {
     if (!system::view(name).starts_with("PyInit_")) return false;
     const Settings* const in_force = known_settings();
     if (in_force != nullptr) return in_force->reads_python_lines;
-    const std::string_view where = start_variable("FP32_MATMUL_WHERE");
+    const std::string_view where = value_at_start("FP32_MATMUL_WHERE");
     const auto has = [&](std::string_view word) { return where.find(word) != std::string_view::npos; };
-    return (has("python") || has("auto")) && start_variable("FP32_MATMUL_DISABLE").empty();
+    return (has("python") || has("auto")) && value_at_start("FP32_MATMUL_DISABLE").empty();
 }
 
 /// Returns true if a lookup from `return_address` has to find a function as it would without the shim: one of the
 /// CUDA driver, unless kernels are asked for.
 bool must_find_real_function(FunctionIndex function, std::uintptr_t return_address) {
-    return functions[function].convention == Convention::driver &&
+    return functions[function].convention == CallingConvention::driver &&
            !kernels::intercepts_lookups_of(return_address - 1);
 }
 
 /// Binds the object that looks a function of the CUDA driver up to its own variable of that name, if it has one.
 void rebind_own_variables(std::uintptr_t return_address, const char* name) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     if (const link_map* const caller = elf::object_at(return_address - 1))
         elf::rebind_own_variables(caller, system::view(name));
 }
@@ -177,7 +177,7 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     if (name != nullptr && is_set_verbose(name)) return 1;
     const FunctionIndex function = name == nullptr ? -1 : find_function(name);
     if (function < 0) return 0;
-    if (functions[function].convention == Convention::driver) rebind_own_variables(return_address, name);
+    if (functions[function].convention == CallingConvention::driver) rebind_own_variables(return_address, name);
     if (handle == RTLD_NEXT) return next_is_entry_point(name, return_address) ? 1 : 0;
     return handle == RTLD_DEFAULT || !must_find_real_function(function, return_address) || includes_shim(handle) ? 1
                                                                                                                  : 0;
@@ -199,7 +199,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     record_files_before_closing(recorded_objects(), handle);
     int result = 0;
     {
-        const elf::Closing closing;
+        const elf::CloseGuard closing;
         result = real_dlclose(handle);
     }
     forget_unloaded_objects();  // something else may be loaded at the same address

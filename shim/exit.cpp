@@ -18,7 +18,7 @@ namespace {
 /// still call products afterwards. Uses nothing that is destroyed before the process ends. Async-signal-safe.
 void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
-    if (recording == nullptr || has_changed_log()) write_mark();
+    if (recording == nullptr || has_changed_log()) write_loaded_files_mark();
     if (recording == nullptr) return;
     record_files_at_exit(*recording->objects());
     record_children_file(*recording);
@@ -26,7 +26,7 @@ void record_loaded_files_at_exit() {
 }
 
 __attribute__((destructor)) void record_exit() {
-    if (has_to_leave_a_recording()) settings();
+    if (must_create_recording()) settings();
     if (watches_children()) record_loaded_files_at_exit();
 }
 

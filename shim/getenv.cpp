@@ -116,7 +116,7 @@ void note_not_pinned() {
 
 void warn_not_pinned(std::string_view what, std::string_view pinned) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[512];
     system::LineWriter line(buffer);
     line.text("XLA_FLAGS ").text(what).text(", so --pin does not add ").escaped(pinned, 100);
@@ -133,7 +133,7 @@ const char* answer_for_xla_flags(const char* own, const char* pinned_flag, ElfW(
     if (!name.starts_with("--") || name.size() == pinned.size()) return own;
     const link_map* asking = nullptr;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         asking = elf::object_at(caller);
     }
     if (asking == nullptr) return own;
@@ -143,7 +143,8 @@ const char* answer_for_xla_flags(const char* own, const char* pinned_flag, ElfW(
         warn_not_pinned("names that flag itself", pinned);
     } else if (!flags.empty() && (first == std::string_view::npos || flags[first] != '-')) {
         warn_not_pinned("names a file", pinned);
-    } else if (elf::find_in_constants(asking, [&](auto bytes) { return contains_string(bytes, name.substr(2)); })) {
+    } else if (elf::any_constant_segment(asking,
+                                         [&](auto bytes) { return contains_string(bytes, name.substr(2)); })) {
         if (const char* const text = join_flags(flags, pinned)) return text;
     }
     note_not_pinned();
@@ -167,7 +168,7 @@ extern "C" __attribute__((visibility("default"))) char* getenv(const char* name)
             reinterpret_cast<ElfW(Addr)>(__builtin_return_address(0)) - 1));
     if (!is_xla_flags(name)) return value;
     const char* const pinned = real("FP32SHIM_XLA_FLAG");
-    if (pinned == nullptr || !start_variable("FP32_MATMUL_DISABLE").empty()) return value;
+    if (pinned == nullptr || !value_at_start("FP32_MATMUL_DISABLE").empty()) return value;
     const auto caller = reinterpret_cast<ElfW(Addr)>(__builtin_return_address(0)) - 1;
     return const_cast<char*>(answer_for_xla_flags(value, pinned, caller));
 }

@@ -14,7 +14,7 @@ namespace {
 /// The call site of all products that fp32shim_jax.py reports; its provider is the object with XLA.
 constinit Site site{};
 
-/// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::Reading is held.
+/// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::ReadGuard is held.
 LoadedObject* only_object_of_name(std::string_view name) {
     const link_map* found = nullptr;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -26,11 +26,11 @@ LoadedObject* only_object_of_name(std::string_view name) {
 }
 
 bool record_jax_product(const char* library, const char* line, const char* where) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const Settings& in_force = settings();  // reads them, before the loader's list is held
     record::OneDnnExecution execution;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         LoadedObject* const object = only_object_of_name(system::view(library));
         if (object == nullptr || (line == nullptr && !in_force.asks_onednn)) return false;
         site.provider = object;

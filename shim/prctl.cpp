@@ -54,23 +54,23 @@ void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();
     record::stop_asking_for_amx_permission();
-    if (before.forward_everything) return system::SignalHold::stop_holding();
+    if (before.forward_everything) return system::SignalHold::disable_signal_holding();
     // Products on a GPU need system calls, so only products on a CPU can follow.
-    if (computes_products(before.policy)) {
+    if (shim_computes_products(before.policy)) {
         prepare_scratch(blas::scratch_limit_of_a_product);
         if (before.policy.cpu_mode == policy::CpuMode::accelerate) blas::bf16_units();
-        if (before.logs())
+        if (before.is_logging())
             system::stderr_line(
                 "the program is entering strict seccomp, which allows almost no system calls; from now on its "
                 "products "
                 "are not recorded");
-    } else if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off) {
+    } else if (before.is_logging() || before.policy.cpu_mode != policy::CpuMode::off) {
         system::stderr_line(
             "the program is entering strict seccomp, which allows almost no system calls; from now on its products "
             "run as if fp32shim were not loaded, and are not recorded");
     }
     stop_recording();
-    system::SignalHold::stop_holding();
+    system::SignalHold::disable_signal_holding();
 }
 
 }  // namespace

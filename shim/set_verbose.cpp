@@ -9,9 +9,9 @@ namespace fp32shim {
 namespace {
 
 onednn::SetVerbose* find_next_set_verbose(std::string_view name, void* return_address) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const auto caller = reinterpret_cast<std::uintptr_t>(return_address) - 1;
-    return reinterpret_cast<onednn::SetVerbose*>(find_default(object_containing(caller), name, {}).address);
+    return reinterpret_cast<onednn::SetVerbose*>(find_by_rtld_default(object_containing(caller), name, {}).address);
 }
 
 int set_verbose(std::string_view name, int level, void* return_address) {

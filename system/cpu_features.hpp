@@ -28,7 +28,7 @@ enum class CpuFeature : std::uint32_t {
     avx10_2 = 1U << 11,  ///< AVX10 of version 2 or newer
 };
 
-constexpr std::uint32_t bits_of(auto... features) { return (0U | ... | static_cast<std::uint32_t>(features)); }
+constexpr std::uint32_t feature_bits(auto... features) { return (0U | ... | static_cast<std::uint32_t>(features)); }
 
 /// A word of FP32_MATMUL_INSTRUCTIONS, and the features that it leaves in use where the processor has them.
 struct InstructionLevel {
@@ -36,7 +36,7 @@ struct InstructionLevel {
     std::uint32_t features;
 };
 inline constexpr InstructionLevel instruction_levels[] = {
-    {"sse2", 0}, {"avx2", bits_of(CpuFeature::avx, CpuFeature::avx2, CpuFeature::fma)}};
+    {"sse2", 0}, {"avx2", feature_bits(CpuFeature::avx, CpuFeature::avx2, CpuFeature::fma)}};
 
 /// The level that the environment named when this code was loaded; nullptr: none, so every feature is in use.
 extern std::atomic<const InstructionLevel*> chosen_level;
@@ -45,7 +45,7 @@ extern std::atomic<const InstructionLevel*> chosen_level;
 
 /// Returns the bits of all features that are there. Source: Intel SDM volume 2, CPUID and XGETBV; volume 1,
 /// chapter 13; for amx_tf32 and avx10_2, Intel's Architecture Instruction Set Extensions Programming Reference.
-inline std::uint32_t find_cpu_features() {
+inline std::uint32_t detect_cpu_features() {
     struct Registers {
         unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     };
@@ -70,7 +70,7 @@ inline std::uint32_t find_cpu_features() {
     const bool has_zmm = (saved_state & zmm) == zmm;
     std::uint32_t found = 0;
     const auto add = [&found](CpuFeature feature, bool is_there) {
-        if (is_there) found |= bits_of(feature);
+        if (is_there) found |= feature_bits(feature);
     };
     add(CpuFeature::avx, has_ymm && bit(basic.ecx, 28));
     add(CpuFeature::fma, has_ymm && bit(basic.ecx, 12));
@@ -94,17 +94,17 @@ inline bool processor_has(CpuFeature feature) {
     constinit static std::atomic<std::uint32_t> known{0};
     std::uint32_t features = known.load(std::memory_order_relaxed);
     if (features == 0) {
-        features = find_cpu_features() | is_known;
+        features = detect_cpu_features() | is_known;
         known.store(features, std::memory_order_relaxed);
     }
-    return (features & bits_of(feature)) != 0;
+    return (features & feature_bits(feature)) != 0;
 }
 
 /// Returns true if own code may use a feature: the processor has it, and FP32_MATMUL_INSTRUCTIONS leaves it.
 /// Thread-safe.
 inline bool may_use(CpuFeature feature) {
     const InstructionLevel* const level = chosen_level.load(std::memory_order_relaxed);
-    return (level == nullptr || (level->features & bits_of(feature)) != 0) && processor_has(feature);
+    return (level == nullptr || (level->features & feature_bits(feature)) != 0) && processor_has(feature);
 }
 
 #endif

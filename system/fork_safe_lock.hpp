@@ -12,7 +12,7 @@
 
 namespace fp32shim::system {
 
-/// A lock that stores the process of its holder. Invariant: `holder_` is 0 (free) or this_process() of the holder.
+/// A lock that stores the process of its holder. Invariant: `holder_` is 0 (free) or fork_generation() of the holder.
 /// Any other value was copied by fork and also means free. Not recursive. Signals must be blocked while the lock is
 /// held (HeldLock): otherwise a handler that calls BLAS would wait for its own thread.
 class ForkSafeLock {
@@ -20,7 +20,7 @@ class ForkSafeLock {
     /// Waits at most about five seconds, so that a log on a hanging file server cannot block the program for good.
     /// Once a wait was in vain, no thread waits again until the lock has been released. Returns false on failure.
     bool acquire() {
-        const std::uint32_t self = this_process();
+        const std::uint32_t self = fork_generation();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
         for (int attempt = 0; attempt < 500; ++attempt) {
             std::uint32_t holder = holder_.load(std::memory_order_relaxed);

@@ -12,15 +12,15 @@ namespace fp32shim::system {
 inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
 
 /// Returns the index of a key in a table of `1 << bits` entries (Fibonacci hashing). The key's high bits have little
-/// influence on it; folded() mixes them in.
+/// influence on it; fold_high_half() mixes them in.
 constexpr std::uint64_t table_index(std::uint64_t key, unsigned bits) { return key * golden_ratio >> (64 - bits); }
 
 /// Returns the key with its high half mixed into its low half, for table_index().
-constexpr std::uint64_t folded(std::uint64_t key) { return key ^ key >> 32; }
+constexpr std::uint64_t fold_high_half(std::uint64_t key) { return key ^ key >> 32; }
 
 /// Returns a pseudo-random number that is a hash of `state` (splitmix64). Successive states must be multiples of an
 /// odd number.
-constexpr std::uint64_t random_number(std::uint64_t state) {
+constexpr std::uint64_t splitmix64(std::uint64_t state) {
     state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
     state = (state ^ state >> 27) * 0x94d049bb133111eb;
     return state ^ state >> 31;

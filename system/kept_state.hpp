@@ -12,15 +12,15 @@ namespace fp32shim::system {
 
 /// Keeps errno, the flags of floating-point exceptions and the floating-point settings of this thread for the
 /// object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
-class KeptState {
+class ErrnoAndFloatGuard {
   public:
-    KeptState() : errno_(errno), float_state_(float_state()) {}
-    ~KeptState() {
+    ErrnoAndFloatGuard() : errno_(errno), float_state_(float_state()) {}
+    ~ErrnoAndFloatGuard() {
         errno = errno_;
         restore(float_state_);
     }
-    KeptState(const KeptState&) = delete;
-    KeptState& operator=(const KeptState&) = delete;
+    ErrnoAndFloatGuard(const ErrnoAndFloatGuard&) = delete;
+    ErrnoAndFloatGuard& operator=(const ErrnoAndFloatGuard&) = delete;
 
   private:
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@ namespace fp32shim::system {
 namespace {
 
 /// One character of a text, and its form in JSON.
-struct ShownCharacter {
+struct JsonCharacter {
     std::size_t length;     ///< bytes of the character in the text
     std::string_view json;  ///< the character's own bytes, or an escape sequence
 };
@@ -36,7 +36,7 @@ std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
     return {escape, size};
 }
 
-ShownCharacter next_character(std::string_view rest, char (&escape)[12]) {
+JsonCharacter next_character(std::string_view rest, char (&escape)[12]) {
     constexpr std::string_view named = "\"\\\n\r\t";
     constexpr std::string_view names[] = {"\\\"", "\\\\", "\\n", "\\r", "\\t"};
     if (const std::size_t index = named.find(rest[0]); index != std::string_view::npos) return {1, names[index]};
@@ -72,7 +72,7 @@ LineWriter& LineWriter::text(std::string_view text) {
     return *this;
 }
 
-std::string_view LineWriter::terminated() {
+std::string_view LineWriter::nul_terminated() {
     text({"\0", 1});
     return overflowed_ ? std::string_view() : view().substr(0, size_ - 1);
 }
@@ -120,7 +120,7 @@ LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     std::size_t cut = size_;  // end of the last character after which the ellipsis still fits
     while (!value.empty() && !overflowed_) {
         char escape[12];
-        const ShownCharacter character = next_character(value, escape);
+        const JsonCharacter character = next_character(value, escape);
         if (size_ - begin + character.json.size() > limit) {
             size_ = cut;
             return text(ellipsis);

@@ -42,7 +42,7 @@ class LineWriter {
     LineWriter& escaped(std::string_view value, std::size_t limit);
 
     /// Appends a NUL. Returns the text before it, or an empty text if the NUL did not fit.
-    std::string_view terminated();
+    std::string_view nul_terminated();
 
     std::size_t size() const { return size_; }
     bool overflowed() const { return overflowed_; }

@@ -16,21 +16,21 @@ namespace fp32shim {
 class MappedMemory {
   public:
     explicit MappedMemory(std::size_t size)
-        : begin_(system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+        : begin_(
+              system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
           size_(begin_ > 0 ? size : 0) {
         system::note_mapped();
     }
     ~MappedMemory() {
         if (size_ == 0) return;
         system::note_unmapping();
-        system::raw::syscall6(SYS_munmap, begin_, static_cast<long>(size_));
+        system::raw::syscall6(SYS_munmap, begin_, size_);
     }
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;
 
     /// Leaves the memory mapped for good, because it is still read, or something may still write to it.
-    void abandon() { size_ = 0; }
+    void keep_mapped() { size_ = 0; }
 
     /// Returns the memory, zeroed at first. Empty if the kernel had none.
     std::span<char> bytes() const { return {reinterpret_cast<char*>(begin_), size_}; }

@@ -36,7 +36,7 @@ int OwnDescriptor::keep(int descriptor) {
     return 0;
 }
 
-bool OwnDescriptor::is_ours(int descriptor) const {
+bool OwnDescriptor::is_own_file(int descriptor) const {
     struct stat status {};
     return descriptor >= 0 && raw::fstat(descriptor, status) == 0 &&
            status.st_dev == device_.load(std::memory_order_relaxed) &&

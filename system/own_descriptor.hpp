@@ -9,7 +9,7 @@
 namespace fp32shim::system {
 
 /// Keeps a descriptor and the identity of its file (device and inode). Thread-safe. While keep() stores another file,
-/// is_ours() may return false.
+/// is_own_file() may return false.
 class OwnDescriptor {
   public:
     /// Takes ownership of an open descriptor. Moves it to 100 or higher if the limit allows that, and always away
@@ -20,8 +20,8 @@ class OwnDescriptor {
     /// Gives up ownership. Returns the descriptor's number and stores -1 instead.
     int release() { return number_.exchange(-1, std::memory_order_relaxed); }
     /// Returns true if `descriptor` is open and refers to the kept file.
-    bool is_ours(int descriptor) const;
-    bool is_ours() const { return is_ours(number()); }
+    bool is_own_file(int descriptor) const;
+    bool is_own_file() const { return is_own_file(number()); }
 
   private:
     std::atomic<int> number_{-1};

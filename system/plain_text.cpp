@@ -5,13 +5,13 @@
 namespace fp32shim::system {
 namespace {
 
-struct CodeRange {
+struct CodePointRange {
     char32_t first, last;
 };
 
 /// Invisible characters, in ascending order: Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt),
 /// including marks of zero width and of bidirectional text; separators of lines and paragraphs; annotation marks.
-constexpr CodeRange invisible_characters[] = {
+constexpr CodePointRange invisible_characters[] = {
     {0x00ad, 0x00ad}, {0x034f, 0x034f}, {0x061c, 0x061c},   {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
     {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
     {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
@@ -20,7 +20,7 @@ constexpr CodeRange invisible_characters[] = {
 bool is_plain_code(char32_t code) {
     if (code < 0xa0) return code >= 0x20 && code < 0x7f;  // U+0080 to U+009F steer some terminals as ESC does
     const auto* range = std::find_if(std::begin(invisible_characters), std::end(invisible_characters),
-                                     [code](const CodeRange& candidate) { return code <= candidate.last; });
+                                     [code](const CodePointRange& candidate) { return code <= candidate.last; });
     return range == std::end(invisible_characters) || code < range->first;
 }
 

@@ -45,7 +45,7 @@ class RawFile {
         return done;
     }
     template <class T>
-    bool read_all(std::uint64_t offset, T& value) const {
+    bool read_object(std::uint64_t offset, T& value) const {
         return read(offset, &value, sizeof value) == sizeof value;
     }
 

@@ -19,11 +19,10 @@
 
 namespace fp32shim::system::raw {
 
-inline long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
 template <class Argument>
-long word_of(Argument argument) {
+long syscall_word(Argument argument) {
     if constexpr (std::is_pointer_v<Argument>)
-        return address(argument);
+        return reinterpret_cast<long>(argument);
     else
         return static_cast<long>(argument);
 }
@@ -57,7 +56,7 @@ inline long syscall_of_words(long number, long a = 0, long b = 0, long c = 0, lo
 /// Makes a system call with up to six arguments (numbers or pointers). Returns its result, or a negative errno.
 template <class... Arguments>
 long syscall6(long number, Arguments... arguments) {
-    return syscall_of_words(number, word_of(arguments)...);
+    return syscall_of_words(number, syscall_word(arguments)...);
 }
 
 /// Repeats a system call while signals interrupt it, at most 1000 times: a sandbox may answer EINTR for ever.

@@ -39,7 +39,7 @@ class SignalHold {
 
     /// Turns off blocking in the whole process. In strict seccomp the system calls that block signals would kill the
     /// thread.
-    static void stop_holding() { holds_signals.store(false, std::memory_order_relaxed); }
+    static void disable_signal_holding() { holds_signals.store(false, std::memory_order_relaxed); }
 
   private:
     static constinit inline std::atomic<bool> holds_signals{true};
@@ -49,12 +49,12 @@ class SignalHold {
 
 /// A SignalHold around a system call that writes. Writing may raise SIGPIPE, SIGXFSZ, or SIGTTOU (a terminal with
 /// `stty tostop` stops a background program that writes).
-class WriteHold {
+class WriteSignalHold {
   public:
-    WriteHold() { raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet)); }
+    WriteSignalHold() { raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet)); }
 
     /// Consumes a pending signal that the write raised. A signal that was already pending stays pending.
-    void consume_pending(int number) const {
+    void consume_pending_signal(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;
         const timespec at_once{};

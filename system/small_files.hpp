@@ -34,6 +34,12 @@ inline std::string_view take_line(std::string_view& text) {
     return line;
 }
 
+/// Returns `text` without the characters of `blanks` at either end.
+inline std::string_view trimmed(std::string_view text, std::string_view blanks) {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
 /// Returns the whole argument line of this process, joined by single blanks.
 inline std::string read_command_line() {
     std::string command = read_small_file("/proc/self/cmdline");
@@ -41,6 +47,26 @@ inline std::string read_command_line() {
     while (!command.empty() && command.back() == '\0') command.pop_back();
     std::replace(command.begin(), command.end(), '\0', ' ');
     return command;
+}
+
+/// A line of /proc/self/uid_map: `count` ids from `inside` on, inside the user namespace, are those from `outside`
+/// on.
+struct IdRange {
+    std::uint32_t inside = 0, outside = 0, count = 0;
+
+    bool contains(std::uint32_t id) const { return id - inside < count; }
+};
+
+/// Returns the range in the line at the beginning of `lines`, and removes the line.
+inline IdRange take_id_range(std::string_view& lines) {
+    IdRange range;
+    std::string_view line = take_line(lines);
+    for (std::uint32_t* const number : {&range.inside, &range.outside, &range.count}) {
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        const char* const end = std::from_chars(line.data(), line.data() + line.size(), *number).ptr;
+        line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    }
+    return range;
 }
 
 /// Returns the real user id of this process, plus 1, as it is outside of its user namespace (a rootless container),
@@ -51,16 +77,9 @@ inline std::uint32_t user_outside_namespace_plus_1() {
     char text[512];
     std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
     lines = lines.substr(0, lines.rfind('\n') + 1);  // of a map that did not fit, only the whole lines
-    while (!lines.empty()) {
-        std::string_view line = take_line(lines);
-        std::uint32_t numbers[3] = {};  // the first id inside, the first id outside, and the number of ids
-        for (std::uint32_t& number : numbers) {
-            line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-            const char* const end = std::from_chars(line.data(), line.data() + line.size(), number).ptr;
-            line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-        }
-        if (inside - numbers[0] < numbers[2]) return numbers[1] + (inside - numbers[0]) + 1;
-    }
+    while (!lines.empty())
+        if (const IdRange range = take_id_range(lines); range.contains(inside))
+            return range.outside + (inside - range.inside) + 1;
     return 0;
 }
 
@@ -70,7 +89,7 @@ inline constexpr const char* groups_file = "/etc/group";
 /// Returns the number of a user or group: `text` itself if it is a number, else that of its line in `lines`, the
 /// bytes of users_file or groups_file; -1 if it has none there. The C library would load libraries to ask other
 /// sources.
-inline std::int64_t find_id(std::string_view lines, std::string_view text) {
+inline std::int64_t find_account_id(std::string_view lines, std::string_view text) {
     std::uint32_t number = 0;
     const auto parse = [&number](std::string_view digits) {
         const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

@@ -20,7 +20,7 @@ iovec part(std::string_view text) { return {const_cast<char*>(text.data()), text
 
 /// A line as a list of pieces for writev. Plain text stays where it is; escapes are stored in this object. The object
 /// fits into a stack of 16 KB.
-class Pieces {
+class EscapedLine {
   public:
     void add(std::string_view text) {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
@@ -63,16 +63,16 @@ void wait_for_room() {
 }  // namespace
 
 void stderr_line(std::string_view text) {
-    Pieces line;
+    EscapedLine line;
     line.add("fp32shim: ");
     line.add_escaped(text);
     line.add("\n");
     wait_for_room();
-    const WriteHold hold;
+    const WriteSignalHold hold;
     const long result =
         raw::retry_if_interrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
-    if (result == -EPIPE) hold.consume_pending(SIGPIPE);
-    if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
+    if (result == -EPIPE) hold.consume_pending_signal(SIGPIPE);
+    if (result == -EFBIG) hold.consume_pending_signal(SIGXFSZ);
 }
 
 bool can_write_to_stderr() {
@@ -81,8 +81,8 @@ bool can_write_to_stderr() {
     return raw::syscall6(SYS_ppoll, &descriptor, 1, &no_time, 0, 0, 0) == 1 && (descriptor.revents & POLLOUT) != 0;
 }
 
-bool OncePerProcess::first() {
-    const std::uint32_t self = this_process();
+bool OncePerProcess::is_first_call() {
+    const std::uint32_t self = fork_generation();
     return process_.exchange(self, std::memory_order_relaxed) != self;
 }
 

@@ -17,14 +17,14 @@ void stderr_line(std::string_view text);
 bool can_write_to_stderr();
 
 /// Lets each process print a line only once; a forked child counts as another process. Usage: `static constinit
-/// OncePerProcess said; if (said.first()) …`.
+/// OncePerProcess said; if (said.is_first_call()) …`.
 class OncePerProcess {
   public:
     /// Returns true to the first caller in each process. Thread-safe.
-    bool first();
+    bool is_first_call();
 
   private:
-    std::atomic<std::uint32_t> process_{0};  // this_process() of the last process that called first()
+    std::atomic<std::uint32_t> process_{0};  // fork_generation() of the last process that called is_first_call()
 };
 
 }  // namespace fp32shim::system

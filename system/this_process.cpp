@@ -43,12 +43,12 @@ std::uint32_t begin_process() {
 }
 
 __attribute__((constructor)) void remember_first_process() {
-    if (this_process() != 1) first_pid.store(raw::getpid(), std::memory_order_relaxed);
+    if (fork_generation() != 1) first_pid.store(raw::getpid(), std::memory_order_relaxed);
 }
 
 }  // namespace
 
-std::uint32_t this_process() {
+std::uint32_t fork_generation() {
     const std::uint32_t known = page.process.load(std::memory_order_acquire);
     return known != 0 ? known : begin_process();
 }
@@ -56,7 +56,7 @@ std::uint32_t this_process() {
 bool can_detect_forks() { return page_emptied_by_fork(); }
 
 bool is_forked_child() {
-    if (page_emptied_by_fork()) return this_process() != 1;
+    if (page_emptied_by_fork()) return fork_generation() != 1;
     return raw::getpid() != first_pid.load(std::memory_order_relaxed);
 }
 

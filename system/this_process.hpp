@@ -13,7 +13,7 @@ namespace fp32shim::system {
 ///
 /// The number lies on a page that the kernel zeroes in a forked child (MADV_WIPEONFORK, Linux 4.14). On older kernels
 /// the process id serves instead.
-std::uint32_t this_process();
+std::uint32_t fork_generation();
 
 /// Returns true if the kernel can zero pages in a forked child. Otherwise a child that has the process id of its
 /// parent is mistaken for the parent.

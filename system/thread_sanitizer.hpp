@@ -19,10 +19,12 @@ inline void note_release(const void* address) {
     if (__tsan_release != nullptr) __tsan_release(const_cast<void*>(address));
 }
 
-/// Its address stands for all memory that the shim maps. The kernel reuses an address only after it was unmapped.
+/// The address of this variable stands for all memory that the shim maps. The kernel reuses an address only after it
+/// was unmapped.
 inline char mapped_memory_of_all_threads = 0;
 
-/// Call these after memory was mapped, and before it is unmapped, by a system call of the shim's own.
+/// note_mapped() is called after the shim has mapped memory by a system call of its own, note_unmapping() before the
+/// shim unmaps it.
 inline void note_mapped() { note_acquire(&mapped_memory_of_all_threads); }
 inline void note_unmapping() { note_release(&mapped_memory_of_all_threads); }
 

@@ -27,7 +27,7 @@ std::string sha256_of_file(const std::string& path) {
         sum.add({piece.data(), got});
         at += got;
     }
-    return sum.finish();
+    return sum.hex_digest();
 }
 
 std::string version_of_file(const std::string& path) {

@@ -40,7 +40,7 @@ std::string_view lapack_root(std::string_view name) {
 
 FunctionKind function_kind(std::string_view name) {
     const Function* row = find_row(name);
-    if (row == nullptr || row->convention == Convention::bare || !row->multiplies()) return FunctionKind::none;
+    if (row == nullptr || row->convention == CallingConvention::bare || !row->multiplies()) return FunctionKind::none;
     if (is_of_cublas(row->convention)) return FunctionKind::cublas;
     return has_vector(row->product().operation) ? FunctionKind::vector : FunctionKind::blas;
 }

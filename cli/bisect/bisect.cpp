@@ -254,7 +254,7 @@ void check_dependence(const Answers& answers, CommandSets& sets, Findings& findi
     const Outcome& exact = *answers.find(Lowered::only, {});
     const Outcome* const lowered = answers.find(Lowered::all_but, exact_groups(findings.culprits));
     if (lowered == nullptr) return;
-    const bool is_silent = exact.output == policy::Sha256().finish();
+    const bool is_silent = exact.output == policy::Sha256().hex_digest();
     const bool is_equal = !exact.output.empty() && lowered->output == exact.output;
     if (is_equal && !is_silent) findings.dependence = unchanged_output_text;
     if (!findings.culprits.empty() || !exact.was_on_cpu) return;

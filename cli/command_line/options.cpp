@@ -29,7 +29,7 @@ CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_v
             [words](std::string& text) {
                 const auto word = std::ranges::find_if(
                     words, [&](std::string_view candidate) { return policy::equal_ignoring_case(candidate, text); });
-                if (word == words.end()) return policy::not_one_of(text, words);
+                if (word == words.end()) return policy::unknown_word_error(text, words);
                 text = *word;
                 return std::string();
             },

@@ -47,7 +47,7 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         ->type_name(alternatives(policy::texts_of(words)))
         ->check([&words](const std::string& text) {
             return policy::parse_word(words, text) ? std::string()
-                                                   : policy::not_one_of(text, policy::texts_of(words));
+                                                   : policy::unknown_word_error(text, policy::texts_of(words));
         });
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// Truncates a command line, because its first argument may be a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
-    return std::string(system::limited(command, buffer));
+    return std::string(system::cut_to_fit(command, buffer));
 }
 
 /// Returns the first `most` elements; all if that is 0.

@@ -112,7 +112,7 @@ std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
     // The command needs no option for a setting of this machine's own policy, which holds for it anyway.
     policy::Policy site;
-    if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::LoadOptions().site_policy).policy;
+    if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::PolicyLoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;
     const std::pair<std::string_view, std::string> options[] = {
         {"precision", is_sites && start.default_precision == site.default_precision

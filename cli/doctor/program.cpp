@@ -295,7 +295,7 @@ void add_known_wrong(const std::string& path, ExaminedProcess& result) {
     };
     const Answer answer = AskedChild(ask).ask();
     const int version = answer.problem.empty() && answer.value.is_number_unsigned() ? answer.value.get<int>() : 0;
-    for (const policy::KnownWrong& known : policy::known_wrong_algorithms)
+    for (const policy::KnownWrongAlgorithm& known : policy::known_wrong_algorithms)
         if (known.concerns(version))
             result.notes.push_back(
                 {path,

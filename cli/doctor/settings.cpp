@@ -239,7 +239,8 @@ void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environm
 /// Reports rules by scope if PyTorch modules do not open scopes. `fp32shim run` makes them do so; a plain preload
 /// does not.
 void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
-    if (policy.disabled || !policy.needs().looks_at_scopes || policy.log_where.has(policy::Where::torch)) return;
+    if (policy.disabled || !policy.needs().looks_at_scopes || policy.log_where.has(policy::LocationSource::torch))
+        return;
     findings.push_back({"rules by scope in the policy",
                         "with a plain preload they match only C API scopes, and ranges of programs with NVTX of CUDA "
                         "13; not PyTorch modules or other NVTX ranges",
@@ -273,7 +274,7 @@ void read_preloads(ExaminedSettings& settings) {
 ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
-    settings.loaded = policy::load(environment.entry_views(), {});
+    settings.loaded = policy::load_policy(environment.entry_views(), {});
     for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
         for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});
     }

@@ -20,7 +20,7 @@ struct Preload {
 
 /// Settings of this process's environment, and the findings about them.
 struct ExaminedSettings {
-    policy::Loaded loaded;
+    policy::LoadedPolicy loaded;
     std::vector<Preload> preloads;  ///< in the order in which they are loaded
     std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicting variables
 };

@@ -151,7 +151,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
     if (has_flag(entry, record::audit_skipped)) return formats + "skipped";
     if (has_flag(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
     return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}{}", formats, audit.errors.norm,
-                       audit.errors.by(policy::Metric::row), audit.errors.component,
+                       audit.errors.by(policy::ErrorMetric::row), audit.errors.component,
                        has_flag(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
                        has_flag(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
                        !has_note(entry, record::audit_noise)          ? ""

@@ -32,7 +32,7 @@ void find_source_file(const record::RecordedRow& row, const record::RecordingRea
 
 /// Returns true if a call ran below the format in which it was called.
 bool is_lowered(policy::Applied applied, policy::Dtype dtype) {
-    return applied != policy::format_as_called(dtype) && applied != policy::Applied::unchanged &&
+    return applied != policy::native_format(dtype) && applied != policy::Applied::unchanged &&
            applied != policy::Applied::fp64_emulated;
 }
 

@@ -61,16 +61,16 @@ std::string toml_string(const std::string& text) {
 }
 
 /// Multiplies the upper bounds by `factor`. A size that was rounded up then matches if its true value may match.
-void widen(std::vector<policy::Range>& ranges, double factor) {
-    for (policy::Range& range : ranges) {
+void widen(std::vector<policy::NumberRange>& ranges, double factor) {
+    for (policy::NumberRange& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
     }
 }
 
 /// Lines of a call path, with the result of an earlier comparison.
-struct JudgedLines : policy::CallLines {
+struct JudgedLines : policy::PythonStackLines {
     JudgedLines() {
-        any = [](const CallLines& lines, bool (*)(void*, std::string_view), void*) {
+        any = [](const PythonStackLines& lines, bool (*)(void*, std::string_view), void*) {
             return static_cast<const JudgedLines&>(lines).holds;
         };
     }
@@ -109,7 +109,7 @@ std::string Filter::read() {
         for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
         // Each key is read alone, so that an error message names one key.
         const std::string condition = fmt::format("{} = [{}]", key, list);
-        const policy::Loaded one = policy::read_policy(rule_begin + condition + " }\n", "filter");
+        const policy::LoadedPolicy one = policy::read_policy(rule_begin + condition + " }\n", "filter");
         if (!one.errors.empty()) {
             std::string message = one.errors.front().message;
             if (message.starts_with(key + ": ")) message.erase(0, key.size() + 2);
@@ -118,7 +118,7 @@ std::string Filter::read() {
         (conditions += conditions.empty() ? "" : ", ") += condition;
     }
     if (conditions.empty()) return {};
-    policy::Loaded all = policy::read_policy(rule_begin + conditions + " }\n", "filter");
+    policy::LoadedPolicy all = policy::read_policy(rule_begin + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
     rule_ = folded_rule_ = std::move(all.policy.rules.front());
     policy::Conditions& folded = folded_rule_.when;
@@ -162,7 +162,7 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
         lines.holds = found == Lines::match;
         if (found != Lines::none) call.stack = &lines;
     }
-    return policy::matches(rule, call, {system::base_name(process.executable), process.command, process.host});
+    return policy::decides_call(rule, call, {system::base_name(process.executable), process.command, process.host});
 }
 
 /// Compares the lines of a call path with the filter. Each frame is read only once, since paths share their outer

@@ -63,7 +63,7 @@ const NativeLocations::Location& NativeLocations::location_of(const record::Reco
 }
 
 void NativeLocations::locate_rows_of(record::RecordingReader& recording, bool with_call_sites) {
-    const bool with_where = recording.facts().start.where.has(policy::Where::native);
+    const bool with_where = recording.facts().start.where.has(policy::LocationSource::native);
     if (!with_where && !with_call_sites) return;
     std::unordered_map<record::format::StringId, const Location*> of_stacks;
     recording.decisions().set_location_namer(

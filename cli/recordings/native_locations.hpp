@@ -33,8 +33,8 @@ class NativeLocations {
     struct Location {
         std::string where;
         std::string text;
-        std::string offset;          ///< object and offset
-        policy::CallSite call_site;  ///< views of `text` and `offset`
+        std::string offset;              ///< object and offset
+        policy::CallSiteText call_site;  ///< views of `text` and `offset`
     };
     const Location& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 

@@ -64,7 +64,7 @@ std::string change_text(const record::RecordedChange& change) {
 
 std::string_view origin_text(record::format::ChangeOrigin origin) {
     using record::format::ChangeOrigin;
-    constexpr policy::Word<ChangeOrigin> words[] = {
+    constexpr policy::NamedValue<ChangeOrigin> words[] = {
         {"fp32shim command", ChangeOrigin::command},
         {"the program", ChangeOrigin::program},
         {"held already when this recording began", ChangeOrigin::carried_over}};

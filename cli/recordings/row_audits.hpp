@@ -48,7 +48,7 @@ struct RowAudits {
     std::uint64_t drawn() const { return compared - early; }
     /// Estimates the mean error of all `calls` by a metric: early audits count for themselves, those drawn at random
     /// for all other calls. nullopt: no call was drawn, or the recording does not say which were.
-    std::optional<double> estimated_mean(policy::Metric metric, std::uint64_t calls) const {
+    std::optional<double> estimated_mean(policy::ErrorMetric metric, std::uint64_t calls) const {
         return estimate(sum.by(metric), early_sum.by(metric), calls);
     }
     std::optional<double> estimate(double record::AuditErrors::*error, std::uint64_t calls) const {

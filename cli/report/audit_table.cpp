@@ -78,7 +78,7 @@ const TextColumn audit_columns[] = {
     {{"norm", true, 0, way}, worst_text<&record::AuditErrors::norm>, if_any},
     {{"row or column", true},
      [](const MergedRow& row) {
-         return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::Metric::row));
+         return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::ErrorMetric::row));
      },
      if_any},
     {{"own error", true, 0, detail},
@@ -187,7 +187,7 @@ LimitedTable audit_table(const MergedCalls& calls, std::size_t limit) {
     std::vector<AuditedRow> rows;
     for (const RowAudits& audits : calls.audits().all()) rows.push_back({calls.rows()[audits.row], &audits});
     std::ranges::stable_sort(rows, std::greater<>(),
-                             [](const AuditedRow& row) { return row.audits->worst.by(policy::Metric::row); });
+                             [](const AuditedRow& row) { return row.audits->worst.by(policy::ErrorMetric::row); });
     return limited_table({products, audit_columns}, rows, limit);
 }
 

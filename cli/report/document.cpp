@@ -22,7 +22,7 @@ Json share_json(const Share& share) {
             {"flops_total", share.work}};
 }
 
-constexpr policy::Word<record::format::ChangeOrigin> origin_words[] = {
+constexpr policy::NamedValue<record::format::ChangeOrigin> origin_words[] = {
     {"command", record::format::ChangeOrigin::command},
     {"program", record::format::ChangeOrigin::program},
     {"carried_over", record::format::ChangeOrigin::carried_over},

@@ -52,7 +52,7 @@ ProductKind kind_of(const MergedRow& row) {
     const ProductFamily& family = functions[index].product();
     kind.operation = operations[static_cast<std::size_t>(family.operation)];
     kind.batching = family.batching;
-    kind.is_row_major = functions[index].convention == Convention::cblas;
+    kind.is_row_major = functions[index].convention == CallingConvention::cblas;
     return kind;
 }
 

@@ -31,7 +31,7 @@ namespace {
 void shorten_texts(Json& json) {
     char buffer[400];
     if (json.is_string())
-        json = std::string(system::limited(json.get_ref<const std::string&>(), buffer));
+        json = std::string(system::cut_to_fit(json.get_ref<const std::string&>(), buffer));
     else if (json.is_structured())
         for (Json& value : json) shorten_texts(value);
 }
@@ -86,7 +86,7 @@ constexpr DrawnFormat drawn_formats[] = {
 };
 static_assert(std::ranges::equal(policy::applied_words,
                                  std::span(drawn_formats).first<std::size(drawn_formats) - 1>(), {},
-                                 &policy::Word<policy::Applied>::text, &DrawnFormat::name) &&
+                                 &policy::NamedValue<policy::Applied>::text, &DrawnFormat::name) &&
               drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
 
 /// Returns CSS with the colours of the formats: variables and swatches.

@@ -51,7 +51,7 @@ std::string trimmed_line(std::string_view line) {
     std::string text(line.substr(begin));
     while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.pop_back();
     char buffer[max_line];
-    return std::string(system::limited(text, buffer));
+    return std::string(system::cut_to_fit(text, buffer));
 }
 
 Json lines_of(std::string_view text, const std::set<std::uint32_t>& wanted) {

@@ -23,9 +23,9 @@ bool changes_products(const policy::Policy& policy) {
                 policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
 }
 
-json json_of_ranges(const std::vector<policy::Range>& all) {
+json json_of_ranges(const std::vector<policy::NumberRange>& all) {
     json list = json::array();
-    for (const policy::Range& range : all) list.push_back(json::array({range.lowest, range.highest}));
+    for (const policy::NumberRange& range : all) list.push_back(json::array({range.lowest, range.highest}));
     return list;
 }
 

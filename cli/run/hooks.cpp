@@ -20,11 +20,11 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
 }
 
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {
-    const bool wants_torch = policy.wants(policy::Where::torch);
+    const bool wants_torch = policy.wants(policy::LocationSource::torch);
     if (policy.disabled || !(wants_torch || policy.log_onednn)) return {};
     const std::string_view what = wants_torch ? "where: torch" : "products of JAX";
-    policy::WhereSet where = policy.log_where;
-    where.bits |= static_cast<std::uint8_t>(policy::Where::torch);
+    policy::LocationSourceSet where = policy.log_where;
+    where.bits |= static_cast<std::uint8_t>(policy::LocationSource::torch);
     if (wants_torch) environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
     const std::string file = find_installed(
         {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");

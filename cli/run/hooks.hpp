@@ -13,7 +13,7 @@ inline constexpr const char* nvtx_variable = "NVTX_INJECTION64_PATH";
 
 /// Returns true if a policy needs NVTX ranges, because of `where` or of rules.
 inline bool wants_nvtx_ranges(const policy::Policy& policy) {
-    return !policy.disabled && policy.wants(policy::Where::nvtx);
+    return !policy.disabled && policy.wants(policy::LocationSource::nvtx);
 }
 
 /// Sets the variable that names the shim's library as the receiver of NVTX ranges, if the policy needs them. If the

@@ -182,7 +182,7 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
 }
 
 /// Returns the first error and the number of other errors; empty if there are none. The shim prints warnings itself.
-std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions& options,
+std::string problem_with_settings(const policy::LoadedPolicy& loaded, const RunOptions& options,
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
         policy::Diagnostic first = loaded.errors.front();
@@ -390,7 +390,7 @@ int run(const RunOptions& options) {
     apply_options(options, environment);
     const std::vector<std::string> lines =
         options.reproducible ? make_reproducible(environment) : std::vector<std::string>{};
-    const policy::Loaded loaded = policy::load(environment.entry_views(), {});
+    const policy::LoadedPolicy loaded = policy::load_policy(environment.entry_views(), {});
     const record::ProcessFacts facts = record::gather_process_facts(environment.entry_views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
@@ -464,8 +464,8 @@ Action define_run(CLI::App& app) {
     add_name(app, "--where", options->where, "LIST",
              "Record where each call came from; a list such as python,nvtx, or auto (FP32_MATMUL_WHERE)")
         ->check([](const std::string& list) {
-            policy::WhereSet where;
-            return policy::parse_where(list, where);
+            policy::LocationSourceSet where;
+            return policy::parse_location_sources(list, where);
         });
     add_name(app, "--audit", options->audit, "LIST",
              "Audit products: a fraction of calls such as 0.01, fingerprint, nonfinite, float64, with commas between "

@@ -47,7 +47,7 @@ std::vector<std::string_view> lower_precisions() {
 /// Returns the first error of a policy file; empty if there is none.
 std::string problem_with_policy(const std::string& path) {
     if (path.empty()) return {};
-    const policy::Loaded file = policy::read_policy_file(path);
+    const policy::LoadedPolicy file = policy::read_policy_file(path);
     return file.errors.empty() ? std::string() : file.errors.front().text();
 }
 

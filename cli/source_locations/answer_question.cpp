@@ -45,7 +45,8 @@ FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
     : names_(std::move(table.names)), is_exported_(is_exported) {
     std::copy_if(table.symbols.rbegin(), table.symbols.rend(), std::back_inserter(functions_), where::is_function);
     std::stable_sort(functions_.begin(), functions_.end(), [](const Elf64_Sym& left, const Elf64_Sym& right) {
-        return std::pair(left.st_value, where::rank_of(left)) < std::pair(right.st_value, where::rank_of(right));
+        return std::pair(left.st_value, where::symbol_rank(left)) <
+               std::pair(right.st_value, where::symbol_rank(right));
     });
     for (std::uint32_t i = 0; i < functions_.size(); ++i) {
         const Elf64_Sym& function = functions_[i];

@@ -38,7 +38,7 @@ std::string problem_with_settings(std::string_view name) {
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
     environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
-    const policy::Loaded loaded = policy::load(environment.entry_views(), {});
+    const policy::LoadedPolicy loaded = policy::load_policy(environment.entry_views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
     if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
     return {};
@@ -214,7 +214,7 @@ void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& gr
             const record::RecordedRow* const row = recording.row(audit.row);
             if (row == nullptr || row->is_overflow || !are_tried(types, row->decision.call.dtype)) return true;
             if ((audit.audit.notes & record::audit_noise) != 0 || is_about_nonfinite(audit.audit)) return true;
-            const double error = static_cast<double>(audit.audit.errors.by(policy::Metric::row));
+            const double error = static_cast<double>(audit.audit.errors.by(policy::ErrorMetric::row));
             double& largest = errors[line_key(reader.group_of(*row, recording))];
             largest = std::max(largest, error >= 0 ? error : std::numeric_limits<double>::infinity());  // NaN too
             return true;

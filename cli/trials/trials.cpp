@@ -27,7 +27,7 @@ namespace {
 std::string checksum_of(const RunRequest& request) {
     policy::Sha256 hash;
     for (const std::string& part : {request.precision, request.cpu, request.policy}) hash.add(part + "\n");
-    return hash.finish();
+    return hash.hex_digest();
 }
 
 bool is_reference(Purpose purpose) { return purpose == Purpose::reference || purpose == Purpose::fresh_reference; }
@@ -221,7 +221,7 @@ void Trials::check_reference() {
     const std::vector<double>& values = reference_.values();
     policy::Sha256 hash;
     hash.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
-    if (state_.matches_or_keeps_reference(hash.finish()) || state_.runs() == 0) return;
+    if (state_.matches_or_keeps_reference(hash.hex_digest()) || state_.runs() == 0) return;
     throw End{fmt::format("the exact run gave other numbers than the one whose results are in {}: an input has "
                           "changed, or equal runs differ; remove that file to start again",
                           policy::quoted_path(state_.path())),

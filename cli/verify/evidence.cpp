@@ -28,7 +28,7 @@ std::string_view format_of(const std::string& requested) {
 
 /// Returns true if the shim rounds operands of this row's type to a format.
 bool is_rounded_to(policy::Applied format, const MergedRow& row) {
-    return row.is_float64() ? policy::has_preview_of_float64(format) : policy::has_preview(format);
+    return row.is_float64() ? policy::has_float64_preview(format) : policy::has_preview(format);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::string contradiction_in(const MergedRow& row) {
                   : row.how == "round_operands" || row.how == "one_by_one" || row.how == "fixed_order" ||
                         row.how == "bf16_units")
         return fmt::format("how {} is not done on {}", row.how, row.device);
-    if (!is_on_cpu && policy::is_reason_of_cpu(row.reason))
+    if (!is_on_cpu && policy::is_cpu_only_reason(row.reason))
         return fmt::format("reason {} is not given on {}", row.reason, row.device);
     const bool is_governed = row.is_float32() || row.is_float64();
     if (!is_governed && row.applied != "unchanged")

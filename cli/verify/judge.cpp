@@ -245,7 +245,7 @@ std::string problem_with_bypass_names(const std::string& list) {
         if (!canonical_bypass_name(word).empty()) continue;
         std::vector<std::string_view> words = possible_bypass_names();
         words.push_back("child:NAME");
-        return policy::not_one_of(word, words);
+        return policy::unknown_word_error(word, words);
     }
     return {};
 }

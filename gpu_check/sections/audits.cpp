@@ -172,7 +172,7 @@ bool agree(double audited, double measured) {
 /// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as on a GPU
 /// without TF32, has no audit.
 void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
-    const double row = found.errors.by(fp32shim::policy::Metric::row);
+    const double row = found.errors.by(fp32shim::policy::ErrorMetric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);
     const bool needs_none = found.audits == 0 && measured.norm < largest_fp32_error;
     worker.report_finding("audits", std::to_string(found.audits));

@@ -72,7 +72,7 @@ void VariantEnvironment::write_policy_rule(const std::string& precision) {
     const std::string path = folder_ + "/policy.toml";
     std::ofstream policy(path);
     const auto known = fp32shim::policy::parse_precision(precision);
-    const bool is_of_float64 = known && fp32shim::policy::is_of_float64_only(*known);
+    const bool is_of_float64 = known && fp32shim::policy::is_float64_only(*known);
     policy << "schema = 1\n[[rule]]\nname = \"gpu-check\"\nprecision = \"" << precision << "\"\n"
            << (is_of_float64 ? "when = { dtype = [\"float64\", \"complex128\"] }\n" : "")
            << "[cuda]\nmin_compute_capability = \"8.0\"\n";

@@ -36,15 +36,15 @@ std::vector<std::uint32_t> groups_of_process() {
 }
 
 /// The numbers of users or groups. Their file, which may be large, is read once, and only for a name.
-class Numbers {
+class IdTable {
   public:
-    explicit Numbers(const char* file) : file_(file) {}
+    explicit IdTable(const char* file) : file_(file) {}
     /// Returns -1 if the name has no number.
     std::int64_t of(const std::string& name) {
-        const std::int64_t number = system::find_id({}, name);
+        const std::int64_t number = system::find_account_id({}, name);
         if (number >= 0) return number;
         if (!lines_) lines_ = system::read_small_file(file_);
-        return system::find_id(*lines_, name);
+        return system::find_account_id(*lines_, name);
     }
     const char* file() const { return file_; }
 
@@ -53,27 +53,27 @@ class Numbers {
     std::optional<std::string> lines_;
 };
 
-struct Names {
-    Numbers users{system::users_file}, groups{system::groups_file};
+struct AccountDatabase {
+    IdTable users{system::users_file}, groups{system::groups_file};
 };
 
 /// Returns true if a list is empty or the number of one of its names is among `ids`.
-bool names_one_of(const std::vector<std::string>& list, Numbers& numbers, const Applicant& applicant,
+bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& applicant,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;
-    return applicant.has_real_ids && std::ranges::any_of(list, [&](const std::string& name) {
+    return applicant.has_real_user_ids && std::ranges::any_of(list, [&](const std::string& name) {
                return std::ranges::count(ids, numbers.of(name)) > 0;
            });
 }
 
-bool holds(const FloorException& exception, const Applicant& applicant, Names& names) {
+bool holds(const FloorException& exception, const JobIdentity& applicant, AccountDatabase& names) {
     return names_one_of(exception.user, names.users, applicant, {applicant.user}) &&
            names_one_of(exception.group, names.groups, applicant, applicant.groups) &&
            matches_any_glob(exception.command, applicant.command) &&
            matches_any_value(exception.job, applicant.job) && matches_any_value(exception.account, applicant.account);
 }
 
-std::vector<std::string> unknown_name_warnings_of(const FloorException& exception, Names& names) {
+std::vector<std::string> unknown_name_warnings_of(const FloorException& exception, AccountDatabase& names) {
     std::vector<std::string> unknown;
     for (const auto& [key, numbers, list] :
          {std::tuple("user", &names.users, &exception.user), std::tuple("group", &names.groups, &exception.group)})
@@ -111,23 +111,23 @@ std::string_view job_in_cgroups(std::string_view cgroups) {
     return {};
 }
 
-Applicant this_applicant(const Environment& environment, const std::string& jobs_folder) {
-    Applicant applicant;
-    applicant.has_real_ids = has_real_ids();
+JobIdentity own_job_identity(const Environment& environment, const std::string& jobs_folder) {
+    JobIdentity applicant;
+    applicant.has_real_user_ids = has_real_user_ids();
     applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
     applicant.groups = groups_of_process();
     applicant.command = system::read_command_line();
     // Whoever made a user namespace may also have chosen what /proc shows there.
-    if (applicant.has_real_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
-    if (belongs_to_root_alone(jobs_folder)) {
+    if (applicant.has_real_user_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
+    if (is_root_only_folder(jobs_folder)) {
         if (applicant.job.empty()) return applicant;
         const std::string file = read_policy_bytes(jobs_folder + '/' + applicant.job, 0).bytes;
         applicant.account = file.substr(0, file.find('\n'));
         return applicant;
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
-    const JobVariables* const names = first_job_variables(value);
-    if (names != nullptr && applicant.has_real_ids) {  // else the folder may only be hidden
+    const BatchSystem* const names = find_batch_system(value);
+    if (names != nullptr && applicant.has_real_user_ids) {  // else the folder may only be hidden
         const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;
         if (applicant.job == id && !names->account.empty()) applicant.account = value(names->account);
@@ -135,11 +135,11 @@ Applicant this_applicant(const Environment& environment, const std::string& jobs
     return applicant;
 }
 
-FloorException* ExceptionJudge::first_that_holds(std::vector<FloorException>& exceptions) {
-    Names names;
+FloorException* FloorExceptionJudge::find_applicable_exception(std::vector<FloorException>& exceptions) {
+    AccountDatabase names;
     bool has_warned = false;
     for (FloorException& exception : exceptions) {
-        if (applicant == nullptr) applicant = &gathered.emplace(this_applicant(environment));
+        if (applicant == nullptr) applicant = &gathered.emplace(own_job_identity(environment));
         if (holds(exception, *applicant, names)) return &exception;
         if (has_warned) continue;
         const auto unknown = unknown_name_warnings_of(exception, names);
@@ -150,14 +150,14 @@ FloorException* ExceptionJudge::first_that_holds(std::vector<FloorException>& ex
 }
 
 std::vector<std::string> unknown_name_warnings(const FloorException& exception) {
-    Names names;
+    AccountDatabase names;
     return unknown_name_warnings_of(exception, names);
 }
 
-std::string_view how_to_imitate(const FloorException& exception) {
+std::string_view spoofing_risk(const FloorException& exception) {
     if (!exception.user.empty() || !exception.group.empty()) return {};
     if (exception.job.empty() && exception.account.empty()) return "any program can be given such a name";
-    return belongs_to_root_alone(confirmed_jobs) ? "" : "variables tell the job and its account";
+    return is_root_only_folder(confirmed_jobs) ? "" : "variables tell the job and its account";
 }
 
 }  // namespace fp32shim::policy

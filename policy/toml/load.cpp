@@ -17,8 +17,8 @@ namespace {
 void add_settings(const PolicyFile& file, const std::string& path, PolicyDraft& policy,
                   std::vector<Diagnostic>& errors) {
     if (!file.problem.empty()) return errors.push_back({path, file.problem});
-    Report report(path, errors);
-    read_settings(file.bytes, report, policy);
+    ErrorCollector report(path, errors);
+    read_policy_text(file.bytes, report, policy);
 }
 
 Policy finished_policy(PolicyDraft policy) {
@@ -26,8 +26,8 @@ Policy finished_policy(PolicyDraft policy) {
     return policy;
 }
 
-Loaded loaded_from(const PolicyFile& file, const std::string& path) {
-    Loaded loaded;
+LoadedPolicy loaded_from(const PolicyFile& file, const std::string& path) {
+    LoadedPolicy loaded;
     PolicyDraft policy;
     add_settings(file, path, policy, loaded.errors);
     loaded.policy = finished_policy(std::move(policy));
@@ -37,16 +37,16 @@ Loaded loaded_from(const PolicyFile& file, const std::string& path) {
 
 }  // namespace
 
-Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner) {
+LoadedPolicy read_policy_file(const std::string& path, std::optional<uid_t> owner) {
     return loaded_from(read_policy_bytes(path, owner), path);
 }
 
-Loaded read_policy(std::string_view text, const std::string& file) {
+LoadedPolicy read_policy(std::string_view text, const std::string& file) {
     return loaded_from({std::string(text), {}}, file);
 }
 
-Loaded load(const Environment& environment, const LoadOptions& options) {
-    Loaded loaded, ignored;
+LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions& options) {
+    LoadedPolicy loaded, ignored;
     if (options.elevated) return loaded;
     // The environment names the user's file, but its own settings come last.
     PolicyDraft environment_settings;
@@ -56,7 +56,7 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
         return loaded;
     }
 
-    ExceptionJudge judge{environment, options.applicant, loaded.warnings};
+    FloorExceptionJudge judge{environment, options.applicant, loaded.warnings};
     PolicyDraft policy;
     policy.judge = &judge;
     std::vector<Diagnostic> errors_of_site, errors_of_user;

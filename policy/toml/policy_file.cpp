@@ -8,16 +8,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <iterator>
 #include <system_error>
 
 #include "policy/descriptor.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim::policy {
 namespace {
 
-/// Largest number of bytes to read: one more than a policy may have, so that read_settings() detects a larger file.
+/// Largest number of bytes to read: one more than a policy may have, so that read_policy_text() detects a larger
+/// file.
 constexpr std::size_t max_bytes = (1 << 20) + 1;
 
 /// File systems whose files the kernel generates on reading. linux/magic.h has no names for the last two.
@@ -60,11 +61,8 @@ bool read_uid_map(std::string& text) {
 bool is_mapped_user(uid_t user) {
     std::string text;
     if (!read_uid_map(text)) return true;
-    unsigned long first = 0, outside = 0, count = 0;
-    int used = 0;
-    for (const char* at = text.c_str(); std::sscanf(at, "%lu %lu %lu%n", &first, &outside, &count, &used) == 3;
-         at += used)
-        if (user >= first && user - first < count) return true;
+    for (std::string_view lines = text; !lines.empty();)
+        if (system::take_id_range(lines).contains(user)) return true;
     return false;
 }
 
@@ -95,16 +93,17 @@ bool is_kernel_file(const std::string& path) {
 
 }  // namespace
 
-bool belongs_to_root_alone(const std::string& path) {
+bool is_root_only_folder(const std::string& path) {
     struct stat status {};
     return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && why_others_may_write(status, 0).empty();
 }
 
-bool has_real_ids() {
+bool has_real_user_ids() {
     std::string text;
-    unsigned long first = 0, outside = 0, count = 0;
-    return read_uid_map(text) && std::sscanf(text.c_str(), "%lu %lu %lu", &first, &outside, &count) == 3 &&
-           first == 0 && outside == 0 && count == 0xffffffff;
+    if (!read_uid_map(text)) return false;
+    std::string_view lines = text;
+    const system::IdRange range = system::take_id_range(lines);
+    return range.inside == 0 && range.outside == 0 && range.count == UINT32_MAX;
 }
 
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {

@@ -20,10 +20,10 @@ struct PolicyFile {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner);
 
 /// Returns true if `path` is a folder of root into which nobody else may write.
-bool belongs_to_root_alone(const std::string& path);
+bool is_root_only_folder(const std::string& path);
 
 /// Returns true if the process is in no user namespace, or in one with the ids of the machine. In others, whoever
 /// made the namespace chose the ids, and may have replaced every file.
-bool has_real_ids();
+bool has_real_user_ids();
 
 }  // namespace fp32shim::policy

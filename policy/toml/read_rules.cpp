@@ -1,5 +1,4 @@
-#include "policy/toml/read_rules.hpp"
-
+// Reads the [[rule]] tables of a policy file.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -17,15 +16,15 @@ namespace {
 /// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
 constexpr std::size_t max_rules = 1000;
 
-void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const toml::node* item : read_one_or_more(entry, report)) {
+void read_devices(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
+    for (const toml::node* item : items_of_entry(entry, report)) {
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
     }
 }
 
-void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const toml::node* item : read_one_or_more(entry, report)) {
-        const auto* text = as<std::string>(*item);
+void read_dtypes(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
+    for (const toml::node* item : items_of_entry(entry, report)) {
+        const auto* text = value_as<std::string>(*item);
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
         if (known && !parse_word(governed_dtype_words, *text)) {
             report_not_allowed(
@@ -37,33 +36,33 @@ void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
     }
 }
 
-std::optional<Range> range_of(const toml::node& item, Quantity quantity) {
-    if (const auto* text = as<std::string>(item)) return parse_range(*text, quantity);
-    const auto* number = as<std::int64_t>(item);
-    if (!number || *number < 0 || quantity != Quantity::size) return std::nullopt;
-    return Range{static_cast<double>(*number), static_cast<double>(*number)};
+std::optional<NumberRange> range_of(const toml::node& item, RangeNotation notation) {
+    if (const auto* text = value_as<std::string>(item)) return parse_range(*text, notation);
+    const auto* number = value_as<std::int64_t>(item);
+    if (!number || *number < 0 || notation != RangeNotation::size) return std::nullopt;
+    return NumberRange{static_cast<double>(*number), static_cast<double>(*number)};
 }
 
-template <std::vector<Range> Conditions::*field, Quantity quantity = Quantity::size>
-void read_ranges_into(const Entry& entry, Conditions& conditions, Report& report) {
+template <std::vector<NumberRange> Conditions::*field, RangeNotation notation = RangeNotation::size>
+void read_ranges_into(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
     const std::string_view allowed =
-        quantity == Quantity::size
+        notation == RangeNotation::size
             ? "a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", or a list of these"
             : "a string such as \">=8.0\", \"9.0\", or a list of these";
-    for (const toml::node* item : read_one_or_more(entry, report)) {
-        const auto range = range_of(*item, quantity);
+    for (const toml::node* item : items_of_entry(entry, report)) {
+        const auto range = range_of(*item, notation);
         if (!range) {
             report_not_allowed(entry, *item, allowed, report);
         } else if (range->lowest > range->highest) {
-            report.error(position_of(*item),
-                         entry.key + ": found " + describe(*item) + ", which no number satisfies");
+            report.add_error(position_of(*item),
+                             entry.key + ": found " + describe_value(*item) + ", which no number satisfies");
         } else {
             (conditions.*field).push_back(*range);
         }
     }
 }
 
-constexpr Key<Conditions> condition_keys[] = {
+constexpr TableKey<Conditions> condition_keys[] = {
     {"function", read_globs_into<&Conditions::function>},
     {"caller", read_globs_into<&Conditions::caller>},
     {"executable", read_globs_into<&Conditions::executable>},
@@ -76,7 +75,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"stack", read_globs_into<&Conditions::stack>},
     {"device", read_devices},
     {"dtype", read_dtypes},
-    {"compute_capability", read_ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},
+    {"compute_capability", read_ranges_into<&Conditions::compute_capability, RangeNotation::compute_capability>},
     {"m", read_ranges_into<&Conditions::m>},
     {"n", read_ranges_into<&Conditions::n>},
     {"k", read_ranges_into<&Conditions::k>},
@@ -86,7 +85,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"flops", read_ranges_into<&Conditions::flops>},
     {"call_number", read_ranges_into<&Conditions::call_number>},
 };
-constexpr Key<Tolerance> tolerance_keys[] = {
+constexpr TableKey<Tolerance> tolerance_keys[] = {
     {"tolerance", read_positive_into<&Tolerance::error>},
     {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
@@ -94,7 +93,7 @@ constexpr Key<Tolerance> tolerance_keys[] = {
 constexpr std::string_view fixed_point_word = "fixed";
 
 /// Reads `fixed:N`.
-void read_fixed_point(const Entry& entry, std::string_view text, Rule& rule, Report& report) {
+void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule, ErrorCollector& report) {
     constexpr int fewest_bits = 8, most_bits = 53;  // cuBLAS has 8 bits a slice; a float64 has 53
     rule.precision = Precision::fixed;
     int bits = 0;
@@ -104,16 +103,16 @@ void read_fixed_point(const Entry& entry, std::string_view text, Rule& rule, Rep
         bits <= most_bits && digits.size() <= 2)
         rule.fixed_point_bits = static_cast<std::uint8_t>(bits);
     else
-        report.error(position_of(*entry.value),
-                     "precision: found " + in_quotes(text) +
-                         "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
+        report.add_error(position_of(*entry.value),
+                         "precision: found " + in_quotes(text) +
+                             "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
 }
 
 /// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
 /// choose.
-void read_precision(const Entry& entry, Rule& rule, Report& report) {
+void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) {
     const auto* table = entry.value->as_table();
-    const auto* text = as<std::string>(*entry.value);
+    const auto* text = value_as<std::string>(*entry.value);
     if (text != nullptr && equal_ignoring_case(text->substr(0, fixed_point_word.size()), fixed_point_word))
         return read_fixed_point(entry, *text, rule, report);
     if (table == nullptr) return assign_if_read(rule.precision, read_word(entry, precision_words, report));
@@ -121,53 +120,44 @@ void read_precision(const Entry& entry, Rule& rule, Report& report) {
     rule.precision = Precision::medium;
     read_entries(*table, entry.key, tolerance_keys, *rule.tolerance, report);
     if (!table->contains("tolerance"))
-        report.error(position_of(*entry.value), "precision has no tolerance; write precision = { tolerance = 1e-3 }");
+        report.add_error(position_of(*entry.value),
+                         "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
-/// Reads how many bits cuBLAS is to keep. cuBLAS names no limit; 127 is the largest number that a recording can hold.
-void read_mantissa_bits(const Entry& entry, Rule& rule, Report& report) {
-    constexpr Range range = {1, 127};
-    const auto* bits = as<std::int64_t>(*entry.value);
-    if (bits != nullptr && static_cast<double>(*bits) >= range.lowest && static_cast<double>(*bits) <= range.highest)
-        rule.mantissa_bits = static_cast<std::uint8_t>(*bits);
-    else
-        report_not_allowed(entry, "a whole number from 1 to 127", report);
-}
+/// Largest number of bits that a rule can ask cuBLAS to keep. cuBLAS names no limit; a recording can hold no more.
+constexpr std::int64_t max_mantissa_bits = 127;
 
-void read_conditions(const Entry& entry, Conditions& conditions, Report& report) {
+void read_conditions(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
     read_table(entry, condition_keys, conditions, report);
     if (conditions.text.empty()) return;
     if (conditions.where.empty())
-        report.error(entry.at, entry.key +
-                                   ": found text without where; add the place: "
-                                   "where = \"train.py:41 forward\"");
+        report.add_error(entry.at, entry.key +
+                                       ": found text without where; add the place: "
+                                       "where = \"train.py:41 forward\"");
     for (const std::string& where : conditions.where)
         conditions.where_of_any_line.push_back(glob_for_any_line(where));
 }
 
-constexpr Key<Rule> rule_keys[] = {
+constexpr TableKey<Rule> rule_keys[] = {
     {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
     {"accumulate", read_word_into<&Rule::accumulate, accumulate_words>},
-    {"mantissa_bits", read_mantissa_bits},
+    {"mantissa_bits", read_whole_number_into<&Rule::mantissa_bits, 1, max_mantissa_bits>},
     {"split_k", read_split_k_into<&Rule::algorithms>},
     {"reduction", read_reduction_into<&Rule::algorithms>},
     {"assume_aligned", read_boolean_into<&Rule::assume_aligned>},
     {"lower_guarded", read_boolean_into<&Rule::lower_guarded>},
-    {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
-    {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.unless, r); }},
+    {"when", [](const TomlEntry& entry, Rule& rule, ErrorCollector& r) { read_conditions(entry, rule.when, r); }},
+    {"unless", [](const TomlEntry& entry, Rule& rule, ErrorCollector& r) { read_conditions(entry, rule.unless, r); }},
 };
 
-double lowest_lower_bound(const std::vector<Range>& ranges) {
-    double result = ranges.empty() ? 0 : ranges.front().lowest;
-    for (const Range& range : ranges) result = std::min(result, range.lowest);
-    return result;
+double lowest_lower_bound(const std::vector<NumberRange>& ranges) {
+    return ranges.empty() ? 0 : std::ranges::min(ranges, {}, &NumberRange::lowest).lowest;
 }
 
-double highest(const std::vector<Range>& ranges) {
-    double result = ranges.empty() ? std::numeric_limits<double>::infinity() : 0;
-    for (const Range& range : ranges) result = std::max(result, range.highest);
-    return result;
+double highest_upper_bound(const std::vector<NumberRange>& ranges) {
+    return ranges.empty() ? std::numeric_limits<double>::infinity()
+                          : std::ranges::max(ranges, {}, &NumberRange::highest).highest;
 }
 
 /// Returns an obvious reason why no call can satisfy the rule; empty: there is none.
@@ -176,14 +166,15 @@ std::string why_rule_never_applies(const Rule& rule) {
     if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
     const bool on_cpu_only = when.device == std::vector{Device::cpu};
     if (on_cpu_only && !when.compute_capability.empty()) return "device is cpu, which has no compute_capability";
-    if (lowest_lower_bound(when.min_dim) > highest(when.max_dim)) return "min_dim and max_dim exclude each other";
-    const std::pair<std::string_view, const std::vector<Range>*> sizes[] = {
+    if (lowest_lower_bound(when.min_dim) > highest_upper_bound(when.max_dim))
+        return "min_dim and max_dim exclude each other";
+    const std::pair<std::string_view, const std::vector<NumberRange>*> sizes[] = {
         {"m", &when.m}, {"n", &when.n}, {"k", &when.k}};
     for (const auto& [name, ranges] : sizes) {
         if (ranges->empty()) continue;
-        if (lowest_lower_bound(*ranges) > highest(when.max_dim))
+        if (lowest_lower_bound(*ranges) > highest_upper_bound(when.max_dim))
             return std::string(name) + " and max_dim exclude each other";
-        if (highest(*ranges) < lowest_lower_bound(when.min_dim))
+        if (highest_upper_bound(*ranges) < lowest_lower_bound(when.min_dim))
             return std::string(name) + " and min_dim exclude each other";
     }
     return {};
@@ -198,10 +189,10 @@ bool shadows(const Rule& earlier, const Rule& later) {
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
 
 /// A rule that is being read. `is_valid`: it has no errors so far. Other rules are compared only with valid ones.
-struct Draft {
+struct RuleDraft {
     Rule rule;
-    Position at;
-    Position name_at;
+    TextPosition at;
+    TextPosition name_at;
     bool is_valid = true;
 };
 
@@ -214,8 +205,8 @@ void add_to(system::Hash& hash, const toml::node& value) {
         hash.add(std::uint64_t{table->size()});
         for (const auto& [key, item] : *table) add_to(hash.add(key.str()), item);
     } else {
-        const auto* text = as<std::string>(value);
-        hash.add(text != nullptr ? *text : describe(value));
+        const auto* text = value_as<std::string>(value);
+        hash.add(text != nullptr ? *text : describe_value(value));
     }
 }
 
@@ -228,35 +219,35 @@ std::uint64_t content_hash(const Rule& rule, const toml::table& table) {
 std::string precisions_of_float64() {
     std::vector<std::string_view> words;
     for (const auto& [text, precision] : precision_words)
-        if (is_precision_of_float64(precision) && text != to_string(Precision::highest)) words.push_back(text);
+        if (is_allowed_for_float64(precision) && text != to_string(Precision::highest)) words.push_back(text);
     return joined(words);
 }
 
 /// Reports a precision that products of the rule's element types cannot have.
-void check_precision_of_dtype(const toml::table& table, const Rule& rule, Report& report) {
+void check_precision_of_dtype(const toml::table& table, const Rule& rule, ErrorCollector& report) {
     const toml::node* const precision = table.get("precision");
     if (precision == nullptr) return;
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool applies_to_single = types.empty() || std::any_of(types.begin(), types.end(), is_single);
     const bool applies_to_double = std::any_of(types.begin(), types.end(), is_double);
-    const auto* const text = as<std::string>(*precision);
+    const auto* const text = value_as<std::string>(*precision);
     const auto refuse = [&](const std::string& why) {
-        report.error(position_of(*precision), "precision: found " + in_quotes(*text) + ", " + why);
+        report.add_error(position_of(*precision), "precision: found " + in_quotes(*text) + ", " + why);
     };
-    if (applies_to_single && is_of_float64_only(rule.precision)) {
+    if (applies_to_single && is_float64_only(rule.precision)) {
         refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
     } else if (!applies_to_double || text == nullptr) {
         return;  // a tolerance lets audits choose among the formats that the type has
     } else if (equal_ignoring_case(*text, to_string(Precision::highest))) {
         refuse("which is FP32; for float64 write \"fp64\" or \"fp32\"");
-    } else if (!is_precision_of_float64(rule.precision)) {
+    } else if (!is_allowed_for_float64(rule.precision)) {
         refuse("which float64 products cannot have; allowed: " + precisions_of_float64());
     }
 }
 
 /// Reports a rule whose element types, devices or functions leave one of its keys without effect, and one that names
 /// a half type without a key that decides something about half products.
-void check_keys_have_effect(const toml::table& table, const Rule& rule, Report& report) {
+void check_keys_have_effect(const toml::table& table, const Rule& rule, ErrorCollector& report) {
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool has_half = std::any_of(types.begin(), types.end(), is_half);
     const bool has_other = !std::all_of(types.begin(), types.end(), is_half);
@@ -271,25 +262,26 @@ void check_keys_have_effect(const toml::table& table, const Rule& rule, Report& 
         if (!table.contains(key) || !(is_limit ? rule.algorithms.any() : changes)) continue;
         const std::string name = key;
         if (is_of_cpu)
-            report.error(position_of(*table.get(key)), name + " is for GPUs, but device is cpu");
+            report.add_error(position_of(*table.get(key)), name + " is for GPUs, but device is cpu");
         else if (is_limit && is_of_others)
-            report.error(position_of(*table.get(key)),
-                         name + " is for cublasLtMatmul, which function does not match");
+            report.add_error(position_of(*table.get(key)),
+                             name + " is for cublasLtMatmul, which function does not match");
     }
     if (has_half && accumulate == nullptr && !rule.algorithms.any())
-        report.error(
+        report.add_error(
             position_of(*type),
             "dtype: found a half type, for which a rule needs accumulate, split_k or reduction; half products have "
             "no precision to choose");
     else if (changes && !types.empty() && !has_half)
-        report.error(position_of(*accumulate), "accumulate is for float16 and bfloat16, of which dtype names none");
+        report.add_error(position_of(*accumulate),
+                         "accumulate is for float16 and bfloat16, of which dtype names none");
     else if (precision != nullptr && rule.precision != Precision::native && has_half && !has_other)
-        report.error(position_of(*precision), "precision is for float32 and float64, of which dtype names none");
+        report.add_error(position_of(*precision), "precision is for float32 and float64, of which dtype names none");
 }
 
-Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
-    const std::size_t errors_before = report.list_size();
-    Draft draft;
+RuleDraft read_rule(const toml::table& table, std::size_t number, ErrorCollector& report) {
+    const std::size_t errors_before = report.error_count();
+    RuleDraft draft;
     draft.at = draft.name_at = position_of(table);
     draft.rule.name = "rule " + std::to_string(number);
     draft.rule.file = report.file();
@@ -297,42 +289,42 @@ Draft read_rule(const toml::table& table, std::size_t number, Report& report) {
     read_entries(table, "rule", rule_keys, draft.rule, report);
     check_precision_of_dtype(table, draft.rule, report);
     if (draft.rule.mantissa_bits != 0 && draft.rule.precision != Precision::fp64_emulated)
-        report.error(position_of(*table.get("mantissa_bits")),
-                     "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
+        report.add_error(position_of(*table.get("mantissa_bits")),
+                         "mantissa_bits: only a rule with precision = \"fp64_emulated\" may have it");
     check_keys_have_effect(table, draft.rule, report);
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     draft.rule.has_precision = table.contains("precision");
     if (!draft.rule.has_precision && !draft.rule.algorithms.any() && !table.contains("accumulate")) {
-        report.error(draft.at, label(draft.rule) +
-                                   " has no precision, accumulate, split_k or reduction; precisions: " +
-                                   joined(texts_of(precision_words)));
+        report.add_error(draft.at, label(draft.rule) +
+                                       " has no precision, accumulate, split_k or reduction; precisions: " +
+                                       joined(texts_of(precision_words)));
     }
-    draft.is_valid = report.list_size() == errors_before;
+    draft.is_valid = report.error_count() == errors_before;
     return draft;
 }
 
-void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, Report& report) {
-    const Draft& later = drafts[index];
+void check_against_earlier(const std::vector<RuleDraft>& drafts, std::size_t index, ErrorCollector& report) {
+    const RuleDraft& later = drafts[index];
     bool shadowed = false;
     for (std::size_t i = 0; i < index; ++i) {
-        const Draft& earlier = drafts[i];
+        const RuleDraft& earlier = drafts[i];
         const std::string line = std::to_string(earlier.rule.line);
         if (earlier.rule.name == later.rule.name) {
-            report.error(later.name_at, "name: found " + in_quotes(later.rule.name) + ", which the rule on line " +
-                                            line + " already has");
+            report.add_error(later.name_at, "name: found " + in_quotes(later.rule.name) +
+                                                ", which the rule on line " + line + " already has");
         }
         if (shadowed || !earlier.is_valid || !later.is_valid || earlier.rule.when.empty()) continue;
         if (!shadows(earlier.rule, later.rule)) continue;
-        report.error(later.at, label(later.rule) + " is never reached, because " + label(earlier.rule) + " on line " +
-                                   line + " applies to the same calls");
+        report.add_error(later.at, label(later.rule) + " is never reached, because " + label(earlier.rule) +
+                                       " on line " + line + " applies to the same calls");
         shadowed = true;
     }
 }
 
 }  // namespace
 
-void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
+void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector& report) {
     const auto* array = entry.value->as_array();
     const bool tables_only =
         array && std::all_of(array->begin(), array->end(), [](const toml::node& item) { return item.is_table(); });
@@ -341,24 +333,24 @@ void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
         return;
     }
     if (array->size() > max_rules) {
-        report.error(position_of(*entry.value), "found " + std::to_string(array->size()) +
-                                                    " rules; allowed: at most " + std::to_string(max_rules));
+        report.add_error(position_of(*entry.value), "found " + std::to_string(array->size()) +
+                                                        " rules; allowed: at most " + std::to_string(max_rules));
         return;
     }
 
-    std::vector<Draft> drafts;
+    std::vector<RuleDraft> drafts;
     for (const toml::node& item : *array) drafts.push_back(read_rule(*item.as_table(), drafts.size() + 1, report));
     for (std::size_t i = 0; i < drafts.size(); ++i) {
-        const Draft& draft = drafts[i];
+        const RuleDraft& draft = drafts[i];
         check_against_earlier(drafts, i, report);
         if (draft.is_valid && draft.rule.when.empty() && i + 1 < drafts.size()) {
-            report.error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
+            report.add_error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
         }
         if (const std::string why = draft.is_valid ? why_rule_never_applies(draft.rule) : ""; !why.empty()) {
-            report.error(draft.at, label(draft.rule) + " can never apply: " + why);
+            report.add_error(draft.at, label(draft.rule) + " can never apply: " + why);
         }
     }
-    for (Draft& draft : drafts) rules.push_back(std::move(draft.rule));
+    for (RuleDraft& draft : drafts) rules.push_back(std::move(draft.rule));
 }
 
 }  // namespace fp32shim::policy

@@ -7,7 +7,6 @@
 #include "policy/settings.hpp"
 #include "policy/sha256.hpp"
 #include "policy/toml/fields.hpp"
-#include "policy/toml/read_rules.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -17,10 +16,10 @@ constexpr std::size_t largest_policy = 1 << 20;
 constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a recording
 constexpr std::int32_t first_tf32_capability = 80;
 
-void read_default(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* text = as<std::string>(*entry.value);
+void read_default(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
+    const auto* text = value_as<std::string>(*entry.value);
     if (text && !parse_word(default_precision_words, *text)) {
-        report.error(position_of(*entry.value), entry.key + ": " + not_a_default_precision(*text));
+        report.add_error(position_of(*entry.value), entry.key + ": " + default_precision_error(*text));
         return;
     }
     if (const auto precision = read_word(entry, default_precision_words, report)) {
@@ -29,8 +28,8 @@ void read_default(const Entry& entry, PolicyDraft& policy, Report& report) {
     }
 }
 
-void read_min_compute_capability(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* text = as<std::string>(*entry.value);
+void read_min_compute_capability(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
+    const auto* text = value_as<std::string>(*entry.value);
     const auto capability = text ? parse_compute_capability(*text) : std::nullopt;
     if (capability && *capability >= first_tf32_capability) {
         policy.min_compute_capability = *capability;
@@ -39,20 +38,20 @@ void read_min_compute_capability(const Entry& entry, PolicyDraft& policy, Report
     }
 }
 
-void read_log_path(const Entry& entry, PolicyDraft& policy, Report& report) {
+void read_log_path(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
     if (const auto problem = problem_with_log_path(*path)) {
-        report.error(position_of(*entry.value), entry.key + ": " + *problem);
+        report.add_error(position_of(*entry.value), entry.key + ": " + *problem);
     } else {
         policy.log_path = *path;
     }
 }
 
-void read_log_max_size(const Entry& entry, PolicyDraft& policy, Report& report) {
+void read_log_max_size(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     std::optional<std::uint64_t> bytes;
-    if (const auto* text = as<std::string>(*entry.value)) bytes = parse_bytes(*text);
-    if (const auto* number = as<std::int64_t>(*entry.value)) bytes = std::max<std::int64_t>(*number, 0);
+    if (const auto* text = value_as<std::string>(*entry.value)) bytes = parse_byte_count(*text);
+    if (const auto* number = value_as<std::int64_t>(*entry.value)) bytes = std::max<std::int64_t>(*number, 0);
     if (bytes && *bytes >= smallest_recording) {
         policy.log_max_size = *bytes;
     } else {
@@ -62,9 +61,9 @@ void read_log_max_size(const Entry& entry, PolicyDraft& policy, Report& report) 
 }
 
 /// Reads the permissions of a log. Only the owner may write the log, since a recording can control the process.
-void read_log_mode(const Entry& entry, PolicyDraft& policy, Report& report) {
+void read_log_mode(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
-    const auto* text = as<std::string>(*entry.value);
+    const auto* text = value_as<std::string>(*entry.value);
     if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes)) {
         policy.log_mode = static_cast<std::uint32_t>(std::stoul(*text, nullptr, 8));
     } else {
@@ -72,43 +71,24 @@ void read_log_mode(const Entry& entry, PolicyDraft& policy, Report& report) {
     }
 }
 
-void read_log_where(const Entry& entry, PolicyDraft& policy, Report& report) {
-    WhereSet where;
-    for (const toml::node* item : read_one_or_more(entry, report)) {
-        const auto* word = as<std::string>(*item);
+void read_log_where(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
+    LocationSourceSet where;
+    for (const toml::node* item : items_of_entry(entry, report)) {
+        const auto* word = value_as<std::string>(*item);
         if (word == nullptr) {
             report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
-        } else if (const std::string problem = add_where(*word, where); !problem.empty()) {
-            report.error(position_of(*item), entry.key + ": " + problem);
+        } else if (const std::string problem = add_location_source(*word, where); !problem.empty()) {
+            report.add_error(position_of(*item), entry.key + ": " + problem);
         }
     }
     policy.log_where = where;
 }
 
-void read_gpu_times(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* number = as<std::int64_t>(*entry.value);
-    if (number != nullptr && *number >= 0 && *number <= max_gpu_times) {
-        policy.log_gpu_times = static_cast<std::uint32_t>(*number);
-    } else {
-        report_not_allowed(entry, "a whole number from 0 to " + std::to_string(max_gpu_times), report);
-    }
-}
-
-void read_audit_sample(const Entry& entry, PolicyDraft& policy, Report& report) {
+void read_audit_sample(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     assign_if_read(policy.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
 
-template <auto member>
-void read_seed_into(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* number = as<std::int64_t>(*entry.value);
-    if (number != nullptr && *number >= 0) {
-        policy.*member = static_cast<std::uint64_t>(*number);
-    } else {
-        report_not_allowed(entry, "a whole number from 0", report);
-    }
-}
-
-constexpr Key<FloorException> exception_keys[] = {
+constexpr TableKey<FloorException> exception_keys[] = {
     {"name", read_string_into<&FloorException::name>},
     {"floor", read_word_into<&FloorException::floor, floor_words>},
     {"allow_bf16x9", read_boolean_into<&FloorException::allow_bf16x9>},
@@ -120,7 +100,7 @@ constexpr Key<FloorException> exception_keys[] = {
 };
 
 /// Appends the tables [[limits.except]]. One with an error is reported and still appended.
-void read_exceptions(const Entry& entry, PolicyDraft& policy, Report& report) {
+void read_exceptions(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     constexpr std::size_t most = 100;
     const auto* array = entry.value->as_array();
     if (array == nullptr || array->size() > most || !array->is_homogeneous(toml::node_type::table))
@@ -133,34 +113,34 @@ void read_exceptions(const Entry& entry, PolicyDraft& policy, Report& report) {
         read_entries(*item.as_table(), "limits.except", exception_keys, exception, report);
         const auto has = [&](std::string_view key) { return item.as_table()->contains(key); };
         if (!has("user") && !has("group") && !has("command") && !has("job") && !has("account"))
-            report.error(position_of(item), "exception " + in_quotes(exception.name) +
-                                                " has no condition; add user, group, command, job or account");
+            report.add_error(position_of(item), "exception " + in_quotes(exception.name) +
+                                                    " has no condition; add user, group, command, job or account");
     }
 }
 
-constexpr Key<PolicyDraft> limits_keys[] = {
+constexpr TableKey<PolicyDraft> limits_keys[] = {
     {"floor", read_word_into<&Policy::floor, floor_words>},
     {"allow_bf16x9", read_boolean_into<&PolicyDraft::file_allows_bf16x9>},
     {"except", read_exceptions},
 };
-constexpr Key<PolicyDraft> cpu_keys[] = {
+constexpr TableKey<PolicyDraft> cpu_keys[] = {
     {"mode", read_word_into<&Policy::cpu_mode, cpu_mode_words>},
     {"tf32_rounding", read_word_into<&PolicyDraft::asked_tf32_rounding, tf32_rounding_words>},
     {"accumulation", read_word_into<&Policy::accumulation, accumulation_words>},
-    {"stochastic_seed", read_seed_into<&Policy::stochastic_seed>},
+    {"stochastic_seed", read_whole_number_into<&Policy::stochastic_seed, 0>},
 };
-constexpr Key<PolicyDraft> cuda_keys[] = {
+constexpr TableKey<PolicyDraft> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
     {"pedantic", read_boolean_into<&Policy::pedantic>},
     {"accumulate", read_word_into<&Policy::accumulate, accumulate_words>},
     {"split_k", read_split_k_into<&Policy::algorithms>},
     {"reduction", read_reduction_into<&Policy::algorithms>},
     {"avoid_known_wrong",
-     [](const Entry& entry, PolicyDraft& policy, Report& report) {
+     [](const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
          assign_if_read(policy.algorithms.avoids_known_wrong, read_boolean(entry, report));
      }},
 };
-constexpr Key<PolicyDraft> log_keys[] = {
+constexpr TableKey<PolicyDraft> log_keys[] = {
     {"path", read_log_path},
     {"level", read_word_into<&Policy::log_level, log_level_words>},
     {"max_size", read_log_max_size},
@@ -171,11 +151,11 @@ constexpr Key<PolicyDraft> log_keys[] = {
     {"onednn", read_boolean_into<&Policy::log_onednn>},
     {"kernels", read_boolean_into<&Policy::log_kernels>},
     {"vectors", read_boolean_into<&Policy::log_vectors>},
-    {"gpu_times", read_gpu_times},
+    {"gpu_times", read_whole_number_into<&Policy::log_gpu_times, 0, max_gpu_times>},
 };
-constexpr Key<PolicyDraft> audit_keys[] = {
+constexpr TableKey<PolicyDraft> audit_keys[] = {
     {"sample", read_audit_sample},
-    {"seed", read_seed_into<&Policy::audit_seed>},
+    {"seed", read_whole_number_into<&Policy::audit_seed, 0>},
     {"against", read_word_into<&Policy::audit_against, audit_against_words>},
     {"float64", read_word_into<&Policy::audit_float64, audit_float64_words>},
     {"metric", read_word_into<&Policy::audit_metric, metric_words>},
@@ -184,9 +164,11 @@ constexpr Key<PolicyDraft> audit_keys[] = {
     {"fingerprint", read_boolean_into<&Policy::audit_fingerprint>},
     {"nonfinite", read_boolean_into<&Policy::audit_nonfinite>},
 };
-constexpr Key<PolicyDraft> root_keys[] = {
-    {"schema", [](const Entry&, PolicyDraft&, Report&) { /* is_for_this_version() has judged this key */ }},
-    {"requires", [](const Entry&, PolicyDraft&, Report&) { /* is_for_this_version() has judged this key */ }},
+constexpr TableKey<PolicyDraft> root_keys[] = {
+    {"schema",
+     [](const TomlEntry&, PolicyDraft&, ErrorCollector&) { /* is_for_this_version() has judged this key */ }},
+    {"requires",
+     [](const TomlEntry&, PolicyDraft&, ErrorCollector&) { /* is_for_this_version() has judged this key */ }},
     {"name", read_string_into<&Policy::name>},
     {"revision", read_string_into<&Policy::revision>},
     {"default", read_default},
@@ -195,28 +177,29 @@ constexpr Key<PolicyDraft> root_keys[] = {
     {"cuda", read_table_into<cuda_keys>},
     {"log", read_table_into<log_keys>},
     {"audit", read_table_into<audit_keys>},
-    {"rule", [](const Entry& entry, PolicyDraft& draft, Report& report) { read_rules(entry, draft.rules, report); }},
+    {"rule", [](const TomlEntry& entry, PolicyDraft& draft,
+                ErrorCollector& report) { read_rules(entry, draft.rules, report); }},
 };
 
 /// Returns true if this version can read the file. If not, reports only that: newer keys would look unknown.
-bool is_for_this_version(const toml::table& root, Report& report) {
+bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     if (const toml::node* node = root.get("requires")) {
-        const auto* constraint = as<std::string>(*node);
+        const auto* constraint = value_as<std::string>(*node);
         const auto satisfied = constraint ? version_satisfies(version, *constraint) : std::nullopt;
         if (!satisfied) {
             report_not_allowed({"requires", {}, node}, "a string such as \">=0.1\", \">=0.1 <2\"", report);
         } else if (!*satisfied) {
-            report.error(position_of(*node), "the policy needs fp32shim " + printable(*constraint) +
-                                                 ", but this is " + std::string(version));
+            report.add_error(position_of(*node), "the policy needs fp32shim " + printable(*constraint) +
+                                                     ", but this is " + std::string(version));
             return false;
         }
     }
     const toml::node* schema = root.get("schema");
     if (!schema) {
-        report.error({}, "schema is missing; write schema = 1");
+        report.add_error({}, "schema is missing; write schema = 1");
         return true;
     }
-    const auto* number = as<std::int64_t>(*schema);
+    const auto* number = value_as<std::int64_t>(*schema);
     if (number && *number == 1) return true;
     report_not_allowed({"schema", {}, schema}, "1, the only one that fp32shim " + std::string(version) + " reads",
                        report);
@@ -226,7 +209,8 @@ bool is_for_this_version(const toml::table& root, Report& report) {
 /// Replaces the floor of the file just read by that of its first exception that holds.
 void apply_exceptions(PolicyDraft& file) {
     for (FloorException& exception : file.exceptions) exception.file_floor = file.floor;
-    FloorException* const holds = file.judge == nullptr ? nullptr : file.judge->first_that_holds(file.exceptions);
+    FloorException* const holds =
+        file.judge == nullptr ? nullptr : file.judge->find_applicable_exception(file.exceptions);
     if (holds == nullptr) return;
     holds->holds = true;
     const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
@@ -238,11 +222,11 @@ void apply_exceptions(PolicyDraft& file) {
 
 }  // namespace
 
-void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
-    const std::size_t errors_before = report.list_size();
-    const auto is_whole = [&] { return report.list_size() == errors_before; };
+void read_policy_text(std::string_view text, ErrorCollector& report, PolicyDraft& policy) {
+    const std::size_t errors_before = report.error_count();
+    const auto is_whole = [&] { return report.error_count() == errors_before; };
     if (text.size() > largest_policy) {
-        report.error({}, "found more than 1 MiB; a policy may not be larger");
+        report.add_error({}, "found more than 1 MiB; a policy may not be larger");
         return;
     }
     const std::optional<toml::table> root = parse_toml(text, report);

@@ -45,7 +45,7 @@ void stop_using_counter(std::uint64_t ticks_per_second) {
 void stop_using_counter_if_it_traps() {
 #if defined(__x86_64__)
     int mode = PR_TSC_ENABLE;
-    if (system::raw::syscall6(SYS_prctl, PR_GET_TSC, system::raw::address(&mode)) == 0 && mode == PR_TSC_SIGSEGV)
+    if (system::raw::syscall6(SYS_prctl, PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV)
         counter_traps.store(true, std::memory_order_release);
 #endif
 }
@@ -94,7 +94,7 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
     const std::uint64_t measured = ticks_per_second(since, read_clocks());
     if (measured != 0) return measured;
     static constinit system::OncePerProcess said;
-    if (said.first())
+    if (said.is_first_call())
         system::stderr_line(
             "the kernel's clock cannot be read here; times in the recording assume a 2 GHz processor; "
             "allow clock_gettime in the sandbox");

@@ -20,7 +20,7 @@ struct FactHash {
     FactHash() = default;
     /// Shortens a hash of the fact.
     explicit FactHash(const system::Hash& hash) {
-        std::uint64_t left = system::folded(hash.value());
+        std::uint64_t left = system::fold_high_half(hash.value());
         for (std::uint8_t& byte : bytes) {
             byte = static_cast<std::uint8_t>(left);
             left >>= 8;

@@ -296,9 +296,9 @@ struct Header {
     std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (set by `run --pin`); 0: not noted
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
-    std::uint8_t where;              ///< sources of a call's location in its program: a policy::WhereSet
+    std::uint8_t where;              ///< sources of a call's location in its program: a policy::LocationSourceSet
     std::uint8_t native_frames;      ///< largest number of native callers in a call path; 0: the call site only
-    std::uint8_t accumulation;       ///< how previews add products: a policy::Accumulation
+    std::uint8_t accumulation;       ///< how previews add products: a policy::AccumulationModel
     std::uint8_t rounds_at_random;   ///< 1: previews round operands at random
     std::uint8_t reserved_line1[3];
     // Offset 128. Places of the texts:

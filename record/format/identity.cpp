@@ -17,7 +17,7 @@ namespace {
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
-        system::LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).terminated();
+        system::LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).nul_terminated();
         buffer_[sizeof buffer_ - 1] = '\0';
     }
     const char* c_str() const { return buffer_; }

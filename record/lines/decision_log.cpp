@@ -34,7 +34,7 @@ bool is_own_or_roots(int descriptor) {
 }  // namespace
 
 DecisionLog::~DecisionLog() {
-    if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
+    if (descriptor_.is_own_file()) system::raw::close(descriptor_.number());
 }
 
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
@@ -53,7 +53,7 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                "; nothing is logged; " + std::string(description.remedy);
     }
-    owner_.store(system::this_process(), std::memory_order_release);
+    owner_.store(system::fork_generation(), std::memory_order_release);
     handle_result(write_buffer(buffer, format_start(start_, facts_, this_moment(), line_in(buffer))), buffer);
     return {};
 }
@@ -70,7 +70,7 @@ template <class Format>
 void DecisionLog::write_line(Format format, LogBuffer buffer) {
     const std::uint32_t owner = owner_.load(std::memory_order_acquire);
     if (owner == 0) return;
-    const bool in_child = owner != system::this_process();
+    const bool in_child = owner != system::fork_generation();
     if (in_child ? !recover(buffer) : gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -85,9 +85,9 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
 bool DecisionLog::recover(LogBuffer buffer) {
     const system::HeldLock held(lock_);
     if (!held) return false;
-    if (owner_.load(std::memory_order_acquire) != system::this_process()) return enter_child(buffer);
+    if (owner_.load(std::memory_order_acquire) != system::fork_generation()) return enter_child(buffer);
     if (gave_up_.load(std::memory_order_relaxed)) return false;
-    if (descriptor_.is_ours()) return true;  // another thread has already recovered the log
+    if (descriptor_.is_own_file()) return true;  // another thread has already recovered the log
     const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
     if (error != 0) stop_logging(error, buffer);
     return error == 0;
@@ -103,10 +103,10 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
 
     int error = 0;
     if (has_placeholder(name_, 'p')) {
-        if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
+        if (descriptor_.is_own_file()) system::raw::close(descriptor_.number());
         torn_.store(false, std::memory_order_relaxed);
         error = expand_path(name_, facts_, path_).problem == PathProblem::none ? open_file() : ENAMETOOLONG;
-    } else if (!descriptor_.is_ours()) {
+    } else if (!descriptor_.is_own_file()) {
         error = open_file();
     }
     if (error != 0) {
@@ -115,7 +115,7 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
         handle_result(write_buffer(buffer, format_start(start, facts_, this_moment(), line_in(buffer))), buffer);
     }
-    owner_.store(system::this_process(), std::memory_order_release);
+    owner_.store(system::fork_generation(), std::memory_order_release);
     return error == 0;
 }
 
@@ -143,13 +143,13 @@ int DecisionLog::open_file() {
 /// that was written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
 int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
-    if (!descriptor_.is_ours(descriptor)) return EBADF;
+    if (!descriptor_.is_own_file(descriptor)) return EBADF;
     const bool after_torn = torn_.exchange(false, std::memory_order_relaxed);
     buffer[0] = '\n';
     const std::size_t begin = after_torn ? 0 : 1;
     const std::size_t end = 1 + size;
 
-    const system::WriteHold hold;
+    const system::WriteSignalHold hold;
     std::size_t position = begin;
     while (position < end) {
         const long result = system::raw::retry_if_interrupted(
@@ -158,8 +158,8 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
             position += static_cast<std::size_t>(result);  // after a short write, the next write returns the reason
             continue;
         }
-        if (result == -EPIPE) hold.consume_pending(SIGPIPE);
-        if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
+        if (result == -EPIPE) hold.consume_pending_signal(SIGPIPE);
+        if (result == -EFBIG) hold.consume_pending_signal(SIGXFSZ);
         const bool nothing_written = position == begin;
         torn_.store(nothing_written ? after_torn : position > 1, std::memory_order_relaxed);
         return result == 0 ? EIO : static_cast<int>(-result);
@@ -192,7 +192,7 @@ void DecisionLog::stop_logging(int error, LogBuffer buffer) {
 }
 
 void DecisionLog::warn_once(int error, std::string_view consequence, LogBuffer buffer) {
-    if (!warning_.first()) return;
+    if (!warning_.is_first_call()) return;
     const system::IoError description = system::describe_io_error(error);
     system::LineWriter out(buffer);
     out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);

@@ -69,8 +69,8 @@ class DecisionLog {
     void stop_logging(int error, LogBuffer buffer);
     void warn_once(int error, std::string_view consequence, LogBuffer buffer);
 
-    // this_process() of the process that owns the members below; 0 until open() succeeds. A forked child stores its
-    // own value here after it has made the other members its own.
+    // fork_generation() of the process that owns the members below; 0 until open() succeeds. A forked child stores
+    // its own value here after it has made the other members its own.
     std::atomic<std::uint32_t> owner_{0};
     system::OwnDescriptor descriptor_;   // recover() checks it again, under the lock
     std::atomic<bool> reopened_{false};  // reopens once per process only: a program that keeps closing the log is

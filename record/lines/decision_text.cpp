@@ -9,7 +9,7 @@ namespace fp32shim::record {
 namespace {
 
 /// Words for the values of How. They follow the format's name: `tf32 by rounding operands`.
-constexpr policy::Word<How> ways[] = {
+constexpr policy::NamedValue<How> ways[] = {
     {"", How::forward},
     {" by rounding operands", How::round_operands},
     {" product by product", How::one_by_one},

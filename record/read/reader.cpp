@@ -86,7 +86,7 @@ RecordingState find_in_proc(const ProcessIdentity& recorded) {
 }  // namespace
 
 std::string_view to_string(RecordingState state) {
-    constexpr policy::Word<RecordingState> words[] = {
+    constexpr policy::NamedValue<RecordingState> words[] = {
         {"live", RecordingState::live}, {"ended", RecordingState::ended}, {"unknown", RecordingState::unknown}};
     return policy::name_of(words, state);
 }
@@ -222,7 +222,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.user = static_cast<std::int64_t>(header.user_and_one) - 1;
     facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
-    facts_.start.accumulation = static_cast<policy::Accumulation>(header.accumulation);
+    facts_.start.accumulation = static_cast<policy::AccumulationModel>(header.accumulation);
     facts_.start.rounds_at_random = header.rounds_at_random != 0;
     facts_.start.log_level = static_cast<policy::LogLevel>(header.level);
     facts_.start.where = {header.where, header.native_frames};

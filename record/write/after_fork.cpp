@@ -18,11 +18,11 @@ namespace fp32shim::record {
 
 bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-bool Recording::is_of_this_process() const { return belongs_to(system::this_process()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
 
 /// Makes the file of a forked child, if the child has none yet. Returns false if this process cannot have a file.
 bool Recording::ensure_own_file() {
-    const std::uint32_t self = system::this_process();
+    const std::uint32_t self = system::fork_generation();
     if (!belongs_to(self)) {
         const system::HeldLock held(lock_);
         if (!held) return false;
@@ -56,7 +56,7 @@ void Recording::enter_child() {
         out.text("; this forked process records nothing; ").text(description.remedy);
         system::stderr_line(out.view());
     }
-    owner_.store(system::this_process(), std::memory_order_release);
+    owner_.store(system::fork_generation(), std::memory_order_release);
 }
 
 }  // namespace fp32shim::record

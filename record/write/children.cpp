@@ -111,7 +111,7 @@ long name_new_file(const char* from, const char* to) {
 /// nobody sees an incomplete file. Returns 0, also if another process has made the file meanwhile; or an errno.
 int make_children_file(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
-    if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
+    if (writer.text(file.path).text(".").number(raw::gettid()).nul_terminated().empty()) return ENAMETOOLONG;
     const auto descriptor = static_cast<int>(
         raw::syscall6(SYS_openat, AT_FDCWD, name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) return -descriptor;
@@ -226,7 +226,7 @@ std::string_view children_path(std::string_view log, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
     log.remove_suffix(extension.size());
-    return writer.text(log).text(".children").text(extension).terminated();
+    return writer.text(log).text(".children").text(extension).nul_terminated();
 }
 
 }  // namespace fp32shim::record

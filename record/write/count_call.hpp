@@ -59,7 +59,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         describe(decision);
         (this->*slowly)(writer, key, begin, end, with_event, decision);
     };
-    if (!writer.use_.begin()) [[unlikely]]
+    if (!writer.use_.begin_use()) [[unlikely]]
         return count_described(&Recording::count_with_spare_writer);
     if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
@@ -70,15 +70,15 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     } else {
         count_described(&Recording::count_on_slow_path);
     }
-    writer.use_.end();
+    writer.use_.end_use();
 }
 
 /// Returns the counters of a key; nullptr: the key is unknown, or the caller is a signal handler that interrupted a
 /// look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
-    if (!writer.use_.begin()) return nullptr;
+    if (!writer.use_.begin_use()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);
-    writer.use_.end();
+    writer.use_.end_use();
     return counters;
 }
 
@@ -108,7 +108,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (!writer.use_.is_free()) return false;
-    writer.use_.begin_free();
+    writer.use_.begin_first_use();
     bool is_counted = false;
     if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;
@@ -126,7 +126,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
             is_counted = true;
         }
     }
-    writer.use_.end();
+    writer.use_.end_use();
     return is_counted;
 }
 

@@ -20,7 +20,7 @@ class RecordingEnvironment {
 
     /// Returns true the first time in each process: a forked child has a list of its own.
     bool begin() {
-        const std::uint32_t self = system::this_process();
+        const std::uint32_t self = system::fork_generation();
         return begun_by_.load(std::memory_order_relaxed) != self &&
                begun_by_.exchange(self, std::memory_order_relaxed) != self;
     }

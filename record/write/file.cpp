@@ -49,9 +49,9 @@ void unmap_segment(Address segment) {
 /// result.
 template <class Call>
 long call_without_signals(Call call) {
-    const system::WriteHold hold;
+    const system::WriteSignalHold hold;
     const long result = raw::retry_if_interrupted(call);
-    if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
+    if (result == -EFBIG) hold.consume_pending_signal(SIGXFSZ);
     return result;
 }
 
@@ -91,7 +91,7 @@ bool append_number(std::string_view path, std::uint64_t number, std::span<char> 
     writer.text(path);
     if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
     if (has_extension) writer.text(extension);
-    return !writer.terminated().empty();
+    return !writer.nul_terminated().empty();
 }
 
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
@@ -104,13 +104,13 @@ int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
 
 RecordingFile::~RecordingFile() {
     release_pages_of(*this);
-    if (descriptor_.is_ours()) raw::close(descriptor_.number());
+    if (descriptor_.is_own_file()) raw::close(descriptor_.number());
 }
 
 int RecordingFile::create(std::string_view path, const Limits& limits, format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
     is_lost_.store(false, std::memory_order_relaxed);
-    if (const int inherited = descriptor_.release(); descriptor_.is_ours(inherited)) raw::close(inherited);
+    if (const int inherited = descriptor_.release(); descriptor_.is_own_file(inherited)) raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
     queue_begin_ = queue_end_ = 0;
@@ -304,17 +304,17 @@ void RecordingFile::queue_for_overwriting(std::uint32_t number) {
 /// path, at most once per process.
 bool RecordingFile::has_descriptor() {
     if (is_lost_.load(std::memory_order_relaxed)) return false;
-    if (descriptor_.is_ours()) return true;
+    if (descriptor_.is_own_file()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
         const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-        if (descriptor_.is_ours(again)) {
+        if (descriptor_.is_own_file(again)) {
             if (descriptor_.keep(again) == 0) return true;
         } else if (again >= 0) {
             raw::close(again);
         }
     }
     set_flag(format::flag_closed);
-    if (closed_warning_.first()) {
+    if (closed_warning_.is_first_call()) {
         char buffer[1024];
         system::LineWriter out(buffer);
         out.text("recording ")
@@ -357,7 +357,7 @@ void RecordingFile::warn_no_space(int error) {
     if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
-    if (error == 0 ? !full_warning_.first() : !error_warning_.first()) return;
+    if (error == 0 ? !full_warning_.is_first_call() : !error_warning_.is_first_call()) return;
 
     char buffer[1024];
     system::LineWriter out(buffer);

@@ -38,7 +38,7 @@ class KnownKeys {
     /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all bits of the key:
     /// keys are sums of multiples of sizes, and evenly spaced sizes would otherwise share a few entries.
     [[gnu::always_inline]] static std::uint64_t first_index(std::uint64_t key, std::uint32_t bits) {
-        return system::table_index(system::folded(key), bits);
+        return system::table_index(system::fold_high_half(key), bits);
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries

@@ -38,8 +38,8 @@ constinit system::ForkSafeLock lock;
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
 SegmentNote* first_of_this_process() {
-    return owner.load(std::memory_order_acquire) == system::this_process() ? first.load(std::memory_order_acquire)
-                                                                           : nullptr;
+    return owner.load(std::memory_order_acquire) == system::fork_generation() ? first.load(std::memory_order_acquire)
+                                                                              : nullptr;
 }
 
 /// Returns the note for the segment that contains `address`; nullptr: there is none.
@@ -105,10 +105,10 @@ void on_bus_error(int number, siginfo_t* info, void*) {
 void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
     const system::HeldLock held(lock);
     if (!held) return;
-    if (owner.load(std::memory_order_relaxed) != system::this_process()) {
+    if (owner.load(std::memory_order_relaxed) != system::fork_generation()) {
         first.store(nullptr, std::memory_order_relaxed);
         arena.forget();
-        owner.store(system::this_process(), std::memory_order_release);
+        owner.store(system::fork_generation(), std::memory_order_release);
     }
     SegmentNote* const note = unused_note();
     if (note == nullptr) return;

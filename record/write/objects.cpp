@@ -20,8 +20,7 @@ format::FileState state_of(const LoadedFile& file, std::string_view path) {
     format::FileState state;
     state.layout = file.layout;
     struct stat status {};
-    if (path.starts_with('/') &&
-        raw::syscall6(SYS_newfstatat, AT_FDCWD, raw::address(path.data()), raw::address(&status), 0) == 0)
+    if (path.starts_with('/') && raw::syscall6(SYS_newfstatat, AT_FDCWD, path.data(), &status, 0) == 0)
         state.take(status);
     return state;
 }

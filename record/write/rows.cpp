@@ -298,7 +298,7 @@ bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
 /// stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
-    return intern(system::limited(text, buffer), id, adds);
+    return intern(system::cut_to_fit(text, buffer), id, adds);
 }
 
 /// Reserves space for a text and, in front of it, its size. Sets `id` to the text's id. Returns the address of the

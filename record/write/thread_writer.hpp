@@ -10,7 +10,7 @@
 #include "record/format/format.hpp"
 #include "record/write/file.hpp"
 #include "record/write/keys.hpp"
-#include "system/in_use.hpp"
+#include "system/reentrancy.hpp"
 
 namespace fp32shim::record {
 
@@ -106,7 +106,7 @@ class alignas(64) ThreadWriter {
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    system::InUse use_;  // guards the members below
+    system::ReentrancyFlag use_;  // guards the members below
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;

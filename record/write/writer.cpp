@@ -18,8 +18,8 @@
 #include "system/signal_hold.hpp"
 #include "system/small_files.hpp"
 #include "system/stderr_line.hpp"
-#include "system/thread_sanitizer.hpp"
 #include "system/this_process.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
 
@@ -35,7 +35,7 @@ void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
 /// takes much of a small stack.
 [[gnu::noinline]] void warn_not_listed(std::string_view path, int error) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[1024];
     system::LineWriter out(buffer);
     out.text("recording ").escaped(path, 600).text(": ").text(system::describe_io_error(error).meaning);
@@ -61,7 +61,9 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
                       std::to_string(smallest_recording) + ": raise [log] max_size");
     const std::int64_t group =
-        settings.group.empty() ? -1 : system::find_id(system::read_small_file(system::groups_file), settings.group);
+        settings.group.empty()
+            ? -1
+            : system::find_account_id(system::read_small_file(system::groups_file), settings.group);
     if (group < 0 && !settings.group.empty())
         return refuse("the group \"" + settings.group +
                       "\" is not in /etc/group; nothing is recorded; name a group that is, or its number");
@@ -91,7 +93,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         delete recording;
         return {nullptr, error};
     }
-    recording->owner_.store(system::this_process(), std::memory_order_release);
+    recording->owner_.store(system::fork_generation(), std::memory_order_release);
     recording->record_loaded_objects();
     recording->measure_rate();
     return {recording, {}};
@@ -218,7 +220,7 @@ void Recording::detach_one(ThreadWriter* writer) {
 
 /// Assigns a writer that has a slot to the calling thread, and stores the thread's id in the file.
 void Recording::record_thread_change(ThreadWriter& writer) {
-    writer.use_.end();
+    writer.use_.end_use();
     writer.last_product_ = nullptr;
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
@@ -278,10 +280,10 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
 }
 
 bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes) {
-    if (!is_of_this_process() || !writer.use_.begin()) return false;
+    if (!is_of_this_process() || !writer.use_.begin_use()) return false;
     const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_product_;
     const bool is_known = counters != nullptr && rows_.decision_of(counters->row_plus_one - 1, decision, has_sizes);
-    writer.use_.end();
+    writer.use_.end_use();
     return is_known;
 }
 
@@ -312,7 +314,7 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
         if (ensure_own_file()) add_relaxed(header()->*lost, 1);
     };
     // A signal handler may multiply while its thread is writing.
-    if (!writer.use_.begin()) return lose();
+    if (!writer.use_.begin_use()) return lose();
     // The key is unknown if its row found no space, or if the process was forked meanwhile.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
@@ -321,7 +323,7 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
         fill(*entry);
         std::atomic_ref(entry->time).store(time, std::memory_order_release);
     }
-    writer.use_.end();
+    writer.use_.end_use();
     if (entry == nullptr) lose();
 }
 

@@ -21,8 +21,9 @@
 // from that handler.
 //
 // Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call. A
-// handler may leave count() by siglongjmp: the next call detects that the earlier use has ended (system/in_use.hpp).
-// Tables, files and mappings must never be seen half changed, so they are changed with signals held.
+// handler may leave count() by siglongjmp: the next call detects that the earlier use has ended
+// (system/reentrancy.hpp). Tables, files and mappings must never be seen half changed, so they are changed with
+// signals held.
 #pragma once
 
 #include <atomic>
@@ -272,7 +273,7 @@ class Recording {
     RecordingObjects objects_{file_, rows_, facts_.executable};
     RecordingRules rules_{file_, rows_};
 
-    std::atomic<std::uint32_t> owner_{0};  // this_process() of the process that owns the file; stored last
+    std::atomic<std::uint32_t> owner_{0};  // fork_generation() of the process that owns the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> slot_count_{0};
     system::ForkSafeLock lock_;  // held while a forked child's file is made

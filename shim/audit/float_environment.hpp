@@ -25,7 +25,7 @@ class QuietFloatEnvironment {
     }
 
   private:
-    system::KeptState kept_;
+    system::ErrnoAndFloatGuard kept_;
 };
 
 }  // namespace fp32shim::audit

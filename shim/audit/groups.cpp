@@ -43,7 +43,7 @@ Group* all_groups() {
 /// Returns a pseudo-random number from 0 to below 1.
 double fraction_of(std::uint64_t seed, std::uint64_t call) {
     const std::uint64_t state = (seed ^ system::golden_ratio) + call * 0xbf58476d1ce4e5b9U;
-    return static_cast<double>(system::random_number(state) >> 11) * 0x1p-53;
+    return static_cast<double>(system::splitmix64(state) >> 11) * 0x1p-53;
 }
 
 /// The formats that a tolerance may allow, cheapest first.
@@ -131,7 +131,7 @@ double Group::worst_of(AuditFormat tested) const {
 }
 
 Group* find_group(std::uint64_t key) {
-    const std::uint64_t first = system::table_index(system::folded(key), 16);
+    const std::uint64_t first = system::table_index(system::fold_high_half(key), 16);
     Group* const table = all_groups();
     for (std::size_t i = 0; table != nullptr && i < longest_search; ++i) {
         Group& group = table[(first + i) % group_limit];
@@ -148,12 +148,13 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
     hash.add(in_force.generation);  // a reload begins new groups
     const std::uint64_t group = hash.value();
-    return in_force.tells_paths_apart() ? where::with_location_key(group, where::location_key(in_force)) : group;
+    return in_force.distinguishes_call_paths() ? where::combined_row_key(group, where::location_key(in_force))
+                                               : group;
 }
 
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
               bool is_double) {
-    const system::KeptState kept;  // compares rates and probabilities
+    const system::ErrnoAndFloatGuard kept;  // compares rates and probabilities
     Verdict verdict{decision, find_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
     if (rule != nullptr && rule->tolerance)
@@ -197,7 +198,7 @@ void store_outcome(const Verdict& verdict, const policy::Policy& policy, record:
     if (verdict.is_early) audit.flags |= record::audit_early;
     if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;
     const policy::Tolerance tolerance = tolerance_of(verdict.decision, policy);
-    if ((audit.notes & record::audit_noise) != 0 && tolerance.metric != policy::Metric::component) return;
+    if ((audit.notes & record::audit_noise) != 0 && tolerance.metric != policy::ErrorMetric::component) return;
     const double error = audit.errors.by(tolerance.metric);
     if (error > tolerance.error) audit.flags |= record::audit_exceeds_tolerance;
     if (verdict.group != nullptr) verdict.group->add_error(audit.tested, error);

@@ -47,8 +47,9 @@ class Group {
         std::atomic<double> worst;
     };
     static constexpr std::size_t format_count =
-        1 + static_cast<std::size_t>(
-                std::ranges::max(policy::audit_format_words, {}, &policy::Word<policy::AuditFormat>::value).value);
+        1 +
+        static_cast<std::size_t>(
+            std::ranges::max(policy::audit_format_words, {}, &policy::NamedValue<policy::AuditFormat>::value).value);
 
     std::atomic<std::uint64_t> key_;  ///< 0: unused
     std::atomic<std::int64_t> calls_;

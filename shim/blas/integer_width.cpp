@@ -69,9 +69,9 @@ constexpr Probe probes[] = {
 };
 
 IntegerWidth probe(const LoadedObject& provider) {
-    const system::KeptState kept;  // MKL may initialise itself in the call, and change errno
+    const system::ErrnoAndFloatGuard kept;  // MKL may initialise itself in the call, and change errno
     for (const Probe& candidate : probes) {
-        if (void* routine = find_in(provider, candidate.name))
+        if (void* routine = find_symbol_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
     }
     return IntegerWidth::unknown;
@@ -85,7 +85,7 @@ constexpr std::string_view thread_counts[] = {
 
 void* thread_count_in(const LoadedObject& library) {
     for (const std::string_view name : thread_counts)
-        if (void* const count = find_in(library, name)) return count;
+        if (void* const count = find_symbol_in(library, name)) return count;
     return nullptr;
 }
 
@@ -94,9 +94,9 @@ void* thread_count_in(const LoadedObject& library) {
 int threads_of(const LoadedObject& library) {
     void* count = thread_count_in(library);
     if (count == nullptr) {  // Debian's libblas.so.3 calls libopenblas.so.0
-        const elf::Reading reading;
-        visit_needed(library,
-                     [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });
+        const elf::ReadGuard reading;
+        visit_needed_libraries(
+            library, [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });
     }
     if (count == nullptr) return 1;
     const std::int64_t threads = ForeignFunction<std::int64_t()>(count)();
@@ -104,7 +104,7 @@ int threads_of(const LoadedObject& library) {
 }
 
 void find_complex_results(LoadedObject& provider, void* address) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     // By pointer: (result, n, x, incx, y, incy). Otherwise: (n, x, incx, y, incy). The first two arguments can both
     // be n, which is negative for each width. Then the vectors are not read, and a result is 0.
     std::int64_t result[2] = {-1, -1};
@@ -117,7 +117,7 @@ void find_complex_results(LoadedObject& provider, void* address) {
 }
 
 void find_real_results(LoadedObject& provider, void* address) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const std::int64_t one = 1;
     const float vector[] = {1, 1};
     using OfVectors = double (*)(const void*, const void*, const void*, const void*, const void*);

@@ -62,7 +62,7 @@ void plan_bf16_units(const Site& site, const Frame& frame, const Product& produc
         plan.how = record::How::bf16_units;
         return;
     }
-    plan.applied = policy::format_as_called(product.call.dtype);
+    plan.applied = policy::native_format(product.call.dtype);
     plan.reason = units == Bf16Units::none ? Reason::no_bf16_units : Reason::slower_in_bf16;
 }
 
@@ -81,8 +81,8 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
                    const policy::Policy& policy) {
     Plan plan;
     plan.threads = policy.threads;
-    plan.detail = ambiguity_of(site);
-    if (site.runs_one_by_one()) {
+    plan.detail = provider_ambiguity_text(site);
+    if (site.runs_batch_one_by_one()) {
         plan.how = record::How::one_by_one;
         plan.detail = "no library provides this batch function";
     }
@@ -99,7 +99,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     if (!are_valid) {
         const bool has_no_width =
             !product.readable && site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown;
-        plan.applied = policy::format_as_called(product.call.dtype);
+        plan.applied = policy::native_format(product.call.dtype);
         plan.reason = has_no_width ? Reason::width_unknown : Reason::invalid_arguments;
         return plan;
     }
@@ -110,7 +110,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     }
     if (!treated.rounds) return plan;
     if (!any_multiplies) {
-        plan.applied = policy::format_as_called(product.call.dtype);
+        plan.applied = policy::native_format(product.call.dtype);
         plan.reason = Reason::no_product;
         return plan;
     }
@@ -126,11 +126,11 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     }
     if (plan.preview.in_float32 && site.cpu.routine_of_float32 == nullptr) {
         plan.rounds = false;
-        plan.applied = policy::format_as_called(product.call.dtype);
+        plan.applied = policy::native_format(product.call.dtype);
         plan.reason = Reason::not_governable;
         return plan;
     }
-    if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
+    if (!site.runs_batch_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }
 

@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 
 /// The record of a call, filled in for the run as planned. If `rounds` is true, also the preview that it uses.
-struct Plan : Done {
+struct Plan : ExecutionOutcome {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
     bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order

@@ -9,7 +9,8 @@ namespace fp32shim::blas {
 namespace {
 
 /// The arguments of a dot product whose result is passed by pointer.
-constexpr Positions dot_by_pointer = positions(roles::dot_by_pointer, Role::other, Scalars::by_pointer);
+constexpr ArgumentPositions dot_by_pointer =
+    argument_positions(roles::dot_by_pointer, Role::other, ScalarPassing::by_pointer);
 
 /// Reads arguments by role, in the Fortran or CBLAS convention, with integers of either width.
 class ArgumentReader {
@@ -17,14 +18,14 @@ class ArgumentReader {
     ArgumentReader(const Site& site, const Frame& frame)
         : positions_(positions_of(site)),
           frame_(frame),
-          is_cblas_(site.function->convention == Convention::cblas),
+          is_cblas_(site.function->convention == CallingConvention::cblas),
           is_wide_(site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
     std::int64_t word(Role role) const { return frame_.word(positions_.of(role)); }
     const void* pointer(Role role) const { return has(role) ? reinterpret_cast<const void*>(word(role)) : nullptr; }
     bool is_cblas() const { return is_cblas_; }
-    const Positions& positions() const { return positions_; }
+    const ArgumentPositions& positions() const { return positions_; }
 
     std::int64_t integer_at(const void* address, std::int64_t index = 0) const {
         return is_wide_ ? static_cast<const std::int64_t*>(address)[index]
@@ -56,7 +57,7 @@ class ArgumentReader {
     }
 
     /// Returns true if every option and size that is passed by reference has an address that could be a pointer.
-    bool all_references_present(const KeyedArguments& keyed) const {
+    bool all_references_present(const ArgumentKeyLayout& keyed) const {
         for (std::size_t i = 0; i < keyed.count; ++i)
             if (!is_plausible_pointer(frame_.word_at(keyed.offsets[i]))) return false;
         if (keyed.count != 0) return true;
@@ -95,7 +96,7 @@ class ArgumentReader {
         return index < letters.size() ? letters[index] : '?';
     }
 
-    const Positions& positions_;
+    const ArgumentPositions& positions_;
     const Frame& frame_;
     bool is_cblas_;
     bool is_wide_;
@@ -126,7 +127,7 @@ void read_single_product(const ArgumentReader& arguments, const Frame& frame, Pr
     level3.a = arguments.pointer(Role::a);
     level3.b = arguments.pointer(Role::b);
     level3.c = const_cast<void*>(arguments.pointer(Role::c));
-    const Positions& positions = arguments.positions();
+    const ArgumentPositions& positions = arguments.positions();
     if (positions.alpha_float >= 0) {
         product.alpha_value = frame.real_bits(positions.alpha_float);
         level3.alpha = &product.alpha_value;
@@ -194,7 +195,7 @@ void read_groups(const ArgumentReader& arguments, Product& product) {
 
 }  // namespace
 
-const Positions& positions_of(const Site& site) {
+const ArgumentPositions& positions_of(const Site& site) {
     return returns_by_pointer(site) ? dot_by_pointer : site.function->positions();
 }
 

@@ -18,7 +18,7 @@ inline bool returns_by_pointer(const Site& site) {
 }
 
 /// Returns the positions of the arguments of a site's calls.
-const Positions& positions_of(const Site& site);
+const ArgumentPositions& positions_of(const Site& site);
 
 /// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
 /// since `level3` may point to `alpha_value`, `beta_value` and `number`.
@@ -49,7 +49,7 @@ inline bool returns_float32(const Function& function) {
     using policy::Dtype;
     const ProductFamily& family = function.product();
     const bool is_real = family.dtype == Dtype::float32 || is_norm(family.operation);
-    return function.returns_number() && function.convention != Convention::cblas && is_single(family.dtype) &&
+    return function.returns_number() && function.convention != CallingConvention::cblas && is_single(family.dtype) &&
            is_real && family.operation != Operation::dsdot && family.operation != Operation::sdsdot;
 }
 

@@ -71,7 +71,7 @@ class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
         : positions_(function.positions()),
-          is_cblas_(function.convention == Convention::cblas),
+          is_cblas_(function.convention == CallingConvention::cblas),
           in_arrays_(function.product().batching == Batching::groups),
           is_double_(is_double(function.product().dtype)) {}
 
@@ -127,7 +127,7 @@ class ArgumentWriter {
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
     }
 
-    const Positions& positions_;
+    const ArgumentPositions& positions_;
     bool is_cblas_;
     bool in_arrays_;
     bool is_double_;
@@ -166,7 +166,7 @@ FunctionIndex gemm_beside(const Function& function) {
 
 FunctionIndex float32_beside(const Function& function) {
     // The table has the row of float64 just after that of float32.
-    static constexpr const Family* rows[] = {
+    static constexpr const FunctionFamily* rows[] = {
 #define BLAS(family, ...) &families::family,
 #include "shim/table/families.def"
     };

@@ -23,7 +23,7 @@ inline policy::Decision decide_for_site(Site& site, const Settings& in_force, po
     // Read before the overrides: a kept decision may be newer than its number, but never older.
     const auto change_count = static_cast<std::uint8_t>(settings_change_count());
     const auto generation = static_cast<std::uint8_t>(in_force.generation);
-    const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_decide(in_force);
+    const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_affect_decisions(in_force);
     const std::uint64_t word = site.cpu.decision.load(std::memory_order_relaxed);
     const auto kept = __builtin_bit_cast(KeptDecision, word);
     if (holds_for_all_calls && word != 0 && kept.generation == generation && kept.change_count == change_count)

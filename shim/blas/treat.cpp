@@ -9,7 +9,7 @@ Treated treat(Treatment treatment, const policy::Decision& decision, const polic
     if (treatment == Treatment::observed) return {Applied::unchanged, Reason::observed};
     if (treatment == Treatment::opaque) return {Applied::unchanged, Reason::not_governable};
     // `native` leaves the format to the program, and a routine of a CPU library multiplies in its operands' format.
-    const Applied as_called = policy::format_as_called(call.dtype);
+    const Applied as_called = policy::native_format(call.dtype);
     if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};
     if (treatment == Treatment::recognised || treatment == Treatment::solve)
         return {as_called, Reason::not_governable};

@@ -19,7 +19,7 @@ Treated treat(Treatment treatment, const policy::Decision& decision, const polic
 
 /// Returns true if a decision asks for a format other than that of the operands.
 inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtype) {
-    const policy::Applied as_called = policy::format_as_called(dtype);
+    const policy::Applied as_called = policy::native_format(dtype);
     return policy::format_of(decision.precision).value_or(as_called) != as_called;
 }
 

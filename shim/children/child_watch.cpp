@@ -51,7 +51,7 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 /// Variables as they were when the process started, since `env -i` removes its own before it starts the program: the
 /// log file (FP32_MATMUL_LOG), and the number and file of the `fp32shim run` to which the process belongs
 /// (record::run_variable); without a run, job and rank. Each text is followed by a NUL, and never freed.
-struct ProcessStart {
+struct ProcessStartFacts {
     std::string_view log;
     std::string_view run_text;
     record::RunNote run;
@@ -62,7 +62,7 @@ struct ProcessStart {
     std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
     bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
 };
-constinit ProcessStart start;
+constinit ProcessStartFacts start;
 constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};
@@ -73,7 +73,7 @@ constinit std::atomic<bool> has_another_root{false};
 /// the last one, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ReadablePages entries(elf::is_readable), texts(elf::is_readable);
-    const auto has_text = [&](const char* text) { return texts.has(reinterpret_cast<std::uintptr_t>(text)); };
+    const auto has_text = [&](const char* text) { return texts.can_read(reinterpret_cast<std::uintptr_t>(text)); };
     const auto has_name = [&](const char* text) {
         for (const char letter : name)
             if (!has_text(text) || *text++ != letter) return false;
@@ -82,7 +82,8 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     const bool last_counts = name.starts_with("LD_");
     std::string_view value;
     for (char* const* entry = environment;
-         entry != nullptr && entries.has(reinterpret_cast<std::uintptr_t>(entry)) && *entry != nullptr; ++entry) {
+         entry != nullptr && entries.can_read(reinterpret_cast<std::uintptr_t>(entry)) && *entry != nullptr;
+         ++entry) {
         if (!has_name(*entry)) continue;
         const char* const begin = *entry + name.size() + 1;
         const char* end = begin;
@@ -93,16 +94,7 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     return value;
 }
 
-/// Returns the value of a variable of this process; empty if it is not set. Unlike value_of(), asks the kernel
-/// nothing.
-std::string_view own_value_of(std::string_view name) {
-    for (char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view text = system::view(*entry);
-        if (text.size() > name.size() && text[name.size()] == '=' && text.starts_with(name))
-            return text.substr(name.size() + 1);
-    }
-    return {};
-}
+std::string_view own_value_of(std::string_view name) { return value_of(environ, name); }
 
 /// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) has an entry with this library's file name, and stores
 /// it in `entry`.
@@ -119,7 +111,7 @@ bool names_this_library(std::string_view list, std::string_view& entry) {
 
 record::ChildrenFile children_file_of_run() {
     const std::string_view path = start.run.children_path;
-    const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_ours();
+    const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_own_file();
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
@@ -130,10 +122,10 @@ record::ListingFacts process_family() {
 }
 
 __attribute__((constructor)) void begin_to_watch() {
-    const std::string_view log = value_of(environ, log_variable);
-    const std::string_view run = value_of(environ, record::run_variable);
+    const std::string_view log = own_value_of(log_variable);
+    const std::string_view run = own_value_of(record::run_variable);
     if (!log.ends_with(".fp32rec") && record::parse_run_note(run).number == 0) return;
-    if (value_of(environ, disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
+    if (own_value_of(disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
     start.log = arena_copy(log);
     start.run_text = arena_copy(run);
     start.run = record::parse_run_note(start.run_text);
@@ -143,7 +135,7 @@ __attribute__((constructor)) void begin_to_watch() {
         start.name.job_id = arena_copy(start.name.job_id);
         start.name.host = {};  // asked again when the name is needed
     }
-    std::string_view run_process = value_of(environ, record::run_process_variable);
+    std::string_view run_process = own_value_of(record::run_process_variable);
     const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
     if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
     std::int32_t process = 0;
@@ -152,14 +144,14 @@ __attribute__((constructor)) void begin_to_watch() {
     const std::int32_t self = system::raw::getpid();
     if (process != 0 && process == (is_child_of_run ? system::raw::syscall6(SYS_getppid) : self))
         start.first_process = self;
-    if (system::this_process() == 1) start.process = self;
+    if (system::fork_generation() == 1) start.process = self;
     start.program = system::Hash()
                         .add(static_cast<std::uint64_t>(self))
                         .add(static_cast<std::uint64_t>(system::raw::realtime_ns()))
                         .value();
     std::string_view entry;
     start.was_found_by_name =
-        names_this_library(value_of(environ, preload_variable), entry) && entry.find('/') == std::string_view::npos;
+        names_this_library(own_value_of(preload_variable), entry) && entry.find('/') == std::string_view::npos;
     set_process_family_function(process_family);
     keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
@@ -175,17 +167,17 @@ record::Recording* recording_in_force() {
     if (path.size() >= record::path_capacity) return true;
     auto* const copy = static_cast<char*>(__builtin_alloca(path.size() + 1));
     *std::ranges::copy(path, copy).out = '\0';
-    return system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
+    return system::raw::syscall6(SYS_faccessat, AT_FDCWD, copy, mode) == 0;
 }
 
 /// Returns true if both paths lead to the same file.
 bool is_same_file(const char* path, const char* other) {
-    using system::raw::address, system::raw::syscall6;
+    using system::raw::syscall6;
     struct stat status {};
     struct stat other_status {};
-    return syscall6(SYS_newfstatat, AT_FDCWD, address(path), address(&status), 0) == 0 &&
-           syscall6(SYS_newfstatat, AT_FDCWD, address(other), address(&other_status), 0) == 0 &&
-           status.st_dev == other_status.st_dev && status.st_ino == other_status.st_ino;
+    return syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 &&
+           syscall6(SYS_newfstatat, AT_FDCWD, other, &other_status, 0) == 0 && status.st_dev == other_status.st_dev &&
+           status.st_ino == other_status.st_ino;
 }
 
 /// Returns true if an entry of LD_PRELOAD, of this library's name, leads the loader to this library.
@@ -199,13 +191,11 @@ bool is_same_file(const char* path, const char* other) {
 }
 
 bool is_preloaded_everywhere() {
-    const int descriptor = system::raw::open("/etc/ld.so.preload", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return false;
+    const system::RawFile file("/etc/ld.so.preload");
+    if (!file.is_open()) return false;
     const MappedMemory list(1024);
-    const long size = system::raw::read(descriptor, list.bytes().data(), list.bytes().size());
-    system::raw::close(descriptor);
     std::string_view entry;
-    return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
+    return names_this_library({list.bytes().data(), file.read(0, list.bytes().data(), list.bytes().size())}, entry);
 }
 
 /// Returns true if the environment makes the loader load other libraries than this one. LD_LIBRARY_PATH does not
@@ -223,7 +213,7 @@ bool hides_log() {
     if (!has_another_root.load(std::memory_order_relaxed) || start.run.children_path.empty()) return false;
     const int descriptor = system::raw::open(start.run.children_path.data(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (descriptor < 0) return true;
-    const bool is_found = children_file.is_ours(descriptor);
+    const bool is_found = children_file.is_own_file(descriptor);
     system::raw::close(descriptor);
     return !is_found;
 }
@@ -243,7 +233,7 @@ WhyUnseen why_unseen_with(char* const* environment) {
     if (value_of(environment, log_variable) != start.log) return WhyUnseen::other_log;
     if (start.run.number != 0 && value_of(environment, record::run_variable) != start.run_text)
         return WhyUnseen::other_run;
-    if (start.log.empty() && value_of(environment, policy_variable) != start_variable(policy_variable))
+    if (start.log.empty() && value_of(environment, policy_variable) != value_at_start(policy_variable))
         return WhyUnseen::other_policy;
     return hides_log() ? WhyUnseen::log_out_of_reach : WhyUnseen::seen;
 }
@@ -284,7 +274,7 @@ bool has_children_file() {
 
 [[gnu::noinline]] void warn_child_not_recorded(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char line[1024];
     system::LineWriter out(line);
     out.escaped(child.path, 400).text(" ").text(record::to_string(child.why));
@@ -342,7 +332,7 @@ bool is_tool(std::string_view program) {
         error == ENOENT && !has_another_root.load(std::memory_order_relaxed) &&
         (start.run_process == 0 || system::raw::syscall6(SYS_kill, start.run_process, 0) == -ESRCH);
     // Once this process has read its settings, it has printed already that it could not make its recording.
-    if (is_run_over || known_settings() != nullptr || !said.first()) return;
+    if (is_run_over || known_settings() != nullptr || !said.is_first_call()) return;
     char line[512];
     system::LineWriter out(line);
     out.text("the files that this process had loaded cannot be recorded for fp32shim verify: ");
@@ -355,7 +345,8 @@ bool is_tool(std::string_view program) {
 bool may_leave_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return false;
     const record::Recording* parents = recording_in_force();
-    return parents == nullptr || has_changed_log() || !has_loaded_nothing_since(*parents) || calls_past_shim();
+    return parents == nullptr || has_changed_log() || !has_loaded_nothing_since(*parents) ||
+           any_object_bypasses_shim();
 }
 
 /// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.
@@ -380,7 +371,7 @@ bool watches_children() {
     return is_to_be_recorded.load(std::memory_order_acquire) || recording_in_force() != nullptr;
 }
 
-ProgramStart::ProgramStart(const char* path, char* const* environment) : path_(path) {
+ProgramLaunch::ProgramLaunch(const char* path, char* const* environment) : path_(path) {
     if (!watches_children() || path == nullptr) return;
     inspection_ = record::inspect_program(path, interpreter_);
     if (!inspection_.can_start) return;
@@ -392,20 +383,20 @@ ProgramStart::ProgramStart(const char* path, char* const* environment) : path_(p
     note(record::ChildEvent::starts);
 }
 
-void ProgramStart::note(record::ChildEvent event) const {
+void ProgramLaunch::note(record::ChildEvent event) const {
     record_unseen_child({path_, inspection_.interpreter, inspection_.why, has_own_libraries_}, event);
 }
 
-void ProgramStart::cancel_note() const {
+void ProgramLaunch::cancel_note() const {
     if (is_unseen()) note(record::ChildEvent::failed);
 }
 
-void ProgramStart::note_start_in_other_folder() const {
+void ProgramLaunch::note_start_in_other_folder() const {
     if (!inspection_.can_start && path_ != nullptr && *path_ != '/')
         record_unseen_child({path_, {}, WhyUnseen::not_readable}, record::ChildEvent::starts);
 }
 
-bool has_to_leave_a_recording() {
+bool must_create_recording() {
     if (start.first_process == 0 || start.first_process != system::raw::getpid()) return false;
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
@@ -415,22 +406,22 @@ bool has_to_leave_a_recording() {
     return slash != std::string_view::npos && is_accessible(start.log.substr(0, slash + 1), W_OK | X_OK);
 }
 
-void write_mark() {
+void write_loaded_files_mark() {
     if (!may_leave_mark()) return;
     record::Mark mark;
     if (multiplies_nothing(mark)) return;
-    if (start_variable("FP32_MATMUL_ONEDNN") == "1") {
-        note_bypassing_getenv();
+    if (value_at_start("FP32_MATMUL_ONEDNN") == "1") {
+        enable_getenv_bypass_check();
         mark.mark_asks_onednn();
     }
     // If the settings were read and nothing is recorded, a log could not be opened, for example.
-    if (known_settings() == nullptr && start_variable("FP32_MATMUL_KERNELS") == "1") {
-        note_bypassing_driver_calls();
+    if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
+        enable_driver_bypass_check();
         mark.mark_asks_kernels();
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
-    const std::uint16_t pins = record::find_pins([](std::string_view name) { return value_of(environ, name); });
+    const std::uint16_t pins = record::find_pins(own_value_of);
     const int error = mark.write(children_file_of_run(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
     if (error != 0) warn_mark_not_written(error);
 }
@@ -439,7 +430,7 @@ void count_missed_mark() {
     static constinit system::OncePerProcess counted;  // a process may try several programs before one is executed
     if (own_recording() != nullptr || !may_leave_mark()) return;
     const record::Mark mark;
-    if (!multiplies_nothing(mark) && counted.first()) record::count_missed_mark(children_file_of_run());
+    if (!multiplies_nothing(mark) && counted.is_first_call()) record::count_missed_mark(children_file_of_run());
 }
 
 void record_children_file(record::Recording& recording) {
@@ -464,13 +455,13 @@ void write_mark_before_exec() {
     if (system::is_forked_child() && recording_in_force() == nullptr) return;
     if (shares_parents_memory()) return;
     if (may_have_crashed()) return count_missed_mark();
-    write_mark();
+    write_loaded_files_mark();
 }
 
 bool shares_parents_memory() {
     const std::int32_t self = system::raw::getpid();
     if (const record::Recording* recording = own_recording()) return !recording->is_of_process(self);
-    return system::this_process() == 1 && start.process != 0 && start.process != self;
+    return system::fork_generation() == 1 && start.process != 0 && start.process != self;
 }
 
 void keep_children_file_open() {

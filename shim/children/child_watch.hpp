@@ -10,13 +10,13 @@ namespace fp32shim {
 
 /// A program that is about to be started, in this process or in a child. Async-signal-safe, also after vfork. Leaves
 /// errno alone.
-class ProgramStart {
+class ProgramLaunch {
   public:
     /// Notes the program if the shim will not see its products. `path` and `environment` are those of execve;
     /// `environment` may be nullptr.
-    ProgramStart(const char* path, char* const* environment);
-    ProgramStart(const ProgramStart&) = delete;
-    ProgramStart& operator=(const ProgramStart&) = delete;
+    ProgramLaunch(const char* path, char* const* environment);
+    ProgramLaunch(const ProgramLaunch&) = delete;
+    ProgramLaunch& operator=(const ProgramLaunch&) = delete;
 
     /// Returns true if the path leads to a file that the kernel may run.
     bool can_start() const { return inspection_.can_start; }
@@ -40,12 +40,12 @@ bool watches_children();
 
 /// Returns true if `fp32shim run` started this process, and the process has no recording yet but can write one. The
 /// caller then makes the recording as the process ends, so that its loaded objects are known.
-bool has_to_leave_a_recording();
+bool must_create_recording();
 
 /// Leaves a mark in the run's file: the files loaded by this process, which has no recording, or a recording
 /// elsewhere than its environment said at its start. Does nothing in a process that belongs to no run, or in a
 /// well-known tool without products, such as a shell, unless another library is preloaded into it. Async-signal-safe.
-void write_mark();
+void write_loaded_files_mark();
 /// Counts this process, once, in the run's file if it would have to leave a mark. For callers that must not examine
 /// the loaded files, since may_have_crashed() is true. Does nothing if the process has a recording.
 /// Async-signal-safe.
@@ -70,8 +70,8 @@ bool shares_parents_memory();
 /// process changes the meaning of paths (chroot, mount).
 void keep_children_file_open();
 
-/// Called after a mount at the folder `place`. If programs that are started from now on do not find the run's file
-/// for children any more, notes `place` as the cause.
+/// Called after a mount at the folder `place`. If the mount hides the run's file for children from programs that are
+/// started later, notes `place` as the cause.
 void record_hidden_log(const char* place);
 
 }  // namespace fp32shim

@@ -77,10 +77,8 @@ class PathSearch {
   private:
     static bool is_executable(const char* path) {
         struct stat status {};
-        return system::raw::syscall6(SYS_newfstatat, AT_FDCWD, system::raw::address(path),
-                                     system::raw::address(&status), 0) == 0 &&
-               S_ISREG(status.st_mode) &&
-               system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(path), X_OK) == 0;
+        return system::raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISREG(status.st_mode) &&
+               system::raw::syscall6(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
     }
 
     const char* file_;
@@ -136,7 +134,7 @@ constinit NextFunction<int(const char*, const char*, const char*, unsigned long,
 template <class Start>
 int replace(const char* path, Texts environment, Start start) {
     write_mark_before_exec();
-    const ProgramStart program(path, environment);
+    const ProgramLaunch program(path, environment);
     const int result = start();
     program.cancel_note();
     return result;
@@ -156,19 +154,19 @@ bool tries_next_folder(int error) {
     const std::size_t size = search.path_size();
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
     while (const char* path = search.next(buffer)) {
-        const ProgramStart program(path, environment);
+        const ProgramLaunch program(path, environment);
         if (!program.can_start()) continue;
         if (!program.is_unseen()) return;
         real_execve.get()(path, arguments, environment);
         const int error = errno;
         program.cancel_note();
-        if (error == ENOEXEC) ProgramStart("/bin/sh", environment);  // execvp passes the file to that shell
+        if (error == ENOEXEC) ProgramLaunch("/bin/sh", environment);  // execvp passes the file to that shell
         if (!tries_next_folder(error)) return;
     }
 }
 
 template <class Start>
-int spawn(const ProgramStart& program, const posix_spawn_file_actions_t* actions, Start start) {
+int spawn(const ProgramLaunch& program, const posix_spawn_file_actions_t* actions, Start start) {
     const int error = start();
     if (error != 0) program.cancel_note();
     if (error == 0 && actions != nullptr) program.note_start_in_other_folder();
@@ -182,7 +180,7 @@ template <class Start>
     const std::size_t size = search.path_size();
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
     while (const char* path = search.next(buffer)) {
-        const ProgramStart program(path, environment);
+        const ProgramLaunch program(path, environment);
         if (program.can_start() || path == file) return spawn(program, actions, start);
     }
     return start();
@@ -310,7 +308,7 @@ FP32SHIM_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_
                               const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
     auto* const real = real_posix_spawn.get();
     if (!watches_children()) return real(child, path, actions, attributes, arguments, environment);
-    const ProgramStart program(path, environment);
+    const ProgramLaunch program(path, environment);
     return spawn(program, actions, [&] { return real(child, path, actions, attributes, arguments, environment); });
 }
 
@@ -323,17 +321,18 @@ FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn
                            [&] { return real(child, file, actions, attributes, arguments, environment); });
 }
 
-// These functions start a shell, which the shim may not see; wordexp does so only if there is a command in its text.
+// system, popen and wordexp start a shell, which the shim may not see; wordexp only if there is a command in its
+// text.
 
 FP32SHIM_HOOK int system(const char* command) {
     auto* const real = real_system.get();
-    if (command != nullptr && watches_children()) ProgramStart("/bin/sh", environ);
+    if (command != nullptr && watches_children()) ProgramLaunch("/bin/sh", environ);
     return real(command);
 }
 
 FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     auto* const real = real_popen.get();
-    if (watches_children()) ProgramStart("/bin/sh", environ);
+    if (watches_children()) ProgramLaunch("/bin/sh", environ);
     return real(command, mode);
 }
 
@@ -342,12 +341,13 @@ FP32SHIM_HOOK int wordexp(const char* words, wordexp_t* result, int flags) {
     if ((flags & WRDE_NOCMD) == 0 && words != nullptr && watches_children()) {
         const std::string_view all(words);
         if (all.find('`') != std::string_view::npos || all.find("$(") != std::string_view::npos)
-            ProgramStart("/bin/sh", environ);
+            ProgramLaunch("/bin/sh", environ);
     }
     return real(words, result, flags);
 }
 
-// These calls may change where the path of the file for children leads. `mount` is used to enter containers.
+// chroot, pivot_root, setns and mount may change where the path of the run's file for children leads. Programs call
+// mount to enter containers.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

@@ -8,7 +8,7 @@ namespace {
 using policy::Accumulator;
 using policy::Reason;
 
-bool is_lt(const RequestedPrecision& asked) { return asked.road == Road::lt_matmul; }
+bool is_lt(const RequestedPrecision& asked) { return asked.control == FormatControl::lt_matmul; }
 
 /// Returns the reason why a product cannot be made to add in FP32; as_requested if it can.
 Reason obstacle_to_fp32(const PlanRequest& request, Accumulator as_called) {

@@ -23,10 +23,10 @@ class ArgumentReader {
   public:
     ArgumentReader(const Function& function, const Frame& frame)
         : ArgumentReader(function.positions(), frame, function.width == Width::ilp64) {
-        is_legacy_ = function.convention == Convention::legacy;
+        is_legacy_ = function.convention == CallingConvention::legacy;
     }
     /// Reads the arguments of a function with these positions, which is not of cuBLAS's interface before version 2.
-    ArgumentReader(const Positions& positions, const Frame& frame, bool is_wide)
+    ArgumentReader(const ArgumentPositions& positions, const Frame& frame, bool is_wide)
         : positions_(positions), frame_(frame), is_wide_(is_wide) {}
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
@@ -65,7 +65,7 @@ class ArgumentReader {
         return text >= 'a' && text <= 'z' ? static_cast<char>(text - 32) : text;
     }
 
-    const Positions& positions_;
+    const ArgumentPositions& positions_;
     const Frame& frame_;
     bool is_wide_;
     bool is_legacy_ = false;

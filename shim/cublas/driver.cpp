@@ -9,10 +9,10 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the record of the driver's library, or nullptr. Precondition: an elf::Reading is held.
+/// Returns the record of the driver's library, or nullptr. Precondition: an elf::ReadGuard is held.
 const LoadedObject* driver_object() {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (elf::read_object(map).name() == "libcuda.so.1") return loaded_object(map);
+        if (elf::read_object_tables(map).name() == "libcuda.so.1") return loaded_object(map);
     return nullptr;
 }
 
@@ -32,11 +32,11 @@ std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32
 bool call_driver(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
     ForeignFunction<std::int32_t(std::int32_t*)> get;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         const LoadedObject* const object = driver_object();
         if (object == nullptr) return false;
-        find_in(*object, function, get);
-        find_in(*object, "cuDeviceGetAttribute", get_attribute);
+        find_symbol_in(*object, function, get);
+        find_symbol_in(*object, "cuDeviceGetAttribute", get_attribute);
     }
     return get != nullptr && get_attribute != nullptr && get(&number) == 0;
 }
@@ -63,10 +63,12 @@ std::array<std::int32_t, 9> compute_capabilities() {
     return found;
 }
 
-void* CudaDriver::symbol(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
+void* CudaDriver::symbol(const char* name) const {
+    return object == nullptr ? nullptr : find_symbol_in(*object, name);
+}
 
 CudaDriver find_cuda_driver() {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     return CudaDriver(driver_object());
 }
 

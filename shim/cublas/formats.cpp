@@ -27,7 +27,7 @@ constexpr bool are_the_formats_of_gpus() {
     for (const auto& [name, format] : policy::applied_words) {
         const bool is_of_float32 =
             format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
-        if (!is_of_float32 || policy::nearest_on_gpu(format) != format) continue;
+        if (!is_of_float32 || policy::nearest_gpu_format(format) != format) continue;
         if (next == 0 || applied[--next] != format) return false;
     }
     return next == 0;
@@ -114,7 +114,7 @@ struct WantedFormat {
 /// The lowest format that each floor allows.
 constexpr auto lowest_by_floor = [] {
     std::array<Format, std::size(policy::floor_words)> lowest{};
-    for (const policy::Word<Floor>& word : policy::floor_words) {
+    for (const policy::NamedValue<Floor>& word : policy::floor_words) {
         const auto meets = [&word](Applied format) {
             return policy::floor_met_by(format).value_or(Floor::none) >= word.value;
         };
@@ -136,7 +136,7 @@ WantedFormat wanted_format(const Decision& decision, Format asked, Format withou
     if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
         if (*wanted == Applied::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
-        const Applied nearest = policy::nearest_on_gpu(*wanted);  // changes no format that decide() gives on CUDA
+        const Applied nearest = policy::nearest_gpu_format(*wanted);  // changes no format that decide() gives on CUDA
         return {format_of(nearest).value_or(Format::fp32),
                 nearest == *wanted ? decision.reason : Reason::no_such_format};
     }
@@ -154,7 +154,8 @@ WantedFormat nearest_reachable_wish(const RequestedPrecision& asked, const Envir
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
         return {Format::fp32, Reason::bf16x9_unavailable};
     const Reason reason = wish.reason == Reason::floor ? Reason::floor : Reason::no_such_format;
-    const bool has_bf16 = asked.road != Road::math_mode && asked.has_compute_type_form && !asked.is_grouped;
+    const bool has_bf16 =
+        asked.control != FormatControl::math_mode && asked.has_compute_type_form && !asked.is_grouped;
     if (wish.format == Format::bf16 && !has_bf16) wish = {Format::tf32, reason};
     if (!gpu_has_format(wish.format, asked.compute_capability)) wish = {Format::fp32, reason};
     return wish;
@@ -191,7 +192,7 @@ std::optional<Format> format_of(Applied format) {
 }
 
 bool gpu_has_format(Format format, std::int32_t compute_capability) {
-    return compute_capability == 0 || policy::gpu_has(applied_of(format), compute_capability);
+    return compute_capability == 0 || policy::gpu_supports(applied_of(format), compute_capability);
 }
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
@@ -238,7 +239,7 @@ bool has_known_math_mode(const RequestedPrecision& asked) {
 }
 
 bool ignores_tf32_mode(const ProductFamily& family) {
-    return family.road == Road::math_mode && !policy::is_double(family.dtype) &&
+    return family.control == FormatControl::math_mode && !policy::is_double(family.dtype) &&
            family.operation != blas::Operation::gemm && family.operation != blas::Operation::trsm;
 }
 
@@ -310,7 +311,7 @@ CallChange plan_change(const RequestedPrecision& asked, const Environment& envir
     const bool has_the_wish = wish.format == as_called && (!pedantic || is_pedantic(asked));
     if (has_the_wish) return change;
 
-    if (asked.road == Road::compute_type && !asked.has_compute_type_form &&
+    if (asked.control == FormatControl::compute_type && !asked.has_compute_type_form &&
         (wish.format < as_called || asked.compute_type != 0)) {
         change.reason = Reason::no_entry_point;
         return change;
@@ -319,8 +320,8 @@ CallChange plan_change(const RequestedPrecision& asked, const Environment& envir
     // In DEFAULT mode, a function without a compute type always computes in FP32. Its form with a compute type may
     // not.
     const bool is_fp32_by_default = wish.format == Format::fp32 && !pedantic && asked.compute_type == 0;
-    const bool by_compute_type = asked.road == Road::compute_type && asked.has_compute_type_form;
-    if ((by_compute_type && !is_fp32_by_default) || asked.road == Road::lt_matmul) {
+    const bool by_compute_type = asked.control == FormatControl::compute_type && asked.has_compute_type_form;
+    if ((by_compute_type && !is_fp32_by_default) || asked.control == FormatControl::lt_matmul) {
         change_compute_type(asked, wish, pedantic, change);
     } else {
         change.how = record::How::math_mode;
@@ -340,7 +341,7 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
     // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
     const bool is_lowered = wish < as_called;
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
-    if (asked.road == Road::none)
+    if (asked.control == FormatControl::none)
         change.reason = Reason::not_governable;
     else if ((is_lowered || change.mantissa_bits != 0) && forbids_lowering != Reason::as_requested)
         change.reason = forbids_lowering;

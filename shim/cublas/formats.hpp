@@ -59,7 +59,7 @@ struct HalfProduct {
 
 /// The facts of a call that decide in which format cuBLAS may compute it, apart from the environment.
 struct RequestedPrecision {
-    Road road = Road::none;
+    FormatControl control = FormatControl::none;
     std::int32_t math_mode = 0;     ///< math mode that the program set on the handle; 0 for cublasLt, which has none
     std::int32_t compute_type = 0;  ///< 0: the function has none; -1: an invalid value
     std::int32_t algorithm = -1;

@@ -59,7 +59,7 @@ void HandleLock::acquire() {
     std::uint32_t seen = 0;
     if (!state_.compare_exchange_strong(seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
         while (state_.exchange(2, std::memory_order_acquire) != 0)
-            system::raw::syscall6(SYS_futex, system::raw::address(&state_), FUTEX_WAIT_PRIVATE, 2, 0);
+            system::raw::syscall6(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, 2, 0);
     }
     owner_.store(self, std::memory_order_relaxed);
     depth_ = 1;
@@ -69,7 +69,7 @@ void HandleLock::release() {
     if (--depth_ != 0) return;
     owner_.store(nullptr, std::memory_order_relaxed);
     if (state_.exchange(0, std::memory_order_release) == 2)
-        system::raw::syscall6(SYS_futex, system::raw::address(&state_), FUTEX_WAKE_PRIVATE, 1);
+        system::raw::syscall6(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1);
 }
 
 HandleRecord* live_record_of(Handle handle) {

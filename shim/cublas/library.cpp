@@ -16,7 +16,7 @@ namespace {
 /// 2), or by cublasLtGetVersion.
 std::int32_t version_of(const LoadedObject& object) {
     ForeignFunction<std::int32_t(std::int32_t, std::int32_t*)> get_property;
-    find_in(object, "cublasGetProperty", get_property);
+    find_symbol_in(object, "cublasGetProperty", get_property);
     std::int32_t version = 0;
     for (std::int32_t property = 0, part = 0; get_property != nullptr && property < 3; ++property) {
         if (get_property(property, &part) != status_success) {
@@ -26,7 +26,7 @@ std::int32_t version_of(const LoadedObject& object) {
         version = version * 100 + part;
     }
     ForeignFunction<std::size_t()> get_version;
-    find_in(object, "cublasLtGetVersion", get_version);
+    find_symbol_in(object, "cublasLtGetVersion", get_version);
     return version != 0 || get_version == nullptr ? version : static_cast<std::int32_t>(get_version());
 }
 
@@ -69,7 +69,7 @@ constinit KnownLibrary known_libraries[64]{};
 Library::Library(const LoadedObject& library)
     : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_of(library)) {}
 
-void* Library::symbol(const char* name) const { return find_in(object, name); }
+void* Library::symbol(const char* name) const { return find_symbol_in(object, name); }
 
 const Library* library_of(const LoadedObject& object) {
     const std::uint32_t loads = object.loads.load(std::memory_order_acquire);

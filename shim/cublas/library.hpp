@@ -97,7 +97,7 @@ struct Library {
 };
 
 /// Returns the functions of a library that the shim calls. Finds them on first use. Thread-safe, lock-free.
-/// Precondition: the library is loaded, and an elf::Reading is held.
+/// Precondition: the library is loaded, and an elf::ReadGuard is held.
 const Library* library_of(const LoadedObject& object);
 
 /// Returns the size in bytes of a descriptor of this version, measured on first use, or 0 if the library makes none.

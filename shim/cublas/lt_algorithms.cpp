@@ -63,7 +63,7 @@ std::uint64_t key_of(const Algorithm64& algorithm) {
 
 DescribedAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
     DescribedAlgorithm known;
-    for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
+    for (const policy::AlgorithmAttribute& part : policy::algorithm_attributes) {
         std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
         std::size_t written = 0;
         const bool is_told = library.algo_configuration.call_keeping_errno(algorithm.data(), part.attribute, &value,
@@ -71,7 +71,7 @@ DescribedAlgorithm ask_about(const Library& library, const Algorithm64& algorith
         if (is_told) known.configuration.*part.value = value;
         if (!is_told && part.letter == 0) return known;  // it has no id, so it is no algorithm
     }
-    known.word = policy::word_of(known.configuration);
+    known.word = policy::format_algorithm(known.configuration);
     return known;
 }
 
@@ -87,7 +87,7 @@ DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64&
 }
 
 policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits) {
-    const auto concerns_it = [&](const policy::KnownWrong& row) { return row.concerns(library.version); };
+    const auto concerns_it = [&](const policy::KnownWrongAlgorithm& row) { return row.concerns(library.version); };
     limits.avoids_known_wrong =
         limits.avoids_known_wrong && std::ranges::any_of(policy::known_wrong_algorithms, concerns_it);
     return limits;
@@ -97,9 +97,10 @@ bool is_within_limits(const policy::AlgorithmLimits& limits, const Library& libr
     if (!limits.any()) return true;
     const auto& [configuration, word] = describe_algorithm(library, algorithm);
     return word.size > 0 &&  // 0: the library does not tell the configuration
-           (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
+           (configuration.reduction & ~limits.allowed_reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
-           !(limits.avoids_known_wrong && policy::find_known_wrong(configuration, library.version) != nullptr);
+           !(limits.avoids_known_wrong &&
+             policy::find_known_wrong_algorithm(configuration, library.version) != nullptr);
 }
 
 void remember_search_conditions(const Algorithm64& algorithm, const SearchConditions& found) {

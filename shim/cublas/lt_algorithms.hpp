@@ -52,7 +52,7 @@ struct Library;
 /// An algorithm's configuration, and the word for it in recordings.
 struct DescribedAlgorithm {
     policy::Algorithm configuration;
-    policy::AlgorithmWord word;
+    policy::AlgorithmText word;
 };
 /// Returns what the library tells of an algorithm. The library is asked once, as long as there is room to remember
 /// its answer. Thread-safe, lock-free.

@@ -91,7 +91,7 @@ Plan plan_request(const PlanRequest& request, const policy::Decision& decision, 
     const RequestedPrecision& asked = request.asked;
     const bool is_float64 = request.counted == OperandTreatment::as_called;
     if (request.counted == OperandTreatment::observed) return plan_accumulation(request, decision);
-    if (!is_float64 && asked.road == Road::none) {
+    if (!is_float64 && asked.control == FormatControl::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
         plan.asked = requested_format({.compute_capability = asked.compute_capability}, environment);
@@ -99,7 +99,7 @@ Plan plan_request(const PlanRequest& request, const policy::Decision& decision, 
         set_outcome(plan, plan.asked, Reason::not_governable, environment);
         return plan;
     }
-    if (asked.road != Road::none && !request.handle_is_known) {
+    if (asked.control != FormatControl::none && !request.handle_is_known) {
         plan.reason = Reason::unknown_handle;
         return plan;
     }

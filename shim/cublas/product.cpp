@@ -123,7 +123,7 @@ Product describe_product(const Site& site, const Frame& frame) {
 void describe_requested_precision(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
     const ProductFamily& family = site.function->product();
     RequestedPrecision& asked = product.asked;
-    asked.road = family.road;
+    asked.control = family.control;
     if (product.handle == nullptr) return;
     asked.math_mode = program_math_mode(*product.handle, *site.cublas.library);
     if (asked.math_mode == math_unknown) {

@@ -22,7 +22,7 @@ std::int64_t call_unchanged(void* address, const Frame& frame) {
     return call(std::make_index_sequence<static_cast<std::size_t>(called.cblas.words)>{});
 }
 
-constexpr Role role_at(const Positions& positions, int word) {
+constexpr Role role_at(const ArgumentPositions& positions, int word) {
     for (int role = 0; role < static_cast<int>(Role::count); ++role)
         if (positions.word[static_cast<std::size_t>(role)] == word) return static_cast<Role>(role);
     return Role::other;
@@ -132,7 +132,7 @@ constexpr Route routes[] = {
 
 }  // namespace
 
-const Route* route_of(const Family& family) {
+const Route* route_of(const FunctionFamily& family) {
     for (const Route& route : routes)
         if (route.family == &family) return &route;
     return nullptr;

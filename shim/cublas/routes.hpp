@@ -19,7 +19,7 @@ using CallAsCalled = std::int64_t (*)(void* address, const Frame& frame);
 using CallWithComputeType = std::int64_t (*)(void* address, const Frame& frame, const Substitution& substitution);
 
 struct Route {
-    const Family* family;
+    const FunctionFamily* family;
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: no equivalent function takes a compute type
     /// Returns the call's part of the key of its plan (plan_key.hpp). Returns key_unknown (no plan is kept) for
@@ -32,6 +32,6 @@ struct Route {
 
 /// Returns the ways to call a family's functions, or nullptr for cuBLAS's legacy API, whose calls can only be
 /// forwarded by a jump.
-const Route* route_of(const Family& family);
+const Route* route_of(const FunctionFamily& family);
 
 }  // namespace fp32shim::cublas

@@ -49,13 +49,13 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     if (number == 0) return;
     const bool is_forwarded = plan.change.how == record::How::forward;
     const std::int32_t compute_type = is_forwarded ? product.asked.compute_type : plan.change.compute_type;
-    const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
-                           plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
-                           plan.change.mantissa_bits == 0 &&
+    const bool is_simple = product.asked.control == FormatControl::compute_type &&
+                           plan.applied != policy::Applied::unchanged && plan.change.how != record::How::math_mode &&
+                           plan.change.math_mode < 0 && plan.change.mantissa_bits == 0 &&
                            product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
                            !depends_on_math_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
-    const bool is_watched = (in_force.logs() && !is_recorded) || site.by_importers ||
+    const bool is_watched = (in_force.is_logging() && !is_recorded) || site.by_importers ||
                             !is_cublas_library(site.provider) || may_be_guarded(site);
     const std::uint64_t lane = is_simple && !is_watched ? express_bit | (is_recorded ? recorded_bit : 0) : 0;
     site.cublas.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
@@ -75,18 +75,18 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
     return plan_request(request, decision, floor_in_force(in_force), environment_in_force(), in_force.policy);
 }
 
-Done done_as_planned(const Site& site, const Plan& plan) {
-    Done done;
+ExecutionOutcome done_as_planned(const Site& site, const Plan& plan) {
+    ExecutionOutcome done;
     done.how = plan.change.how;
     done.applied = plan.applied;
     done.reason = plan.reason;
     done.accumulator_as_called = plan.accumulator_as_called;
     done.accumulator = plan.accumulator;
-    done.detail = plan.is_by_environment ? environment_detail(plan) : ambiguity_of(site);
+    done.detail = plan.is_by_environment ? environment_detail(plan) : provider_ambiguity_text(site);
     return done;
 }
 
-Done done_unchanged(const Site& site, const Plan& plan, Reason reason) {
+ExecutionOutcome done_unchanged(const Site& site, const Plan& plan, Reason reason) {
     return done_as_planned(site, plan_unchanged(plan, reason, environment_in_force()));
 }
 

@@ -29,9 +29,9 @@ Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_f
     policy::MatmulCall call;
     describe(call);
     policy::Decision decision = decide_call(site, in_force, call);
-    if (in_force.audits) decision = policy::without_audits(decision, in_force.policy, call.dtype);
+    if (in_force.audits) decision = policy::decision_before_audits(decision, in_force.policy, call.dtype);
     const Plan plan = plan_decision(site, product, decision, in_force);
-    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
+    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_affect_decisions(in_force))
         keep_plan(site, product, plan, in_force);
     return plan;
 }
@@ -44,14 +44,14 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
     return kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, describe);
 }
 
-Done done_as_planned(const Site& site, const Plan& plan);
+ExecutionOutcome done_as_planned(const Site& site, const Plan& plan);
 
 /// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
-Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
+ExecutionOutcome done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
 /// Returns the key by which the recording counts later calls with these arguments that run by the kept plan. Returns
 /// an empty key if the site does not keep this plan, or if this call failed or did not run as planned.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                             const Done& done, std::uint32_t change_count);
+                             const ExecutionOutcome& done, std::uint32_t change_count);
 
 }  // namespace fp32shim::cublas

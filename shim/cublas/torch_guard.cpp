@@ -22,11 +22,11 @@ bool is_of_torch(const Site& site) { return site.caller_name().starts_with("libt
 
 void find_torch_guard(const Site& site) {
     if (!is_of_torch(site) || should_disable_tf32.load(std::memory_order_relaxed) != nullptr) return;
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         if (!system::base_name(system::view(map->l_name)).starts_with("libtorch_cpu.so") || !elf::is_mapped(map))
             continue;
-        const elf::Object object = elf::read_object(map);
+        const elf::ObjectTables object = elf::read_object_tables(map);
         const ElfW(Sym)* symbol = elf::find_definition(object, "_ZN2at11NoTF32Guard19should_disable_tf32Ev", {});
         if (symbol == nullptr) continue;
         const auto address = elf::address_of(object, *symbol);
@@ -39,7 +39,7 @@ bool may_be_guarded(const Site& site) {
 }
 
 bool is_inside_torch_guard() {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     return should_disable_tf32.load(std::memory_order_acquire)();
 }
 

@@ -6,8 +6,8 @@
 
 #include "policy/conditions.hpp"
 #include "shim/audit/groups.hpp"
-#include "shim/decision/kept_decisions.hpp"
-#include "shim/decision/site_rules.hpp"
+#include "shim/decision/decision_cache.hpp"
+#include "shim/memory/arena.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/location.hpp"
 #include "shim/where/native/call_site.hpp"
@@ -16,10 +16,66 @@
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
+
+/// The rules of one policy that can match calls of one function from one caller. Call sites share equal lists. Never
+/// freed: a reload makes new lists.
+struct SiteRuleList {
+    const Settings* settings;
+    std::string_view function;
+    std::string_view caller;
+    policy::Device device;
+    std::span<const std::uint16_t> rules;  ///< indices of rules, in the policy's order
+    const SiteRuleList* next;
+};
+
 namespace {
 
-policy::Overrides overrides() {
-    policy::Overrides result;
+// ---- the rules of a policy that can match calls of one site ----
+// All other rules are excluded at the site's first call. So even with hundreds of rules, a call costs only as much as
+// the relevant ones.
+
+constinit std::atomic<const SiteRuleList*> known_rules{nullptr};
+
+bool are_valid_for(const SiteRuleList& rules, const Settings& in_force, const policy::MatmulCall& call) {
+    return rules.settings == &in_force && rules.device == call.device && rules.function == call.function &&
+           rules.caller == call.caller;
+}
+
+const SiteRuleList* find_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
+    for (const SiteRuleList* rules = known_rules.load(std::memory_order_acquire); rules != nullptr;
+         rules = rules->next)
+        if (are_valid_for(*rules, in_force, call)) return rules;
+    return nullptr;
+}
+
+const SiteRuleList& make_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
+    policy::CallSiteFacts facts{call.function, call.caller, call.device, std::nullopt};
+    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;  // in cuBLAS, the type differs between calls
+    const auto& all = in_force.policy.rules;
+    auto* indices = static_cast<std::uint16_t*>(arena_allocate(all.size() * sizeof(std::uint16_t)));
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (policy::may_match(all[i], facts, in_force.process)) indices[count++] = static_cast<std::uint16_t>(i);
+    auto* fresh = arena_new<SiteRuleList>(&in_force, arena_copy(call.function), arena_copy(call.caller), call.device,
+                                          std::span<const std::uint16_t>(indices, count), nullptr);
+    push_front(known_rules, fresh);
+    return *fresh;
+}
+
+/// Returns the rules that can match calls of this site. Thread-safe, lock-free.
+const SiteRuleList& rules_of_site(Site& site, const Settings& in_force, const policy::MatmulCall& call) {
+    const SiteRuleList* kept = site.rules.load(std::memory_order_acquire);
+    if (kept != nullptr && are_valid_for(*kept, in_force, call)) return *kept;
+    const SiteRuleList* known = find_site_rules(in_force, call);
+    if (known == nullptr) known = &make_site_rules(in_force, call);
+    site.rules.store(known, std::memory_order_release);
+    return *known;
+}
+
+// ---- decisions ----
+
+policy::PrecisionOverrides overrides() {
+    policy::PrecisionOverrides result;
     result.process = process_precision();
     result.floor = process_floor();
     if (const ThreadContext* context = existing_thread_context()) {
@@ -55,7 +111,7 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     system::stderr_line(line.view());
 }
 
-/// Prints a line, once for each rule on a line's text, if no line of the file has that text any more.
+/// Prints a line, once for each rule on a line's text, if no line of the source file has that text.
 void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t> rules,
                         const policy::MatmulCall& call, const where::CallLocation& location) {
     static constinit std::atomic<std::uint64_t> examined_rules[32]{};
@@ -65,7 +121,7 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
         const std::uint64_t bit = std::uint64_t{1} << index % 64;
         std::atomic<std::uint64_t>& word = examined_rules[index / 64 % std::size(examined_rules)];
         if ((word.load(std::memory_order_relaxed) & bit) != 0 || (word.fetch_or(bit) & bit) != 0) continue;
-        if (location.source_has(rule.when.text)) continue;
+        if (location.source_matches_any(rule.when.text)) continue;
         warn_changed_text(rule, location);
     }
 }
@@ -78,21 +134,21 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
     policy::MatmulCall located = call;
     where::CallLocation location(in_force.looks_at_where ? __builtin_alloca(sizeof(where::LocationBuffer)) : nullptr);
     if (in_force.looks_at_where) {
-        location.find(site, in_force);
-        located.where = location.where_for_rules();
+        location.read_location(site, in_force);
+        located.where = location.program_line_for_rules();
         located.stack = location.has_python_reader() ? &location : nullptr;
         if (in_force.looks_at_text && location.has_python_reader()) {
             located.text = &location;
             warn_changed_texts(in_force, rules, located, location);
         }
     }
-    if (needs_call_number) located.call_number = count_call(site, in_force, call, location.where());
+    if (needs_call_number) located.call_number = count_call(site, in_force, call, location.program_line());
     return policy::decide(located, in_force.process, in_force.policy, overrides(), rules);
 }
 
 policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::MatmulCall& call,
                                  std::uint32_t change_count) {
-    const auto rules = rules_of(site, in_force, call).rules;
+    const auto rules = rules_of_site(site, in_force, call).rules;
     const bool needs_call_number =
         in_force.looks_at_call_numbers && !rules.empty() && call.device == policy::Device::cpu;
     const auto decide = [&] {
@@ -103,8 +159,8 @@ policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::M
     };
     if (rules.empty() || needs_call_number) return decide();
     const ThreadContext* const context = existing_thread_context();
-    if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
-    auto* const decisions = thread_part<KeptDecisions>(ThreadPart::kept_decisions);
+    if (context != nullptr && !context->scopes.is_empty() && scopes_affect_decisions(in_force)) return decide();
+    auto* const decisions = thread_part<DecisionCache>(ThreadPart::decision_cache);
     if (decisions == nullptr) return decide();
     const DecisionKey key{site.number,  call.m,
                           call.n,       call.k,
@@ -113,14 +169,14 @@ policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::M
                           change_count, in_force.looks_at_where ? where::location_key(in_force) : 0};
     if (const auto kept = decisions->find(key)) return *kept;
     const policy::Decision decision = decide();
-    decisions->keep(key, decision);
+    decisions->store(key, decision);
     return decision;
 }
 
 /// Warns once that rules on scopes do not see the modules of PyTorch, although PyTorch multiplies.
 void warn_no_module_paths() {
     static constinit system::OncePerProcess said;
-    if (said.first())
+    if (said.is_first_call())
         system::stderr_line(
             "rules by scope do not apply within PyTorch modules, which open no scopes here; start the program with "
             "fp32shim run");
@@ -133,7 +189,7 @@ policy::Decision decide_call(Site& site, const Settings& in_force, policy::Matmu
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();
-    if (in_force.looks_at_sizes || scopes_decide(in_force))
+    if (in_force.looks_at_sizes || scopes_affect_decisions(in_force))
         return decide_by_rules(site, in_force, call, change_count);
     if (in_force.looks_at_call_sites) call.call_site = where::call_site_of(site, in_force);
     return policy::decide(call, in_force.process, in_force.policy, overrides());

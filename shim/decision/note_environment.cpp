@@ -1,4 +1,5 @@
-#include "shim/decision/note_environment.hpp"
+// Notes the environment of a recorded process: processor, Python, torch, the libraries that multiply, and devices.
+#include "shim/decision/record_call.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -23,7 +24,9 @@
 #include "system/fork_safe_lock.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/small_files.hpp"
 
 namespace fp32shim {
 namespace {
@@ -36,20 +39,10 @@ using Buffer = char[512];
 
 /// Returns the beginning of a file; empty if it cannot be read.
 std::string_view beginning_of(const char* path, Buffer& buffer) {
-    const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return {};
-    const long size =
-        system::raw::retry_if_interrupted([&] { return system::raw::read(descriptor, buffer, sizeof buffer); });
-    system::raw::close(descriptor);
-    return {buffer, size > 0 ? static_cast<std::size_t>(size) : 0};
+    return {buffer, system::RawFile(path).read(0, buffer, sizeof buffer)};
 }
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view blanks(" \t\n\0", 4);
-    const std::size_t begin = text.find_first_not_of(blanks);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
+std::string_view trimmed(std::string_view text) { return system::trimmed(text, {" \t\n\0", 4}); }
 
 /// Returns the text between two others; empty if the first is not there.
 std::string_view text_between(std::string_view text, std::string_view before, std::string_view after) {
@@ -128,8 +121,8 @@ constexpr std::string_view own_name = "fp32shim";
     ForeignFunction<const char*()> python_version;
     char torch[400] = "";
     {
-        const elf::Reading reading;
-        python_version = ForeignFunction<const char*()>(find_default(nullptr, "Py_GetVersion", {}).address);
+        const elf::ReadGuard reading;
+        python_version = ForeignFunction<const char*()>(find_by_rtld_default(nullptr, "Py_GetVersion", {}).address);
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
             const std::string_view path = system::view(map->l_name);
             if (elf::name_of(map).starts_with("libtorch_cpu.so") && path.size() < sizeof torch)
@@ -178,12 +171,13 @@ void find_openblas(const LoadedObject& object, std::string_view name, ForeignFun
         for (const std::string_view suffix : {"", "64_", "_64"}) {
             char buffer[64];
             system::LineWriter full(buffer);
-            if (function == nullptr) find_in(object, full.text(prefix).text(name).text(suffix).view(), function);
+            if (function == nullptr)
+                find_symbol_in(object, full.text(prefix).text(name).text(suffix).view(), function);
         }
     }
 }
 
-/// Precondition: an elf::Reading is held, as for all functions that search objects.
+/// Precondition: an elf::ReadGuard is held, as for all functions that search objects.
 IdentityFunctions find_identity_functions(const LoadedObject& object) {
     IdentityFunctions found;
     find_openblas(object, "openblas_get_config", found.openblas_config);
@@ -192,15 +186,15 @@ IdentityFunctions find_identity_functions(const LoadedObject& object) {
         find_openblas(object, "openblas_get_num_threads", found.threads);
         return found;
     }
-    find_in(object, "bli_info_get_version_str", found.blis_version);
-    find_in(object, "bli_arch_query_id", found.blis_kernel);
-    find_in(object, "bli_arch_string", found.blis_kernel_name);
-    find_in(object, "bli_thread_get_num_threads", found.blis_threads);
-    find_in(object, "MKL_Get_Version_String", found.mkl_version);
-    find_in(object, "MKL_Get_Version", found.mkl_kernel);
-    if (found.mkl_version != nullptr) find_in(object, "MKL_Get_Max_Threads", found.threads);
-    find_in(object, "cublasGetProperty", found.cublas_property);
-    find_in(object, "cublasLtGetVersion", found.cublas_lt_version);
+    find_symbol_in(object, "bli_info_get_version_str", found.blis_version);
+    find_symbol_in(object, "bli_arch_query_id", found.blis_kernel);
+    find_symbol_in(object, "bli_arch_string", found.blis_kernel_name);
+    find_symbol_in(object, "bli_thread_get_num_threads", found.blis_threads);
+    find_symbol_in(object, "MKL_Get_Version_String", found.mkl_version);
+    find_symbol_in(object, "MKL_Get_Version", found.mkl_kernel);
+    if (found.mkl_version != nullptr) find_symbol_in(object, "MKL_Get_Max_Threads", found.threads);
+    find_symbol_in(object, "cublasGetProperty", found.cublas_property);
+    find_symbol_in(object, "cublasLtGetVersion", found.cublas_lt_version);
     return found;
 }
 
@@ -208,7 +202,7 @@ IdentityFunctions find_identity_functions(const LoadedObject& object) {
 IdentityFunctions find_identity_functions_with_needed(const LoadedObject& library) {
     IdentityFunctions found = find_identity_functions(library);
     if (found.is_known()) return found;
-    visit_needed(library, [&](const LoadedObject& needed) {
+    visit_needed_libraries(library, [&](const LoadedObject& needed) {
         const IdentityFunctions other = find_identity_functions(needed);
         if (other.is_known()) found = other;
         return other.is_known();
@@ -310,7 +304,7 @@ NotedLibrary* find_noted_library(const LoadedObject& library) {
     return found == end ? nullptr : found;
 }
 
-std::uint64_t current_stamp() { return std::max<std::uint64_t>(quick_objects_stamp(), 1); }
+std::uint64_t current_stamp() { return std::max<std::uint64_t>(quick_load_generation(), 1); }
 std::uint64_t bit_of(std::int32_t device) { return std::uint64_t{1} << (device & 63); }
 bool has_device(const policy::MatmulCall& call) {
     return call.device == policy::Device::cuda && call.device_index >= 0;
@@ -338,7 +332,7 @@ NotedLibrary* find_or_add_noted(const LoadedObject& library) {
     added.object = &library;
     added.loads = library.loads.load(std::memory_order_relaxed);
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         added.identity = find_identity_functions_with_needed(library);
     }
     noted_count.store(count + 1, std::memory_order_release);
@@ -368,9 +362,9 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library, bool 
 [[gnu::noinline]] void note_device(RecordingEnvironment& list, std::int32_t index) {
     ForeignFunction<std::int32_t(char* name, std::int32_t size, std::int32_t device)> get_name;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-            if (elf::name_of(map) == "libcuda.so.1") find_in(*loaded_object(map), "cuDeviceGetName", get_name);
+            if (elf::name_of(map) == "libcuda.so.1") find_symbol_in(*loaded_object(map), "cuDeviceGetName", get_name);
     }
     char name[256] = "";
     char subject[24];

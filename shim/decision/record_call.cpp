@@ -1,5 +1,6 @@
 #include "shim/decision/record_call.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <utility>
@@ -8,23 +9,23 @@
 #include "record/lines/event_lines.hpp"
 #include "record/write/count_call.hpp"
 #include "shim/audit/groups.hpp"
-#include "shim/decision/note_environment.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
 #include "system/kept_state.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
 
-std::string_view ambiguity_of(const Site& site) {
+std::string_view provider_ambiguity_text(const Site& site) {
     return site.ambiguous ? "several libraries provide it, and the caller imports it from none of them"
                           : std::string_view{};
 }
 
-std::uint64_t time_now(const Settings& in_force) {
+std::uint64_t current_call_time(const Settings& in_force) {
     if (in_force.recording != nullptr) return record::ticks();
     if (record::counter_traps.load(std::memory_order_relaxed))
         return static_cast<std::uint64_t>(system::raw::clock_ns(CLOCK_MONOTONIC));
@@ -34,9 +35,9 @@ std::uint64_t time_now(const Settings& in_force) {
 }
 
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done,
+                                     const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location) {
-    const system::KeptState kept;  // made for a new row only: calls of other rows are counted
+    const system::ErrnoAndFloatGuard kept;  // made for a new row only: calls of other rows are counted
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -60,10 +61,10 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     if (decision.algorithm_rule >= 0)
         event.limited_by = &in_force.policy.rules[static_cast<std::size_t>(decision.algorithm_rule)];
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
-    location.find(site, in_force);
+    location.read_location(site, in_force);
     if (in_force.reads_python_lines && in_force.recording != nullptr)
         in_force.recording->record_python_state(where::python_state());
-    event.call.where = location.where();
+    event.call.where = location.program_line();
     event.stack = &location;
     if (in_force.recording != nullptr) note_environment(in_force, site, call);
     return event;
@@ -73,7 +74,7 @@ namespace {
 
 /// Returns the recording's key of a decision. Decisions with equal keys share a row.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                     const policy::Decision& decision, const Done& done) {
+                     const policy::Decision& decision, const ExecutionOutcome& done) {
     system::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
@@ -100,7 +101,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 /// Returns the thread's writer to its old recording, and gets one in this recording.
 [[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
     const system::SignalHold hold;
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     if (context.writer != nullptr && context.recording != &recording) {
         context.writer_change_count = 0;
         context.recording->detach(std::exchange(context.writer, nullptr));
@@ -120,8 +121,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 
 [[gnu::always_inline]] inline void count_in_recording(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call,
-                                                      const policy::Decision& decision, const Done& done,
-                                                      CallTime& time, ExpressKey key, const FoundInResult* found) {
+                                                      const policy::Decision& decision, const ExecutionOutcome& done,
+                                                      CallTime& time, ExpressKey key, const ResultFindings* found) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* const context = context_in(recording);
     if (context == nullptr) return recording.count_lost_call(in_force.log_every_call);
@@ -133,9 +134,10 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
     }
-    if (in_force.tells_paths_apart()) key.value = where::with_location_key(key.value, where::location_key(in_force));
-    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
-                                                              : nullptr);
+    if (in_force.distinguishes_call_paths())
+        key.value = where::combined_row_key(key.value, where::location_key(in_force));
+    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                                     : nullptr);
     time.counted_as = key.value;
     recording.count(*context->writer, key.value, time.begin, time.end, in_force.log_every_call,
                     [&](record::DecisionEvent& event) {
@@ -172,28 +174,28 @@ std::uint64_t hash_of(const record::DecisionEvent& event) {
 [[gnu::noinline]] audit::Group* group_of(const record::DecisionEvent& event) {
     audit::Group* const group = audit::find_group(hash_of(event));
     static constinit system::OncePerProcess said;
-    if (group == nullptr && said.first())
+    if (group == nullptr && said.is_first_call())
         system::stderr_line("there is no room for more distinct decisions; further ones are not shown");
     return group;
 }
 
 }  // namespace
 
-record::ThreadWriter* writer_in(record::Recording& recording) {
+record::ThreadWriter* thread_writer_in(record::Recording& recording) {
     ThreadContext* const context = context_in(recording);
     return context == nullptr ? nullptr : context->writer;
 }
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, CallTime* time, ExpressKey key,
-                 const FoundInResult* found) {
+                 const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key,
+                 const ResultFindings* found) {
     if (in_force.recording != nullptr) {
         CallTime untimed{record::Recording::not_timed, record::ticks()};
         count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
         return;
     }
-    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
-                                                              : nullptr);
+    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                                     : nullptr);
     record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
@@ -208,6 +210,62 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (group != nullptr && !group->show()) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
+}
+
+namespace {
+
+/// Appends a bound such as `, |A| < 2^67`, by which a reader can see that the product had to overflow.
+void append_limit(system::LineWriter& line, std::string_view name, const record::Exponents& exponents) {
+    if (exponents.lowest > exponents.highest) return;
+    line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
+}
+
+/// Returns the smallest exponent whose power of two exceeds a positive number.
+int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
+
+std::string_view nonfinite_word(const record::Audit& found) {
+    return (found.flags & record::audit_nan) != 0 ? "NaN" : "infinity";
+}
+
+void append_made(system::LineWriter& line, const record::Audit& found, bool is_batch) {
+    line.texts("first NaN or infinity from finite operands: ", nonfinite_word(found), " in row ");
+    line.number(found.worst_row).text(", column ").number(found.worst_column);
+    if (is_batch) line.text(" of product ").number(found.product);
+    append_limit(line, "A", found.a);
+    append_limit(line, "B", found.b);
+    if (found.alpha != 1) line.text(", |alpha| < 2^").number(exponent_above(found.alpha));
+    if (found.beta != 0) line.text(", |beta| < 2^").number(exponent_above(found.beta));
+}
+
+void append_received(system::LineWriter& line, const record::Audit& found) {
+    const std::string_view operand = record::nonfinite_operand(found);
+    line.texts("first product that received NaN or infinity: ", nonfinite_word(found), " in ", operand);
+    if (operand.size() > 1) return;  // alpha and beta
+    line.text(", row ").number(found.worst_row).text(", column ").number(found.worst_column);
+}
+
+}  // namespace
+
+void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                      const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return system::stderr_line("a product produced NaN or infinity from finite operands");
+    // Signals are held, since lines about products in signal handlers are written into the same buffer.
+    const system::SignalHold hold;
+    const std::span<char> buffer(context->log_buffer);
+    system::LineWriter line(buffer);
+    if ((found.flags & record::audit_received) != 0)
+        append_received(line, found);
+    else
+        append_made(line, found, call.batch != 1);
+    where::CallLocation location(__builtin_alloca(sizeof(where::LocationBuffer)));
+    const record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
+    location.read_location(site, in_force, true);
+    if (!location.program_line().empty()) line.text("; at ").text(location.program_line());
+    line.text("; ");
+    const std::size_t size = line.size();
+    const std::size_t words = record::format_decision_text(event, buffer.subspan(size)).size();
+    system::stderr_line({buffer.data(), size + words});
 }
 
 }  // namespace fp32shim

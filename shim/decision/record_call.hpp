@@ -15,7 +15,7 @@
 namespace fp32shim {
 
 /// The recorded part of a plan: it tells how the decision was honoured.
-struct Done {
+struct ExecutionOutcome {
     record::How how = record::How::forward;
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
@@ -25,11 +25,12 @@ struct Done {
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
     std::uint8_t mantissa_bits = 0;     ///< see record::DecisionEvent
-    policy::AlgorithmWord algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
+    policy::AlgorithmText algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
 };
 
-/// Returns a text for Done::detail if several libraries may be the site's provider; otherwise an empty text.
-std::string_view ambiguity_of(const Site& site);
+/// Returns a text for ExecutionOutcome::detail if several libraries may be the site's provider; otherwise an empty
+/// text.
+std::string_view provider_ambiguity_text(const Site& site);
 
 /// The beginning and end of a call on the host, in ticks of the processor for a recording, otherwise in nanoseconds.
 struct CallTime {
@@ -39,7 +40,7 @@ struct CallTime {
 };
 
 /// Returns the current time in the unit of CallTime. Makes no system call.
-std::uint64_t time_now(const Settings& in_force);
+std::uint64_t current_call_time(const Settings& in_force);
 
 /// The key of the row for later calls, which are counted without another decision (blas/govern/express.hpp).
 struct ExpressKey {
@@ -48,7 +49,7 @@ struct ExpressKey {
 };
 
 /// Findings about the result of a call, for a recording.
-struct FoundInResult {
+struct ResultFindings {
     std::span<const record::Audit> audits{};
     const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
     const record::OperandHashes* operands = nullptr;   ///< hashes of the operands of a call with a fingerprint
@@ -56,24 +57,30 @@ struct FoundInResult {
 };
 
 /// Returns this thread's writer in a recording of this process; nullptr if there is no memory.
-record::ThreadWriter* writer_in(record::Recording& recording);
+record::ThreadWriter* thread_writer_in(record::Recording& recording);
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
-/// measured, and `found` if the result was not examined. Precondition: in_force.logs().
+/// measured, and `found` if the result was not examined. Precondition: in_force.is_logging().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, CallTime* time, ExpressKey key = {},
-                 const FoundInResult* found = nullptr);
+                 const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key = {},
+                 const ResultFindings* found = nullptr);
 
 /// Returns the event of a call for a log or recording, and finds the call's location in its program. The event's
 /// views are valid until the call returns and while `location` exists.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done,
+                                     const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location);
+
+/// Notes in the recording the facts about the environment (processor, Python, torch, libraries that multiply,
+/// devices) that a call with a new decision shows for the first time. Asks the provider for its version once, and for
+/// its number of threads each time, until eight changes were noted. Precondition: in_force.recording is set. Never
+/// called for calls whose decision is known. Thread-safe.
+void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call);
 
 /// Prints which product made NaN or infinity from finite operands, where in its result, and where in the program; or
 /// which product received them, and where in its operands. Includes the line of Python even if the settings do not
 /// ask for lines. Precondition: is_about_nonfinite(found).
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                      const policy::Decision& decision, const Done& done, const record::Audit& found);
+                      const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found);
 
 }  // namespace fp32shim

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "record/write/count_call.hpp"
-#include "shim/decision/note_environment.hpp"
 #include "shim/decision/record_call.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
@@ -21,27 +20,27 @@ namespace fp32shim {
 /// share a row; with `with_location`, only if the same lines of the program led to them. `describe(event)` fills in
 /// the row, except for scope and location. It is called for a new row only. Precondition: in_force.recording is set.
 template <class Describe>
-void record_observed(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
-                     bool with_location, const Describe& describe) {
+void record_observed_product(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
+                             bool with_location, const Describe& describe) {
     record::Recording& recording = *in_force.recording;
-    record::ThreadWriter* const writer = writer_in(recording);
+    record::ThreadWriter* const writer = thread_writer_in(recording);
     if (writer == nullptr) return recording.count_lost_call(in_force.log_every_call);
     system::Hash hash;
     hash.add(site.number).add(kind).add(in_force.generation);
     if (scopes_in_use()) hash.add(scope_key());
-    const bool tells_paths = with_location && in_force.tells_paths_apart();
+    const bool tells_paths = with_location && in_force.distinguishes_call_paths();
     const std::uint64_t key =
-        tells_paths ? where::with_location_key(hash.value(), where::location_key(in_force)) : hash.value();
+        tells_paths ? where::combined_row_key(hash.value(), where::location_key(in_force)) : hash.value();
     where::CallLocation location(tells_paths ? alloca(sizeof(where::LocationBuffer)) : nullptr);
     const auto* const last_product = writer->last_product();
     recording.count(*writer, key, time.begin, time.end, in_force.log_every_call, [&](record::DecisionEvent& event) {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         describe(event);
         if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
         if (with_location) {
-            location.find(site, in_force);
+            location.read_location(site, in_force);
             if (in_force.reads_python_lines) recording.record_python_state(where::python_state());
-            event.call.where = location.where();
+            event.call.where = location.program_line();
             event.stack = &location;
         }
         note_environment(in_force, site, event.call);

@@ -12,7 +12,7 @@ namespace fp32shim {
 
 /// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
 /// in a recording, or the validity of its arguments.
-struct KeyedArguments {
+struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
     std::uint8_t option_count = 0;
@@ -24,12 +24,12 @@ struct KeyedArguments {
 /// Returns the offsets for a function: none if the function's sizes are in arrays, if it takes scalars by value
 /// without a handle (cuBLAS before version 2), if any library may use its name, or if an argument that is not in the
 /// table may come first (Function::returns_complex).
-KeyedArguments keyed_arguments(const Function& function);
+ArgumentKeyLayout argument_key_layout(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. Different calls have the same hash with a chance of
 /// one in 2^64: it may identify a row, but no decision may depend on it. `is_wide`: integers have 64 bits. Returns 0
 /// if an argument that is passed by reference is not a pointer.
-[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+[[gnu::always_inline]] inline std::uint64_t argument_key(const ArgumentKeyLayout& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt);
 
 // ---- details -----------------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ namespace key {
 
 /// Random odd numbers, one for each argument. The sum of all arguments, each multiplied by its number, tells calls
 /// apart as well as a random number would. The multiplications do not depend on each other.
-inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
+inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
@@ -46,7 +46,8 @@ inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
 
 // Programs call gemm most, and in small sizes, so its offsets are constants.
 template <bool by_reference>
-inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
+inline constexpr const ArgumentPositions& gemm_positions =
+    by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
 /// Adds argument `number`, read at `argument`, times its factor to `sum`. Returns false if it should be a pointer but
 /// is not.
@@ -62,7 +63,7 @@ template <class Value, bool by_reference>
 
 /// Adds arguments `begin` up to `end`, each times its factor. Returns false if one should be a pointer but is not.
 template <class Value, bool by_reference>
-[[gnu::always_inline]] inline bool add_arguments(const KeyedArguments& arguments, const char* frame,
+[[gnu::always_inline]] inline bool add_arguments(const ArgumentKeyLayout& arguments, const char* frame,
                                                  std::size_t begin, std::size_t end, std::uint64_t& sum) {
     for (std::size_t i = begin; i < end; ++i) {
         if (!add_argument<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
@@ -75,7 +76,7 @@ consteval std::size_t gemm_offset(Role role) {
     return Frame::offset_of(gemm_positions<by_reference>.of(role));
 }
 
-/// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of KeyedArguments::offsets.
+/// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of ArgumentKeyLayout::offsets.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm_arguments(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;
@@ -93,7 +94,7 @@ template <class Integer, bool by_reference>
 
 }  // namespace key
 
-[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+[[gnu::always_inline]] inline std::uint64_t argument_key(const ArgumentKeyLayout& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt) {
     const auto* bytes = reinterpret_cast<const char*>(&frame);
     const std::size_t options = arguments.option_count;

@@ -19,7 +19,7 @@ struct Route;
 struct Library;
 }  // namespace cublas
 
-struct SiteRules;
+struct SiteRuleList;
 namespace policy {
 struct CallSite;
 }
@@ -63,27 +63,27 @@ struct Site {
 
     // The express lane reads the members above and those from here on: two cache lines.
     std::uint64_t number;  ///< a multiple of site_number_step; unique, also where memory is reused
-    std::atomic<std::uint64_t> binding_stamp;  ///< objects_stamp() when the site was bound
-    KeyedArguments keyed;                      ///< tells which arguments distinguish the calls of the site
+    std::atomic<std::uint64_t> binding_stamp;  ///< load_generation() when the site was bound
+    ArgumentKeyLayout keyed;                   ///< tells which arguments distinguish the calls of the site
     EntryIndex entry;                          ///< the entry point that was called
     bool is_blas;       ///< false: calls are left alone, since this is no BLAS, or cuBLAS or the driver calls itself
-    bool ambiguous;     ///< importers of the function bind to several libraries, see Binding
+    bool ambiguous;     ///< importers of the function bind to several libraries, see FunctionBinding
     bool by_importers;  ///< the caller does not import the function: the site is bound again when objects are added
     std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
     bool was_rebound;                        ///< another site has replaced this one, which stays dead
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
-    std::atomic<const SiteRules*> rules;  ///< rules that may match (site_rules.hpp); nullptr: not selected yet
-    std::atomic<const policy::CallSite*> call_site;   ///< call site as text; nullptr: not needed yet
-    std::atomic<std::uintptr_t> kept_return_address;  ///< `return_address`, kept when the site is dead
-    Site* next;                                       ///< next site of the same chain, see sites/known_sites.hpp
+    std::atomic<const SiteRuleList*> rules;  ///< rules that may match (decide_call.cpp); nullptr: not selected yet
+    std::atomic<const policy::CallSiteText*> call_site;  ///< call site as text; nullptr: not needed yet
+    std::atomic<std::uintptr_t> kept_return_address;     ///< `return_address`, kept when the site is dead
+    Site* next;                                          ///< next site of the same chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
     /// Returns true for a batch function that no library provides: the shim then calls `real` for each of its
     /// products.
-    bool runs_one_by_one() const {
+    bool runs_batch_one_by_one() const {
         return routine != function && routine->product().batching != function->product().batching;
     }
 };
@@ -101,19 +101,19 @@ constexpr std::uintptr_t return_address_of_unfinished_site = 1;
 /// each. No code returns to this address. Entry points search the chains for such a site at each call.
 constexpr std::uintptr_t return_address_of_shared_site = 2;
 
-inline bool is_shared(const Site& site) {
+inline bool is_shared_site(const Site& site) {
     return site.return_address.load(std::memory_order_relaxed) == return_address_of_shared_site;
 }
 
 /// Returns true for a shared site that an earlier call made.
-inline bool is_existing_shared_site(const Site& site) { return is_shared(site) && site.is_in_chain; }
+inline bool is_existing_shared_site(const Site& site) { return is_shared_site(site) && site.is_in_chain; }
 
 /// Returns true if a site with this return address is alive.
-inline bool is_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
+inline bool is_live_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
 
 /// Returns true if no object loaded since the site was bound could change the binding.
-[[gnu::always_inline]] inline bool is_bound(const Site& site) {
-    return !site.by_importers || site.binding_stamp.load(std::memory_order_relaxed) == quick_objects_stamp();
+[[gnu::always_inline]] inline bool is_binding_current(const Site& site) {
+    return !site.by_importers || site.binding_stamp.load(std::memory_order_relaxed) == quick_load_generation();
 }
 
 }  // namespace fp32shim

@@ -50,7 +50,7 @@ void count_launch(const Site& site, const Settings& in_force, std::string_view n
     const CallTime now{record::Recording::not_timed, record::ticks()};
     // The lines of kernels that multiply nothing are not recorded, since they would fill the recording.
     char text[512];
-    record_observed(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
+    record_observed_product(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
         system::LineWriter function(text);
         function.text(record::kernel_prefix).escaped(name, 480);
         event.call.function = function.view();
@@ -135,9 +135,9 @@ void note_listed(const Site& site, const Frame& frame) {
     ForeignFunction<std::int32_t(std::uint32_t * count, Handle module)> count_of;
     ForeignFunction<std::int32_t(const char** name, Handle kernel)> name_of;
     {
-        const elf::Reading reading;
-        find_in(*site.provider, is_library ? "cuLibraryGetKernelCount" : "cuModuleGetFunctionCount", count_of);
-        find_in(*site.provider, is_library ? "cuKernelGetName" : "cuFuncGetName", name_of);
+        const elf::ReadGuard reading;
+        find_symbol_in(*site.provider, is_library ? "cuLibraryGetKernelCount" : "cuModuleGetFunctionCount", count_of);
+        find_symbol_in(*site.provider, is_library ? "cuKernelGetName" : "cuFuncGetName", name_of);
     }
     const auto* const handles = argument<const Handle*>(frame, 0);
     const auto module = argument<Handle>(frame, 2);
@@ -156,12 +156,12 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
     for (FunctionIndex row = 0; row < function_count; ++row) {
         const std::string_view name = functions[row].name;
         // Versions of a function have names such as cuGraphAddNode_v2 and cuLaunchKernel_ptsz.
-        if (functions[row].convention != Convention::driver || !name.starts_with(wanted) ||
+        if (functions[row].convention != CallingConvention::driver || !name.starts_with(wanted) ||
             (name.size() > wanted.size() && name[wanted.size()] != '_'))
             continue;
         is_seen = true;
-        const elf::Reading reading;
-        if (find_in(*site.provider, name) != address) continue;
+        const elf::ReadGuard reading;
+        if (find_symbol_in(*site.provider, name) != address) continue;
         void* const entry = dlsym_entry_for(row, address);
         if (entry == nullptr) break;
         address = entry;
@@ -176,26 +176,26 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
     const auto subject = argument<const void*>(frame, family.at);
     const auto result = [&] { return *argument<const Handle*>(frame, 0); };
     switch (family.effect) {
-        case Effect::image_loaded:
+        case StateEffect::image_loaded:
             return note_image(result(), subject, nullptr, site.caller_name());
-        case Effect::file_loaded:
+        case StateEffect::file_loaded:
             return note_image(result(), nullptr, static_cast<const char*>(subject), site.caller_name());
-        case Effect::kernel_found:
+        case StateEffect::kernel_found:
             return note_kernel(result(), argument<Handle>(frame, 1), static_cast<const char*>(subject));
-        case Effect::kernels_listed:
+        case StateEffect::kernels_listed:
             return note_listed(site, frame);
-        case Effect::module_found:
+        case StateEffect::module_found:
             return note_library_module(result(), subject);
-        case Effect::function_found:
+        case StateEffect::function_found:
             return note_function(result(), subject);
-        case Effect::many_launched:
+        case StateEffect::many_launched:
             return mark_kernels_missed(in_force);
-        case Effect::graph_launched:
+        case StateEffect::graph_launched:
             return record_graph_replay(site, in_force);
-        case Effect::node_in_graph:
-        case Effect::kernel_in_graph: {
+        case StateEffect::node_in_graph:
+        case StateEffect::kernel_in_graph: {
             const auto* node = static_cast<const GraphKernelNode*>(subject);
-            if (family.effect == Effect::node_in_graph) {
+            if (family.effect == StateEffect::node_in_graph) {
                 const auto* const any = static_cast<const GraphNode*>(subject);
                 if (any->type != GraphNode::is_kernel) return;
                 node = &any->kernel;
@@ -203,7 +203,7 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
             return record_kernel_launch(site, frame, node->function != nullptr ? node->function : node->kernel,
                                         in_force);
         }
-        case Effect::address_found:
+        case StateEffect::address_found:
             return replace_address(site, frame, in_force);
         default:
             return;
@@ -213,13 +213,13 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
 }  // namespace
 
 bool intercepts_lookups_of(std::uintptr_t caller) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_KERNELS");
     if (in_force == nullptr || !in_force->asks_kernels) {
         note_bypassing_driver_lookup();
         return false;
     }
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const link_map* const map = elf::object_at(caller);
     return map == nullptr || !elf::name_of(map).starts_with("libcuda.so");
 }
@@ -228,15 +228,15 @@ CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings
     const StateFamily& family = site.function->state();
     // An image is forgotten before it is unloaded: another thread may get the same handle once the driver has it
     // back. The driver refuses to unload the module of a library.
-    const bool unloads = family.effect == Effect::image_unloaded;
+    const bool unloads = family.effect == StateEffect::image_unloaded;
     const bool was_loaded = unloads && set_loaded(argument<Handle>(frame, family.at), false);
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
     if (was_loaded && status != 0) set_loaded(argument<Handle>(frame, family.at), true);
     if (unloads || status != 0) return {status, nullptr};
-    if (family.effect == Effect::kernel_launched) {
+    if (family.effect == StateEffect::kernel_launched) {
         record_kernel_launch(site, frame, argument<Handle>(frame, family.at), in_force);
     } else {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         note_effect(site, frame, in_force);
     }
     return {status, nullptr};

@@ -139,7 +139,7 @@ struct ImageLocation {
     bool is_constant = false;
 };
 
-/// Precondition: an elf::Reading is held.
+/// Precondition: an elf::ReadGuard is held.
 ImageLocation locate_image(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const link_map* const map = elf::object_at(wanted);
@@ -160,7 +160,7 @@ std::optional<TensorFormats> formats_of(GpuImage& image, const Kernel& kernel) {
         // A copy, since dlclose does not wait for long: the object may be gone before the scan ends.
         std::optional<ImageCopy> copy;
         {
-            const elf::Reading reading;
+            const elf::ReadGuard reading;
             const ImageLocation place = locate_image(image.address);
             if (place.object == image.object && place.object->loads == image.loads) copy.emplace(image.address);
         }
@@ -179,7 +179,7 @@ void note_image(Handle module, const void* code, const char* file, std::string_v
     const void* const address = file == nullptr ? fatbin_of(code) : nullptr;
     ImageLocation place;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         place = locate_image(address);
     }
     const system::HeldLock held(lock);

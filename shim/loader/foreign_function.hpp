@@ -22,7 +22,7 @@ class ForeignFunction<Result(Arguments...)> {
     explicit ForeignFunction(void* address) : function_(reinterpret_cast<Result (*)(Arguments...)>(address)) {}
 
     Result operator()(Arguments... arguments) const {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         return function_(arguments...);
     }
     /// Calls a short function that does not change the floating-point state, such as one that copies some bytes or

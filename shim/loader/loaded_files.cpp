@@ -10,22 +10,70 @@
 #include <span>
 #include <string_view>
 
-#include "shim/loader/closed_files.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
+#include "shim/memory/arena.hpp"
 #include "shim/table/functions.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {
 namespace {
 
+/// The files of libraries that the program closed while this process had no recording, each once. Their bindings
+/// cannot be read once they are unloaded. The list goes into the recording when that begins, or into the mark of a
+/// process without a recording. Lock-free, async-signal-safe. Never shrinks.
+class ClosedFileList {
+  public:
+    struct ClosedFile {
+        record::LoadedFile file;
+        const ClosedFile* next;
+    };
+
+    /// Adds a file unless the list has it. If there are too many files or no memory, is_incomplete() becomes true
+    /// instead.
+    void add(const record::LoadedFile& file);
+    /// Returns the file added last, or nullptr if there is none.
+    const ClosedFile* newest() const { return newest_.load(std::memory_order_acquire); }
+    bool is_incomplete() const { return is_incomplete_.load(std::memory_order_relaxed); }
+
+  private:
+    static constexpr unsigned max_files = 4096;
+
+    bool has(const record::LoadedFile& file) const;
+
+    std::atomic<const ClosedFile*> newest_{nullptr};
+    std::atomic<unsigned> count_{0};
+    std::atomic<bool> is_incomplete_{false};
+};
+
+bool ClosedFileList::has(const record::LoadedFile& file) const {
+    for (const ClosedFile* known = newest(); known != nullptr; known = known->next)
+        if (known->file.flags == file.flags && known->file.path == file.path &&
+            std::ranges::equal(known->file.build_id, file.build_id))
+            return true;
+    return false;
+}
+
+void ClosedFileList::add(const record::LoadedFile& file) {
+    if (has(file)) return;
+    const std::string_view id(reinterpret_cast<const char*>(file.build_id.data()), file.build_id.size());
+    const bool has_room = count_.fetch_add(1, std::memory_order_relaxed) < max_files;
+    const std::string_view path = has_room ? arena_try_copy(file.path) : std::string_view();
+    const std::string_view own_id = path.data() != nullptr ? arena_try_copy(id) : std::string_view();
+    ClosedFile* const added = own_id.data() != nullptr ? arena_try_new<ClosedFile>() : nullptr;
+    if (added == nullptr) return is_incomplete_.store(true, std::memory_order_relaxed);
+    const std::span build_id(reinterpret_cast<const std::uint8_t*>(own_id.data()), own_id.size());
+    added->file = {path, build_id, file.flags, file.layout};
+    push_front(newest_, added);
+}
+
 constinit std::atomic<bool> has_bypassing_lookup{false};
 constinit std::atomic<bool> are_closed_files_kept{false};
 constinit std::atomic<bool> notes_bypassing_getenv{false};
 constinit std::atomic<bool> notes_bypassing_driver_calls{false};
 constinit std::atomic<bool> has_bypassing_driver_lookup{false};
-constinit ClosedFiles closed_files;
+constinit ClosedFileList closed_files;
 
 /// True if the loader may call a function without storing its address in the slot of a lazily bound reference: with
 /// LD_BIND_NOT, and with libraries that audit the loader. A slot that looks unused then says nothing.
@@ -41,22 +89,15 @@ __attribute__((constructor)) void find_if_slots_may_stay_unused() {
         slots_may_stay_unused = slots_may_stay_unused || entry->d_tag == DT_AUDIT || entry->d_tag == DT_DEPAUDIT;
 }
 
-bool is_in_global_scope(const link_map* map) {
-    const elf::Scope global = elf::global_scope();
-    for (std::size_t i = 0; i < global.count(); ++i)
-        if (global.at(i) == map) return true;
-    return false;
-}
-
 bool is_kernel_object(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
 /// Returns true if the code at this address is a stub by which the object calls a function of another object. In a
 /// program that is not position-independent, the address of the stub serves as the address of the function.
-bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
+bool is_stub_at(const elf::ObjectTables& object, ElfW(Addr) address) {
     bool is_stub = false;
-    for_each_import(*loaded_object(object.map), [&](const Import& import) {
+    for_each_import(*loaded_object(object.map), [&](const FunctionImport& import) {
         const ElfW(Sym)& reference = object.symbols[import.symbol];
         is_stub = is_stub || (reference.st_shndx == SHN_UNDEF && object.base + reference.st_value == address);
     });
@@ -72,7 +113,7 @@ constexpr std::string_view multiplying_libraries[] = {
 
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
 /// functions up by name, or calls products that it does not define, and it is no known BLAS.
-bool may_call_shim(const elf::Object& object) {
+bool may_call_shim(const elf::ObjectTables& object) {
     const std::string_view file = elf::name_of(object.map);
     if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))
         return false;
@@ -81,7 +122,7 @@ bool may_call_shim(const elf::Object& object) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
         is_wrapper = is_wrapper || system::equal(name, "dlsym") || system::equal(name, "dlvsym");
     });
-    for_each_import(*loaded_object(object.map), [&](const Import& import) {
+    for_each_import(*loaded_object(object.map), [&](const FunctionImport& import) {
         is_wrapper = is_wrapper || object.symbols[import.symbol].st_shndx == SHN_UNDEF;
     });
     return is_wrapper;
@@ -97,21 +138,21 @@ bool is_earlier_preload(const link_map* wanted) {
 /// Returns true if a reference that is bound to code of `holder` does not lead to the shim. Precondition: `holder`
 /// is not the shim itself.
 bool is_past_shim(const link_map* holder) {
-    return !is_earlier_preload(holder) || !may_call_shim(elf::read_object(holder));
+    return !is_earlier_preload(holder) || !may_call_shim(elf::read_object_tables(holder));
 }
 
-bool leads_past_shim(const elf::Object& object, const Import& import) {
+bool leads_past_shim(const elf::ObjectTables& object, const FunctionImport& import) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound) || is_own_variable(object, import)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
     // A lazily bound reference that was not used yet points into the object's own stubs. If slots may stay unused,
     // the reference of an object that dlopen opened may be bound past the shim all the same, by RTLD_DEEPBIND.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
-    if (elf::contains(object.map, bound) && !is_own_definition)
-        return slots_may_stay_unused && !is_in_global_scope(object.map);
+    if (elf::object_contains(object.map, bound) && !is_own_definition)
+        return slots_may_stay_unused && !elf::global_scope().contains(object.map);
     const link_map* holder = elf::object_at(bound);
     if (holder == nullptr) return true;
-    if (holder == elf::first_object()) return !is_stub_at(elf::read_object(holder), bound);
+    if (holder == elf::first_object()) return !is_stub_at(elf::read_object_tables(holder), bound);
     return is_past_shim(holder);
 }
 
@@ -131,7 +172,7 @@ bool may_find_driver_past_shim(const link_map* map) {
         return false;
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->dlsym_slot);
     // A reference that was not used yet does no harm.
-    if (bound == 0 || elf::is_own_code(bound) || elf::contains(map, bound)) return false;
+    if (bound == 0 || elf::is_own_code(bound) || elf::object_contains(map, bound)) return false;
     const link_map* const holder = elf::object_at(bound);
     return holder != nullptr && is_past_shim(holder) && is_driver_loaded();
 }
@@ -141,12 +182,13 @@ bool may_find_driver_past_shim(const link_map* map) {
 /// (DF_SYMBOLIC), or because a BLAS comes before the shim. If kernels are recorded, the same holds for references to
 /// the driver's functions and to dlsym, by which programs find them.
 bool is_bound_past(const link_map* map) {
-    const elf::Object object = elf::read_object(map);
+    const elf::ObjectTables object = elf::read_object_tables(map);
     bool is_past = false;
-    for_each_import(*loaded_object(map), [&](const Import& import) {
-        const Convention convention = functions[import.function].convention;
-        if (is_past || convention == Convention::bare) return;
-        if (convention == Convention::driver && !notes_bypassing_driver_calls.load(std::memory_order_relaxed)) return;
+    for_each_import(*loaded_object(map), [&](const FunctionImport& import) {
+        const CallingConvention convention = functions[import.function].convention;
+        if (is_past || convention == CallingConvention::bare) return;
+        if (convention == CallingConvention::driver && !notes_bypassing_driver_calls.load(std::memory_order_relaxed))
+            return;
         is_past = leads_past_shim(object, import);
     });
     return is_past ||
@@ -160,7 +202,7 @@ bool may_call_getenv_past_shim(const link_map* map) {
     if (table == nullptr || table->getenv_slot == 0) return true;
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->getenv_slot);
     if (bound == 0 || elf::is_own_code(bound)) return false;
-    return !elf::contains(map, bound) || (slots_may_stay_unused && !is_in_global_scope(map));
+    return !elf::object_contains(map, bound) || (slots_may_stay_unused && !elf::global_scope().contains(map));
 }
 
 std::uint32_t object_flags(const link_map* map) {
@@ -174,7 +216,7 @@ std::uint32_t object_flags(const link_map* map) {
 }
 
 /// Adds an object's file to `list`, with what is known of the object. `list` is a record::Mark, a
-/// record::RecordingObjects::Walk or a ClosedFiles. Precondition: an elf::Reading is held.
+/// record::RecordingObjects::Walk or a ClosedFileList. Precondition: an elf::ReadGuard is held.
 template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
@@ -192,7 +234,7 @@ bool is_loaded(const record::LoadedFile& file) {
 }
 
 /// Adds the files of all loaded objects and of closed ones to `list`. Other findings go into `notes`. Precondition:
-/// an elf::Reading is held.
+/// an elf::ReadGuard is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
@@ -202,7 +244,7 @@ void add_all_files(List& list, Notes& notes) {
                                       has_bypassing_driver_lookup.load(std::memory_order_relaxed);
     if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_lookup_past();
     // If objects were being unloaded when this process was forked, their names are lost.
-    if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
+    if (!elf::is_loader_list_complete() || closed_files.is_incomplete()) notes.mark_incomplete();
 }
 
 void add_all_files(record::RecordingObjects& objects) {
@@ -210,10 +252,10 @@ void add_all_files(record::RecordingObjects& objects) {
     add_all_files(walk, objects);
 }
 
-/// Adds to `list` the files that this dlclose may unload. Precondition: an elf::Reading is held.
+/// Adds to `list` the files that this dlclose may unload. Precondition: an elf::ReadGuard is held.
 template <class List>
 void add_files_closed_by(const link_map* closed, List& list) {
-    const elf::Scope scope = elf::own_scope(closed);
+    const elf::SearchScope scope = elf::local_scope(closed);
     for (std::size_t i = 0; i < scope.count(); ++i) add_file(list, scope.at(i));
     if (scope.count() > 0) return;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
@@ -224,8 +266,8 @@ void add_files_closed_by(const link_map* closed, List& list) {
 void record_loaded_files(record::Recording& recording) {
     record::RecordingObjects* const objects = recording.objects();
     if (objects == nullptr) return;
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
+    const elf::ReadGuard reading;
+    const std::uint64_t stamp = load_generation();
     if (objects->stamp() != stamp) add_all_files(*objects);
     objects->mark_complete(stamp);
 }
@@ -235,15 +277,15 @@ void record_loaded_file(record::RecordingObjects& objects, const link_map* map) 
     add_file(walk, map);
 }
 
-void note_bypassing_getenv() { notes_bypassing_getenv.store(true, std::memory_order_relaxed); }
-void note_bypassing_driver_calls() { notes_bypassing_driver_calls.store(true, std::memory_order_relaxed); }
+void enable_getenv_bypass_check() { notes_bypassing_getenv.store(true, std::memory_order_relaxed); }
+void enable_driver_bypass_check() { notes_bypassing_driver_calls.store(true, std::memory_order_relaxed); }
 
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
     if (objects == nullptr && !are_closed_files_kept.load(std::memory_order_acquire)) return;
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     // In glibc, a handle is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
-    if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
+    if (closed == elf::first_object() || !elf::is_in_loader_list(closed)) return;
     if (objects == nullptr) return add_files_closed_by(closed, closed_files);
     record::RecordingObjects::Walk walk(*objects);
     add_files_closed_by(closed, walk);
@@ -252,30 +294,30 @@ void record_files_before_closing(record::RecordingObjects* objects, const void* 
 void keep_closed_files() { are_closed_files_kept.store(true, std::memory_order_release); }
 
 void record_files_at_exit(record::RecordingObjects& objects) {
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
+    const elf::ReadGuard reading;
+    const std::uint64_t stamp = load_generation();
     add_all_files(objects);
     objects.mark_complete(stamp);
 }
 
 void record_files_at_exit(record::Mark& mark) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     add_all_files(mark, mark);
 }
 
 bool has_loaded_nothing_since(const record::Recording& recording) {
-    const elf::Reading reading;
-    return recording.has_recorded_objects(objects_stamp());
+    const elf::ReadGuard reading;
+    return recording.has_recorded_objects(load_generation());
 }
 
-bool calls_past_shim() {
-    const elf::Reading reading;
+bool any_object_bypasses_shim() {
+    const elf::ReadGuard reading;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (map != elf::own_object() && elf::is_mapped(map) && is_bound_past(map)) return true;
     return false;
 }
 
-void mark_lookup_past(record::RecordingObjects* objects) {
+void note_bypassing_lookup(record::RecordingObjects* objects) {
     has_bypassing_lookup.store(true, std::memory_order_relaxed);
     if (objects != nullptr) objects->mark_lookup_past();
 }

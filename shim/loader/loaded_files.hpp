@@ -19,15 +19,15 @@ namespace fp32shim {
 /// async-signal-safe.
 void record_loaded_files(record::Recording& recording);
 
-/// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::Reading is held.
+/// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::ReadGuard is held.
 void record_loaded_file(record::RecordingObjects& objects, const link_map* map);
 
-/// From now on, the note of a file also says whether its calls of getenv may bypass the shim. If they do not, and
-/// the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in it has executed nothing.
-void note_bypassing_getenv();
+/// Makes the later note of a file also say whether the file's calls of getenv may bypass the shim. If they do not,
+/// and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in it has executed nothing.
+void enable_getenv_bypass_check();
 
-/// From now on, the note of a file also says whether its calls of the CUDA driver bypass the shim.
-void note_bypassing_driver_calls();
+/// Makes the later note of a file also say whether the file's calls of the CUDA driver bypass the shim.
+void enable_driver_bypass_check();
 
 /// Notes that dlsym gave the program a function of the CUDA driver itself, since the settings did not ask for
 /// kernels. The note counts only if they ask for kernels later.
@@ -53,10 +53,10 @@ bool has_loaded_nothing_since(const record::Recording& recording);
 
 /// Returns true if a loaded object is known to call products past the shim. Looks at all references again, since
 /// some may have been bound since the last walk.
-bool calls_past_shim();
+bool any_object_bypasses_shim();
 
 /// Notes that the program got a product's function from dlsym that is not an entry point of the shim. Without a
 /// recording, keeps the note in case one begins later.
-void mark_lookup_past(record::RecordingObjects* objects);
+void note_bypassing_lookup(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

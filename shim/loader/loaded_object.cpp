@@ -51,7 +51,7 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
 /// Reads the imports of an object. Returns `old`, the table from an earlier load of the file, if the imports are the
 /// same. Returns nullptr if there is no memory.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
-    const elf::Object object = elf::read_object(map);
+    const elf::ObjectTables object = elf::read_object_tables(map);
     std::size_t count = 0;
     bool is_same_as_old = old != nullptr;
     ElfW(Addr) getenv_slot = 0;
@@ -61,18 +61,18 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
         if (name[0] == 'g' && system::equal(system::view(name), "getenv")) getenv_slot = relocation.r_offset;
         if (name[0] == 'd' && system::equal(system::view(name), "dlsym")) dlsym_slot = relocation.r_offset;
     });
-    read_each_import(object, [&](const Import& import) {
+    read_each_import(object, [&](const FunctionImport& import) {
         is_same_as_old = is_same_as_old && count < old->count && old->imports[count] == import;
         ++count;
     });
     if (is_same_as_old && count == old->count && getenv_slot == old->getenv_slot && dlsym_slot == old->dlsym_slot)
         return old;
-    const std::size_t size = sizeof(ImportTable) + sizeof(Import) * count;
+    const std::size_t size = sizeof(ImportTable) + sizeof(FunctionImport) * count;
     auto* const table = static_cast<ImportTable*>(arena_try_allocate(size));
     if (table == nullptr) return nullptr;
-    auto* const imports = reinterpret_cast<Import*>(table + 1);
+    auto* const imports = reinterpret_cast<FunctionImport*>(table + 1);
     std::size_t filled = 0;
-    read_each_import(object, [&](const Import& import) { imports[filled++] = import; });
+    read_each_import(object, [&](const FunctionImport& import) { imports[filled++] = import; });
     table->imports = imports;
     table->count = count;
     table->getenv_slot = getenv_slot;
@@ -136,7 +136,7 @@ LoadedObject* object_containing(std::uintptr_t address) {
     std::atomic<LoadedObject*>& recent = recent_objects[address / region_size % std::size(recent_objects)];
     LoadedObject* known = recent.load(std::memory_order_acquire);
     if (known != nullptr && noticed_unloads.load(std::memory_order_acquire) == unload_stamp() &&
-        known->loaded.load(std::memory_order_acquire) && elf::contains(known->map, address))
+        known->loaded.load(std::memory_order_acquire) && elf::object_contains(known->map, address))
         return known;
     const link_map* map = elf::object_at(address);
     if (map == nullptr) return nullptr;
@@ -155,15 +155,15 @@ const ImportTable* imports_of(LoadedObject& object) {
     return table;
 }
 
-std::int32_t find_import(LoadedObject& object, FunctionIndex function) {
+std::int32_t find_import_symbol(LoadedObject& object, FunctionIndex function) {
     std::int32_t symbol = -1;
-    for_each_import(object, [&](const Import& import) {
+    for_each_import(object, [&](const FunctionImport& import) {
         if (symbol < 0 && import.function == function) symbol = static_cast<std::int32_t>(import.symbol);
     });
     return symbol;
 }
 
-bool notice_unloaded_objects() {
+bool mark_unloaded_objects() {
     const std::uint64_t stamp = unload_stamp();
     if (noticed_unloads.load(std::memory_order_acquire) == stamp) return false;
     // Stamp the records of all objects in the list. Records that keep an older stamp belong to unloaded objects.
@@ -205,7 +205,7 @@ void search_loader_counts() {
 /// additions change as well.
 std::uint64_t unload_stamp() {
     search_loader_counts();
-    const std::uint64_t adds = quick_objects_stamp();
+    const std::uint64_t adds = quick_load_generation();
     const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
     if (adds == 0 || loaded == nullptr) return fingerprint_of_list() | 1;
     return (adds - __atomic_load_n(loaded, __ATOMIC_ACQUIRE)) | std::uint64_t{1} << 63;
@@ -213,9 +213,9 @@ std::uint64_t unload_stamp() {
 
 }  // namespace
 
-std::uint64_t objects_stamp() {
+std::uint64_t load_generation() {
     search_loader_counts();
-    const std::uint64_t stamp = quick_objects_stamp();
+    const std::uint64_t stamp = quick_load_generation();
     return stamp != 0 ? stamp : fingerprint_of_list() | 1;
 }
 

@@ -27,18 +27,18 @@ enum class ComplexResults : std::uint8_t { not_probed, in_registers, by_pointer 
 enum class RealResults : std::uint8_t { not_probed, float32, float64 };
 
 /// A relocation of an object against an intercepted function.
-struct Import {
+struct FunctionImport {
     std::int16_t function;  ///< a FunctionIndex
     std::uint32_t symbol;   ///< index into the object's symbol table
     ElfW(Addr) slot;        ///< place where the loader stores the function's address, relative to the object's base
 
-    bool operator==(const Import&) const = default;
+    bool operator==(const FunctionImport&) const = default;
 };
 
 struct ImportTable {
-    const Import* imports;
+    const FunctionImport* imports;
     std::size_t count;
-    ElfW(Addr) getenv_slot;  ///< like Import::slot, for getenv; 0: the object does not import it
+    ElfW(Addr) getenv_slot;  ///< like FunctionImport::slot, for getenv; 0: the object does not import it
     ElfW(Addr) dlsym_slot;   ///< the same for dlsym
 };
 
@@ -72,11 +72,11 @@ LoadedObject* object_containing(std::uintptr_t address);
 
 /// Calls `visit(import)` for every import of the object, read from its relocations.
 template <class Visit>
-void read_each_import(const elf::Object& object, Visit visit) {
+void read_each_import(const elf::ObjectTables& object, Visit visit) {
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const char* name = object.strings + object.symbols[symbol].st_name;
         const FunctionIndex function = find_function(name);
-        if (function >= 0) visit(Import{static_cast<std::int16_t>(function), symbol, relocation.r_offset});
+        if (function >= 0) visit(FunctionImport{static_cast<std::int16_t>(function), symbol, relocation.r_offset});
     });
 }
 
@@ -88,12 +88,12 @@ const ImportTable* imports_of(LoadedObject& object);
 template <class Visit>
 void for_each_import(LoadedObject& object, Visit visit) {
     const ImportTable* const table = imports_of(object);
-    if (table == nullptr) return read_each_import(elf::read_object(object.map), visit);
+    if (table == nullptr) return read_each_import(elf::read_object_tables(object.map), visit);
     for (std::size_t i = 0; i < table->count; ++i) visit(table->imports[i]);
 }
 
 /// Returns true if the import is of a variable that the object defines by itself under the name of a function.
-inline bool is_own_variable(const elf::Object& object, const Import& import) {
+inline bool is_own_variable(const elf::ObjectTables& object, const FunctionImport& import) {
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
     return symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 15) == STT_OBJECT;
 }
@@ -101,16 +101,16 @@ inline bool is_own_variable(const elf::Object& object, const Import& import) {
 /// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
 /// has a relocation against the name, even if it also defines it (PyPI's torch calls its own `sgemm_` through its
 /// procedure linkage table).
-std::int32_t find_import(LoadedObject& object, FunctionIndex function);
+std::int32_t find_import_symbol(LoadedObject& object, FunctionIndex function);
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
 /// memory reads if nothing was unloaded since the previous call. Also notices unloads that bypassed the shim's
 /// dlclose.
-bool notice_unloaded_objects();
+bool mark_unloaded_objects();
 
 /// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found. Otherwise
-/// it is a hash of the loader's list, which unloads change too. Precondition: an elf::Reading is held.
-std::uint64_t objects_stamp();
+/// it is a hash of the loader's list, which unloads change too. Precondition: an elf::ReadGuard is held.
+std::uint64_t load_generation();
 
 extern std::atomic<const std::uint64_t*>
     loader_add_count;  ///< the loader's count of objects ever added; nullptr: unknown, or not searched for yet
@@ -118,17 +118,17 @@ extern std::atomic<const std::uint64_t*>
 extern std::atomic<const std::uint32_t*>
     loader_object_count;  ///< loader's count of loaded objects; nullptr: not known
 
-/// Returns the same number as objects_stamp(), by two memory reads and without an elf::Reading; 0 if the loader's
+/// Returns the same number as load_generation(), by two memory reads and without an elf::ReadGuard; 0 if the loader's
 /// counter is unknown.
-[[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
+[[gnu::always_inline]] inline std::uint64_t quick_load_generation() {
     const std::uint64_t* adds = loader_add_count.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
 /// Returns a number that changes when objects are added or removed. Needs four memory reads. Returns 0 if the
 /// loader's counters are unknown.
-inline std::uint64_t objects_list_stamp() {
-    const std::uint64_t adds = quick_objects_stamp();
+inline std::uint64_t load_unload_generation() {
+    const std::uint64_t adds = quick_load_generation();
     const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
     return adds == 0 || loaded == nullptr ? 0 : adds << 24 ^ __atomic_load_n(loaded, __ATOMIC_ACQUIRE);
 }

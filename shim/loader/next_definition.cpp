@@ -11,7 +11,7 @@ ElfW(Addr) next_definition(std::string_view name) {
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
         for (const link_map* map = begin; map != end; map = map->l_next) {
             if (map == own) continue;
-            const elf::Object object = elf::read_object(map);
+            const elf::ObjectTables object = elf::read_object_tables(map);
             if (const ElfW(Sym)* symbol = elf::find_definition(object, name, {}))
                 return elf::address_of(object, *symbol);
         }

@@ -7,12 +7,12 @@ namespace fp32shim {
 namespace {
 
 /// Returns true if the object is this library or another copy of the shim. The shim is never a provider.
-bool is_shim(const elf::Object& object) {
+bool is_shim(const elf::ObjectTables& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
 
-Binding bind_to(const link_map* map, std::string_view name, std::string_view version) {
-    const elf::Object object = elf::read_object(map);
+FunctionBinding bind_to(const link_map* map, std::string_view name, std::string_view version) {
+    const elf::ObjectTables object = elf::read_object_tables(map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
     if (symbol == nullptr || is_shim(object)) return {};
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
@@ -31,52 +31,48 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
 }
 
 /// Searches a scope for a definition. If `limit` is given, skips objects that were loaded after `limit`.
-Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* limit = nullptr) {
+FunctionBinding search(elf::SearchScope scope, std::string_view name, std::string_view version,
+                       const link_map* limit = nullptr) {
     for (std::size_t i = 0; i < scope.count(); ++i) {
         if (limit != nullptr && !is_loaded_before(scope.at(i), limit)) continue;
-        if (const Binding found = bind_to(scope.at(i), name, version); found.address != nullptr) return found;
+        if (const FunctionBinding found = bind_to(scope.at(i), name, version); found.address != nullptr) return found;
     }
     return {};
 }
 
-bool includes(elf::Scope scope, const link_map* map) {
-    for (std::size_t i = 0; i < scope.count(); ++i)
-        if (scope.at(i) == map) return true;
-    return false;
-}
-
-Binding search_in_load_order(std::string_view name, std::string_view version) {
+FunctionBinding search_in_load_order(std::string_view name, std::string_view version) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (const Binding found = bind_to(map, name, version); found.address != nullptr) return found;
+        if (const FunctionBinding found = bind_to(map, name, version); found.address != nullptr) return found;
     return {};
 }
 
-Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
-    const elf::Scope global = elf::global_scope();
+FunctionBinding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
+    const elf::SearchScope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);
     // The loader binds references when it loads an object. An object that was opened with RTLD_GLOBAL later did not
     // exist then. So it counts only if no other object has the name (lazy binding). There is no such limit for
     // callers in the global scope: their own dependencies are in that scope too, later in load order.
-    const link_map* limit = includes(global, caller) ? nullptr : caller;
-    if (const Binding found = search(global, name, version, limit); found.address != nullptr) return found;
+    const link_map* limit = global.contains(caller) ? nullptr : caller;
+    if (const FunctionBinding found = search(global, name, version, limit); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
-        const elf::Scope scope = elf::own_scope(root);
-        if (root == elf::first_object() || !includes(scope, caller)) continue;
-        if (const Binding found = search(scope, name, version); found.address != nullptr) return found;
+        const elf::SearchScope scope = elf::local_scope(root);
+        if (root == elf::first_object() || !scope.contains(caller)) continue;
+        if (const FunctionBinding found = search(scope, name, version); found.address != nullptr) return found;
     }
     return search(global, name, version);
 }
 
-Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionIndex function) {
-    const elf::Version version = elf::version_of(elf::read_object(importer.map), static_cast<std::size_t>(symbol));
+FunctionBinding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionIndex function) {
+    const elf::SymbolVersion version =
+        elf::version_of(elf::read_object_tables(importer.map), static_cast<std::size_t>(symbol));
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
 /// Returns true if both objects are in one scope: the main program's, or that of an object opened by dlopen.
 bool share_a_scope(const link_map* left, const link_map* right) {
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
-        const elf::Scope scope = elf::own_scope(root);
-        if (includes(scope, left) && includes(scope, right)) return true;
+        const elf::SearchScope scope = elf::local_scope(root);
+        if (scope.contains(left) && scope.contains(right)) return true;
     }
     return false;
 }
@@ -85,15 +81,15 @@ bool share_a_scope(const link_map* left, const link_map* right) {
 /// tail call). The answer is that of the first object found that imports the function; empty if none does. It is
 /// marked ambiguous if another importer's address differs. `only_beside_caller`: asks only importers that share a
 /// scope with the caller.
-Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
+FunctionBinding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
-    Binding shared;
+    FunctionBinding shared;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         if (map == own) continue;
         LoadedObject* importer = loaded_object(map);
-        const std::int32_t symbol = find_import(*importer, function);
+        const std::int32_t symbol = find_import_symbol(*importer, function);
         if (symbol < 0 || (only_beside_caller && !share_a_scope(map, caller->map))) continue;
-        const Binding binding = bind_import(*importer, symbol, function);
+        const FunctionBinding binding = bind_import(*importer, symbol, function);
         if (binding.address == nullptr) continue;
         if (shared.address == nullptr) {
             shared = binding;
@@ -107,19 +103,21 @@ Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function,
 
 }  // namespace
 
-Binding find_binding(LoadedObject* caller, FunctionIndex function) {
+FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function) {
     if (caller != nullptr) {
-        const std::int32_t symbol = find_import(*caller, function);
+        const std::int32_t symbol = find_import_symbol(*caller, function);
         if (symbol >= 0) {
-            if (const Binding found = bind_import(*caller, symbol, function); found.address != nullptr) return found;
+            if (const FunctionBinding found = bind_import(*caller, symbol, function); found.address != nullptr)
+                return found;
         }
     }
     for (const bool only_beside_caller : {true, false}) {
         if (only_beside_caller && caller == nullptr) continue;
-        const Binding shared = bind_as_importers_do(caller, function, only_beside_caller);
+        const FunctionBinding shared = bind_as_importers_do(caller, function, only_beside_caller);
         if (shared.address != nullptr) return shared;
     }
-    if (const Binding found = find_default(caller, functions[function].name, {}); found.address != nullptr)
+    if (const FunctionBinding found = find_by_rtld_default(caller, functions[function].name, {});
+        found.address != nullptr)
         return found;
     return search_in_load_order(functions[function].name, {});
 }
@@ -129,36 +127,36 @@ bool is_provided(std::string_view name, std::string_view version) {
     const link_map* map = elf::first_object();
     while (map != nullptr && map->l_next != nullptr) map = map->l_next;
     for (; map != nullptr; map = map->l_prev) {
-        const elf::Object object = elf::read_object(map);
+        const elf::ObjectTables object = elf::read_object_tables(map);
         if (elf::find_definition(object, name, version) != nullptr && !is_shim(object)) return true;
     }
     return false;
 }
 
-Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version) {
+FunctionBinding find_by_rtld_default(const LoadedObject* caller, std::string_view name, std::string_view version) {
     return search_scopes_of(caller == nullptr ? nullptr : caller->map, name, version);
 }
 
-Binding find_in_handle(const void* handle, std::string_view name, std::string_view version) {
+FunctionBinding find_by_handle(const void* handle, std::string_view name, std::string_view version) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (map == handle) return search(elf::own_scope(map), name, version);
+        if (map == handle) return search(elf::local_scope(map), name, version);
     return {};
 }
 
-bool is_in_scope_of(const void* handle, const link_map* object) {
+bool handle_scope_contains(const void* handle, const link_map* object) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (map == handle) return includes(elf::own_scope(map), object);
+        if (map == handle) return elf::local_scope(map).contains(object);
     return false;
 }
 
-NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
+NextDefinition find_by_rtld_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
     // For callers outside the global scope, RTLD_NEXT never finds the shim.
-    const elf::Scope global = elf::global_scope();
+    const elf::SearchScope global = elf::global_scope();
     std::size_t i = 0;
     while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;
     NextDefinition next;
     for (++i; i < global.count(); ++i) {
-        const elf::Object object = elf::read_object(global.at(i));
+        const elf::ObjectTables object = elf::read_object_tables(global.at(i));
         const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
         if (symbol == nullptr) continue;
         if (!is_shim(object)) {
@@ -170,8 +168,8 @@ NextDefinition find_next(const LoadedObject* caller, std::string_view name, std:
     return next;
 }
 
-void* find_in(const LoadedObject& library, std::string_view name) {
-    const elf::Object object = elf::read_object(library.map);
+void* find_symbol_in(const LoadedObject& library, std::string_view name) {
+    const elf::ObjectTables object = elf::read_object_tables(library.map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, {});
     return symbol == nullptr ? nullptr : reinterpret_cast<void*>(elf::address_of(object, *symbol));
 }

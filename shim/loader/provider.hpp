@@ -18,7 +18,7 @@
 
 namespace fp32shim {
 
-struct Binding {
+struct FunctionBinding {
     LoadedObject* provider = nullptr;  ///< nullptr: no library provides the function
     void* address = nullptr;
     bool by_importers = false;  ///< the caller does not import the name; the answer holds until objects are added
@@ -30,40 +30,40 @@ struct Binding {
 /// in, in load order, using the symbol version of the caller's import. A caller that does not import the name (a tail
 /// call through a wrapper, a function pointer, JIT code) gets the provider that all importers share. Never returns an
 /// entry point of the shim. Thread-safe, takes no lock, calls nothing of the loader.
-Binding find_binding(LoadedObject* caller, FunctionIndex function);
+FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function);
 
 /// Returns true if a loaded object other than the shim defines this name. Calls no other library.
 bool is_provided(std::string_view name, std::string_view version);
 
 /// Returns the result of dlsym with RTLD_DEFAULT, called from `caller`, as if the shim were not loaded.
-Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version);
+FunctionBinding find_by_rtld_default(const LoadedObject* caller, std::string_view name, std::string_view version);
 
 /// Returns the result of dlsym on this handle of dlopen, as if the shim were not loaded. In glibc, a handle is the
 /// object's link_map.
-Binding find_in_handle(const void* handle, std::string_view name, std::string_view version);
+FunctionBinding find_by_handle(const void* handle, std::string_view name, std::string_view version);
 
 /// Returns true if a lookup in this handle of dlopen searches the object.
-bool is_in_scope_of(const void* handle, const link_map* object);
+bool handle_scope_contains(const void* handle, const link_map* object);
 
 /// The result of dlsym with RTLD_NEXT, as if the shim were not loaded.
 struct NextDefinition {
     bool is_ours = false;     ///< the loader itself would return an entry point of the shim
     void* address = nullptr;  ///< next definition after the caller, skipping the shim's; nullptr: there is none
 };
-NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version);
+NextDefinition find_by_rtld_next(const LoadedObject* caller, std::string_view name, std::string_view version);
 
 /// Returns the function of that name in this library alone, or nullptr. Precondition: the library is loaded.
-void* find_in(const LoadedObject& library, std::string_view name);
+void* find_symbol_in(const LoadedObject& library, std::string_view name);
 template <class Signature>
-void find_in(const LoadedObject& library, std::string_view name, ForeignFunction<Signature>& function) {
-    function = ForeignFunction<Signature>(find_in(library, name));
+void find_symbol_in(const LoadedObject& library, std::string_view name, ForeignFunction<Signature>& function) {
+    function = ForeignFunction<Signature>(find_symbol_in(library, name));
 }
 
 /// Calls `visit(LoadedObject&)` for the loaded libraries that this one names as needed (DT_NEEDED), until `visit`
-/// returns true. Precondition: an elf::Reading is held.
+/// returns true. Precondition: an elf::ReadGuard is held.
 template <class Visit>
-void visit_needed(const LoadedObject& library, const Visit& visit) {
-    const elf::Object object = elf::read_object(library.map);
+void visit_needed_libraries(const LoadedObject& library, const Visit& visit) {
+    const elf::ObjectTables object = elf::read_object_tables(library.map);
     if (object.strings == nullptr) return;
     for (const ElfW(Dyn)* entry = library.map->l_ld; entry->d_tag != DT_NULL; ++entry) {
         if (entry->d_tag != DT_NEEDED) continue;

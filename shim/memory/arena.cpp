@@ -18,24 +18,24 @@ constexpr std::size_t alignment = 64;
 
 // A chunk begins with the number of its used bytes. When it is full, a new chunk is mapped. The first chunk is part
 // of the library, so that the shim also works in a program at the limit of its address space (RLIMIT_AS).
-struct alignas(alignment) Chunk {
+struct alignas(alignment) ArenaChunk {
     std::atomic<std::size_t> used;
 };
 template <std::size_t size>
-struct ChunkOf : Chunk {
+struct SizedChunk : ArenaChunk {
     char contents[size - alignment];
 };
 
-constinit ChunkOf<(1 << 18)> first{};
-constinit std::atomic<Chunk*> current{&first};
+constinit SizedChunk<(1 << 18)> first{};
+constinit std::atomic<ArenaChunk*> current{&first};
 
-std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
+std::size_t size_of(const ArenaChunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
 // The reserve, part of the library like the first chunk. Only memory that a product cannot run without comes from it.
-constinit ChunkOf<(1 << 18)> reserve{};
+constinit SizedChunk<(1 << 18)> reserve{};
 
 /// Returns memory from the chunk, or nullptr if the chunk is full.
-void* allocate_from_chunk(Chunk* chunk, std::size_t size, std::size_t capacity) {
+void* allocate_from_chunk(ArenaChunk* chunk, std::size_t size, std::size_t capacity) {
     const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
     return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
 }
@@ -43,8 +43,8 @@ void* allocate_from_chunk(Chunk* chunk, std::size_t size, std::size_t capacity) 
 // Maps pages by a raw system call. The thread sanitizer treats the C library's mmap as a write by the calling thread,
 // and would report a race when another thread reads the memory.
 void* map_pages(std::size_t size) {
-    const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const long pages =
+        system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     system::note_mapped();
     return pages < 0 ? nullptr : reinterpret_cast<void*>(pages);
 }
@@ -55,13 +55,13 @@ std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(ali
 void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {
-        Chunk* chunk = current.load(std::memory_order_acquire);
+        ArenaChunk* chunk = current.load(std::memory_order_acquire);
         if (void* memory = allocate_from_chunk(chunk, size, size_of(chunk))) return memory;
-        auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
+        auto* fresh = static_cast<ArenaChunk*>(map_pages(chunk_size));
         if (fresh == nullptr) return nullptr;
         if (current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel)) continue;
         system::note_unmapping();
-        system::raw::syscall6(SYS_munmap, system::raw::address(fresh), chunk_size);
+        system::raw::syscall6(SYS_munmap, fresh, chunk_size);
     }
 }
 
@@ -76,7 +76,7 @@ std::string_view copy_into(void* memory, std::string_view text) {
 void* arena_try_allocate(std::size_t size) {
     void* memory = allocate_bytes(rounded_up(size));
     static constinit system::OncePerProcess said;
-    if (memory == nullptr && said.first())
+    if (memory == nullptr && said.is_first_call())
         system::stderr_line(
             "no memory is left for new call sites and names (RLIMIT_AS?). Products continue to run, but rules by "
             "call_site and scope, and the recording, cannot tell new places apart.");

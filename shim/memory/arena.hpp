@@ -2,6 +2,7 @@
 // freed. So a call enters no malloc replacement, and readers need no lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <string_view>
@@ -29,6 +30,15 @@ template <class T, class... Arguments>
 T* arena_try_new(Arguments&&... arguments) {
     void* memory = arena_try_allocate(sizeof(T));
     return memory == nullptr ? nullptr : new (memory) T{std::forward<Arguments>(arguments)...};
+}
+
+/// Links `fresh` by its member `next` to the front of a list, which readers may walk at any time. Thread-safe,
+/// lock-free.
+template <class Head, class Node>
+void push_front(std::atomic<Head>& head, Node* fresh) {
+    fresh->next = head.load(std::memory_order_relaxed);
+    while (!head.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
+    }
 }
 
 /// Returns a copy of the text that is followed by a NUL and never freed.

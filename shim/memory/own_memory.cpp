@@ -51,6 +51,12 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* out_o
     _exit(127);
 }
 
+// Reading a policy needs 12 KB of stack, but hundreds of KB if its tables are nested deeply on purpose.
+constexpr std::size_t stack_size = 2 << 20;
+
+// The stack for the case that the kernel has no memory for one. It is large enough for all but the worst policies.
+alignas(64) constinit char spare_stack[128 << 10]{};
+
 }  // namespace
 
 bool run_while_memory_lasts(void (*function)(void*), void* argument) {
@@ -64,16 +70,6 @@ bool run_while_memory_lasts(void (*function)(void*), void* argument) {
     out_of_memory_target = nullptr;
     return true;
 }
-
-namespace {
-
-// Reading a policy needs 12 KB of stack, but hundreds of KB if its tables are nested deeply on purpose.
-constexpr std::size_t stack_size = 2 << 20;
-
-// A fallback, large enough for all but the worst policies.
-alignas(64) constinit char spare_stack[128 << 10]{};
-
-}  // namespace
 
 void run_on_own_stack(void (*function)(void*), void* argument) {
     void* stack = mmap(nullptr, stack_size, PROT_READ | PROT_WRITE,

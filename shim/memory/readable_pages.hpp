@@ -12,7 +12,7 @@ class ReadablePages {
     /// `is_readable` tells if an address can be read. If it is nullptr, all can.
     explicit ReadablePages(bool (*is_readable)(std::uintptr_t address)) : is_readable_(is_readable) {}
 
-    bool has(std::uintptr_t address) {
+    bool can_read(std::uintptr_t address) {
         constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
         const std::uintptr_t page = address / page_size;
         if (is_readable_ == nullptr || page == last_page_) return true;

@@ -66,7 +66,7 @@ VerboseLines wish_of(std::string_view value) {
 // ---- the object ---------------------------------------------------------------------------------------------------
 
 bool contains_one_of(const link_map* map, std::initializer_list<std::string_view> texts) {
-    return elf::find_in_constants(map, [&](std::string_view bytes) {
+    return elf::any_constant_segment(map, [&](std::string_view bytes) {
         return std::ranges::any_of(texts, [&](std::string_view text) {
             return memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
         });
@@ -80,8 +80,8 @@ bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_ve
 /// Returns true if the code at `caller` is of MKL-DNN before 1.1, which knows no other variable than MKLDNN_VERBOSE.
 /// torch, which has a later one, copies that variable into the environment, where children would find it.
 bool is_mkldnn_at(std::uintptr_t caller) {
-    const system::KeptState kept;
-    const elf::Reading reading;
+    const system::ErrnoAndFloatGuard kept;
+    const elf::ReadGuard reading;
     const link_map* const map = elf::object_at(caller);
     return map != nullptr && !contains_one_of(map, {"onednn_verbose", "dnnl_verbose"}) && contains_onednn(map);
 }
@@ -96,7 +96,7 @@ bool may_have_opencl_device() {
 /// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, it waits for each of them.
 bool may_use_gpu(const LoadedObject& object) {
     bool is_found = false;
-    visit_needed(object, [&](const LoadedObject& needed) {
+    visit_needed_libraries(object, [&](const LoadedObject& needed) {
         is_found = needed.name.starts_with("libsycl.") || needed.name.starts_with("libze_loader.") ||
                    (needed.name.starts_with("libOpenCL.") && may_have_opencl_device());
         return is_found;
@@ -119,11 +119,11 @@ void set_addresses(OneDnnCopy& copy, const link_map* map) {
 /// if they are not the C library's (another preloaded library may have printf), or if a place cannot be changed.
 bool replace_printing(const LoadedObject& loaded) {
     const link_map* const map = loaded.map;
-    const elf::Object object = elf::read_object(map);
+    const elf::ObjectTables object = elf::read_object_tables(map);
     const LoadedObject* const library =
-        find_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call it
+        find_by_rtld_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call it
     for (const PrintReplacement& replacement : replacements)
-        if (find_default(&loaded, replacement.name, {}).provider != library) return false;
+        if (find_by_rtld_default(&loaded, replacement.name, {}).provider != library) return false;
     bool prints = false, is_changed = true;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
@@ -146,7 +146,7 @@ OneDnnCopy* find_copy(const LoadedObject* object) {
 }
 
 /// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
-/// not ask for executions, or if they cannot be had. Precondition: an elf::Reading is held.
+/// not ask for executions, or if they cannot be had. Precondition: an elf::ReadGuard is held.
 OneDnnCopy* prepare_copy(const link_map* map) {
     LoadedObject* const object = loaded_object(map);
     const system::HeldLock held(copies_lock);
@@ -184,7 +184,7 @@ OneDnnCopy* prepare_copy(const link_map* map) {
 
 /// Returns true if the object calls another one's dnnl_set_verbose, which comes here again.
 bool calls_set_verbose(const link_map* map) {
-    const elf::Object object = elf::read_object(map);
+    const elf::ObjectTables object = elf::read_object_tables(map);
     bool calls = false;
     elf::for_each_undefined_symbol(object, [&](std::uint32_t symbol) {
         calls =
@@ -202,9 +202,9 @@ bool asks_for_executions() {
 /// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
 /// that sets the mode, perhaps of another object.
 OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     asks_for_executions();  // reads the settings, before the loader's list is held
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const link_map* const map = elf::object_at(address);
     return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare_copy(map);
 }
@@ -248,8 +248,8 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     // torch asks for this one too. Its file is not searched for the lines of a oneDNN where nobody wants them.
     if (system::equal(name, "MKLDNN_VERBOSE") && (!asks_for_executions() || !is_mkldnn_at(caller))) return own;
     if (has_log_file) {
-        const system::KeptState kept;
-        const elf::Reading reading;
+        const system::ErrnoAndFloatGuard kept;
+        const elf::ReadGuard reading;
         const link_map* const map = elf::object_at(caller);
         if (map != nullptr) note_findings(*loaded_object(map), object_is_silent);
         return own;
@@ -265,7 +265,7 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     }
     if (!wish.others) return "1";
     if (!wish.executions) {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         note_findings(copy->object(), object_is_silent);
     }
     return own;
@@ -284,7 +284,7 @@ int set_verbose(SetVerbose* set, int level) {
 
 SetVerbose* wrap_setter(SetVerbose* found) {
     {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         if (!asks_for_executions()) return found;
     }
     for (std::size_t i = 0; i < max_copies; ++i) {

@@ -41,7 +41,7 @@ struct OneDnnCopy {
 OneDnnCopy* copy_at(std::uintptr_t address);
 
 /// Notes what is known of oneDNN or XLA in an object (bits record::format::object_tells …), also in the recording.
-/// Never removes a finding. Precondition: an elf::Reading is held.
+/// Never removes a finding. Precondition: an elf::ReadGuard is held.
 void note_findings(LoadedObject& object, std::uint8_t findings);
 
 /// Returns true for the names of the variable by which oneDNN's verbose mode is set.

@@ -73,7 +73,7 @@ bool hide_text(std::string_view text, std::uintptr_t return_address, std::string
 /// it.
 bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return_address) {
     if (format == nullptr) return false;
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const std::string_view pattern = system::view(format);
     if (system::equal(pattern, "%s") || system::equal(pattern, "%s\n")) {
         std::va_list copied;
@@ -119,7 +119,7 @@ int replaced_printf_chk(int flag, const char* format, ...) {
 int replaced_puts(const char* text) {
     const auto return_address = address(__builtin_return_address(0));
     if (begins_line(system::view(text))) {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         if (hide_text(system::view(text), return_address, "\n")) return 1;
     }
     return std::puts(text);

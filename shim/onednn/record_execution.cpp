@@ -53,7 +53,7 @@ void record_execution(const Site& site, const record::OneDnnExecution& execution
     const std::uint64_t duration = ticks_of(execution.duration_ns, in_force->recording->ticks_rate());
     const std::uint64_t begin = duration == 0 || duration >= end ? record::Recording::not_timed : end - duration;
     const std::uint64_t kind = system::Hash().add(execution.identity).add(where).value();
-    record_observed(site, *in_force, kind, {begin, end}, where.empty(), [&](record::DecisionEvent& event) {
+    record_observed_product(site, *in_force, kind, {begin, end}, where.empty(), [&](record::DecisionEvent& event) {
         describe(site, execution, function.view(), event);
         event.call.where = where;
     });

@@ -19,6 +19,7 @@
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "system/hash.hpp"
+#include "system/limited_text.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::nvtx {
@@ -27,12 +28,9 @@ namespace {
 /// Returns true if the program's references bind to the shim, because it was preloaded or linked. A child without its
 /// parent's LD_PRELOAD may still have a variable that makes NVTX open the library. The shim then sees no products.
 bool is_in_global_scope() {
-    const elf::Reading reading;
-    const elf::Scope global = elf::global_scope();
-    const std::size_t count = global.count();
-    for (std::size_t i = 0; i < count; ++i)
-        if (global.at(i) == elf::own_object()) return true;
-    return count == 0;
+    const elf::ReadGuard reading;
+    const elf::SearchScope global = elf::global_scope();
+    return global.count() == 0 || global.contains(elf::own_object());
 }
 
 /// A domain of ranges. It has a stack of ranges on each thread. Never freed.
@@ -49,7 +47,7 @@ constinit std::array<Entry, scope_owner_limit> domains{};
 
 const RangeDomain& shared_domain_after_warning() {
     static constinit system::OncePerProcess said;
-    if (said.first()) system::stderr_line("too many range domains; ranges in further domains are ignored");
+    if (said.is_first_call()) system::stderr_line("too many range domains; ranges in further domains are ignored");
     return shared_domain;
 }
 
@@ -121,38 +119,16 @@ int close_range(const RangeDomain& domain) {
 bool ranges_wanted() {
     if (!is_in_global_scope()) return false;
     const Settings& in_force = settings();
-    return !in_force.forward_everything && in_force.policy.wants(policy::Where::nvtx);
+    return !in_force.forward_everything && in_force.policy.wants(policy::LocationSource::nvtx);
 }
 
 /// The number of bytes of a label that are read. A longer label would be too long for any stack of scopes.
 constexpr std::size_t range_label_limit = scope_label_limit;
 using LabelBuffer = std::array<char, range_label_limit + 4>;
 
-/// Appends a character as UTF-8.
-void append_utf8(std::uint32_t code, LabelBuffer& buffer, std::size_t& size) {
-    const auto put = [&](std::uint32_t byte) { buffer[size++] = static_cast<char>(byte); };
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
-    if (code < 0x80) return put(code);
-    if (code < 0x800) {
-        put(0xc0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            put(0xe0 | code >> 12);
-        } else {
-            put(0xf0 | code >> 18);
-            put(0x80 | (code >> 12 & 0x3f));
-        }
-        put(0x80 | (code >> 6 & 0x3f));
-    }
-    put(0x80 | (code & 0x3f));
-}
-
 /// Returns a view of a C string, at most range_label_limit bytes of it; empty for nullptr.
 std::string_view label_view(const char* text) {
-    std::size_t size = 0;
-    if (text != nullptr)
-        while (size < range_label_limit && text[size] != '\0') ++size;
-    return {text, size};
+    return {text, text == nullptr ? 0 : strnlen(text, range_label_limit)};
 }
 
 /// Converts a wide C string to UTF-8 in `buffer`, at most range_label_limit bytes; empty for nullptr. Numbers that
@@ -160,8 +136,11 @@ std::string_view label_view(const char* text) {
 std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
     std::size_t size = 0;
     if (text != nullptr)
-        for (; *text != L'\0' && size < range_label_limit; ++text)
-            append_utf8(static_cast<std::uint32_t>(*text), buffer, size);
+        for (; *text != L'\0' && size < range_label_limit; ++text) {
+            const auto code = static_cast<std::uint32_t>(*text);
+            const bool is_unicode = code < 0xd800 || (code >= 0xe000 && code <= 0x10ffff);
+            system::append_utf8(is_unicode ? code : 0xfffd, buffer, size);
+        }
     return {buffer.data(), size};
 }
 
@@ -180,7 +159,8 @@ const TextEntry& entry_without_text() {
 
 const TextEntry& entry_without_text_after_warning() {
     static constinit system::OncePerProcess said;
-    if (said.first()) system::stderr_line("too many registered strings; ranges named by further strings are ignored");
+    if (said.is_first_call())
+        system::stderr_line("too many registered strings; ranges named by further strings are ignored");
     return entry_without_text();
 }
 
@@ -250,7 +230,7 @@ const void* register_w(const void*, const wchar_t* text) {
     return &register_text(label_view(text, buffer));
 }
 
-struct Callback {
+struct NvtxCallback {
     unsigned id;
     FunctionPointer function;
 };
@@ -262,13 +242,13 @@ FunctionPointer to_function_pointer(Function* function) {
 
 /// Makes a copy of NVTX call `callbacks`. If the copy does not have one of them, changes nothing and returns false.
 template <std::size_t count>
-bool install_callbacks(const ExportedCallbacks& exported, Module module, const Callback (&callbacks)[count]) {
+bool install_callbacks(const ExportedCallbacks& exported, Module module, const NvtxCallback (&callbacks)[count]) {
     FunctionPointer** table = nullptr;
     unsigned size = 0;
     if (exported.module_functions(module, &table, &size) == 0 || table == nullptr) return false;
-    for (const Callback& callback : callbacks)
+    for (const NvtxCallback& callback : callbacks)
         if (callback.id >= size || table[callback.id] == nullptr) return false;
-    for (const Callback& callback : callbacks) *table[callback.id] = callback.function;
+    for (const NvtxCallback& callback : callbacks) *table[callback.id] = callback.function;
     return true;
 }
 
@@ -278,16 +258,16 @@ int initialize(GetExportTable get_export_table) {
     if (get_export_table == nullptr || !ranges_wanted()) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
     if (exported == nullptr || exported->struct_size < sizeof(ExportedCallbacks)) return 0;
-    const Callback core_callbacks[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},
-                                       {core::range_push_a, to_function_pointer(push_a)},
-                                       {core::range_push_w, to_function_pointer(push_w)},
-                                       {core::range_pop, to_function_pointer(pop)}};
-    const Callback core2_callbacks[] = {{core2::range_push_ex, to_function_pointer(push_ex)},
-                                        {core2::range_pop, to_function_pointer(domain_pop)},
-                                        {core2::register_string_a, to_function_pointer(register_a)},
-                                        {core2::register_string_w, to_function_pointer(register_w)},
-                                        {core2::domain_create_a, to_function_pointer(create_a)},
-                                        {core2::domain_create_w, to_function_pointer(create_w)}};
+    const NvtxCallback core_callbacks[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},
+                                           {core::range_push_a, to_function_pointer(push_a)},
+                                           {core::range_push_w, to_function_pointer(push_w)},
+                                           {core::range_pop, to_function_pointer(pop)}};
+    const NvtxCallback core2_callbacks[] = {{core2::range_push_ex, to_function_pointer(push_ex)},
+                                            {core2::range_pop, to_function_pointer(domain_pop)},
+                                            {core2::register_string_a, to_function_pointer(register_a)},
+                                            {core2::register_string_w, to_function_pointer(register_w)},
+                                            {core2::domain_create_a, to_function_pointer(create_a)},
+                                            {core2::domain_create_w, to_function_pointer(create_w)}};
     const bool has_core = install_callbacks(*exported, Module::core, core_callbacks);
     return install_callbacks(*exported, Module::core2, core2_callbacks) || has_core ? 1 : 0;
 }

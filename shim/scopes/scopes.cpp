@@ -23,7 +23,7 @@ std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
 }  // namespace
 
 /// Puts a scope on top of the stack. The label may lie in `labels_` already, at or after its final position.
-bool Scopes::append(const ScopeRequest& request, ScopeOwner owner) {
+bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
     const bool is_separated = inner.label_size > 0 && !request.label.empty() && request.label.front() != '.';
@@ -47,7 +47,7 @@ bool Scopes::append(const ScopeRequest& request, ScopeOwner owner) {
 
 /// Removes the owner's innermost scope from the stack. Scopes inside it are put back as if it had not been opened.
 /// Does nothing if the owner has none: a signal handler may open and close scopes while this thread does.
-void Scopes::remove_innermost(ScopeOwner owner) {
+void ScopeStack::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
     std::size_t removed = last;
     while (removed > 0 && scopes_[removed].owner != owner) --removed;
@@ -59,29 +59,29 @@ void Scopes::remove_innermost(ScopeOwner owner) {
         const std::string_view label(labels_.data() + moved.label_size - moved.own_label_size, moved.own_label_size);
         std::optional<policy::Precision> precision;
         if (moved.own_precision >= 0) precision = static_cast<policy::Precision>(moved.own_precision);
-        append({label, precision, moved.own_floor}, moved.owner);
+        push_onto_stack({label, precision, moved.own_floor}, moved.owner);
     }
 }
 
-bool Scopes::push(const ScopeRequest& request) {
-    OwnerCounts& own = owner_counts_[c_api_owner];
-    if (own.open == scope_depth_limit || !append(request, c_api_owner)) return false;
+bool ScopeStack::push(const ScopeRequest& request) {
+    OwnerScopeCounts& own = owner_counts_[c_api_owner];
+    if (own.open == scope_depth_limit || !push_onto_stack(request, c_api_owner)) return false;
     ++own.open;
     return true;
 }
 
-bool Scopes::pop() { return pop_range(c_api_owner) >= 0; }
+bool ScopeStack::pop() { return pop_range(c_api_owner) >= 0; }
 
-int Scopes::push_range(ScopeOwner owner, std::string_view label) {
-    OwnerCounts& own = owner_counts_[owner];
+int ScopeStack::push_range(ScopeOwner owner, std::string_view label) {
+    OwnerScopeCounts& own = owner_counts_[owner];
     const auto ranges = static_cast<int>(depth_) - owner_counts_[c_api_owner].open;
     const bool is_too_deep = own.hidden > 0 || ranges >= range_depth_limit;
-    if (is_too_deep || (!append({.label = label}, owner) && !append({}, owner))) ++own.hidden;
+    if (is_too_deep || (!push_onto_stack({.label = label}, owner) && !push_onto_stack({}, owner))) ++own.hidden;
     return own.open++;
 }
 
-int Scopes::pop_range(ScopeOwner owner) {
-    OwnerCounts& own = owner_counts_[owner];
+int ScopeStack::pop_range(ScopeOwner owner) {
+    OwnerScopeCounts& own = owner_counts_[owner];
     if (own.open == 0) return -1;
     if (own.hidden > 0) {
         --own.hidden;

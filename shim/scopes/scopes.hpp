@@ -43,7 +43,7 @@ struct Scope {
 };
 
 /// The stack of scopes of one thread. Labels are joined by '/', but a label that begins with '.' gets no separator.
-class Scopes {
+class ScopeStack {
   public:
     /// Opens a scope of the C API. Returns false, and changes nothing, if too many are open or the label is too long.
     bool push(const ScopeRequest& request);
@@ -64,18 +64,18 @@ class Scopes {
     bool is_empty() const { return depth_ == 0; }
 
   private:
-    struct OwnerCounts {
+    struct OwnerScopeCounts {
         std::int32_t open;    ///< number of all open scopes of the owner, on the stack or not
         std::int32_t hidden;  ///< those not on the stack, which are only counted: the owner's innermost ones
     };
 
-    bool append(const ScopeRequest& request, ScopeOwner owner);
+    bool push_onto_stack(const ScopeRequest& request, ScopeOwner owner);
     void remove_innermost(ScopeOwner owner);
 
     std::uint64_t key_ = 0;
     std::size_t depth_ = 0;
     std::array<Scope, 1 + scope_depth_limit + range_depth_limit> scopes_{};  ///< scopes_[0]: outside every scope
-    std::array<OwnerCounts, scope_owner_limit> owner_counts_{};
+    std::array<OwnerScopeCounts, scope_owner_limit> owner_counts_{};
     std::array<char, scope_label_limit> labels_{};
 };
 

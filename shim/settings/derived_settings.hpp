@@ -16,17 +16,17 @@ enum class LogKind : std::uint8_t { none, stderr_lines, json_lines, recording };
 LogKind log_kind(std::string_view path);
 
 /// Returns true if the log of this policy notes each call. By default JSON lines do, and recordings do not.
-bool wants_every_call(const policy::Policy& policy);
+bool logs_every_call(const policy::Policy& policy);
 
 /// Returns the fraction of calls to audit, from 0 to 1: the policy's or, if that is 0 but rules or settings need
 /// audits, policy::default_audit_sample.
-double audit_sample_of(const policy::Policy& policy);
+double effective_audit_sample(const policy::Policy& policy);
 
 /// Returns true if the shim computes products for CPUs itself under this policy, instead of their library.
-bool computes_products(const policy::Policy& policy);
+bool shim_computes_products(const policy::Policy& policy);
 
 /// Facts about the process that are not in its policy.
-struct Circumstances {
+struct SettingsContext {
     bool has_elevated_rights = false;
     bool has_module_paths = false;  ///< modules of PyTorch open scopes
     LogKind log = LogKind::none;    ///< the kind of log that was opened
@@ -51,6 +51,6 @@ struct DerivedSettings : policy::RuleNeeds {
     bool operator==(const DerivedSettings&) const = default;
 };
 
-DerivedSettings derive_settings(const policy::Policy& policy, const Circumstances& circumstances);
+DerivedSettings derive_settings(const policy::Policy& policy, const SettingsContext& context);
 
 }  // namespace fp32shim

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/exceptions.hpp"
 #include "policy/load.hpp"
 #include "policy/words.hpp"
 #include "shim/loader/loaded_files.hpp"
@@ -52,11 +53,14 @@ void apply_on_error(policy::Policy& policy) {
             policy.default_precision = policy::Precision::native;
             policy.default_source = policy::Source::native;
             policy.rules.clear();
+            policy.pedantic = false;
+            policy.accumulate = policy::Accumulate::as_called;
+            policy.algorithms = {};
             return;
     }
 }
 
-std::string_view consequence_of(const policy::Loaded& loaded) {
+std::string_view consequence_of(const policy::LoadedPolicy& loaded) {
     switch (loaded.policy.on_error) {
         case policy::OnError::abort:
             return loaded.has_on_error_variable ? "; ending the process (FP32_MATMUL_ON_ERROR=abort)"
@@ -64,7 +68,9 @@ std::string_view consequence_of(const policy::Loaded& loaded) {
         case policy::OnError::highest:
             return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
         case policy::OnError::continue_untouched:
-            return "; the program runs as if fp32shim were not loaded";
+            return loaded.policy.floor == policy::Floor::none
+                       ? "; the program runs as if fp32shim were not loaded"
+                       : "; the program runs as if fp32shim were not loaded, except that its floor applies";
     }
     return {};
 }
@@ -110,7 +116,7 @@ void open_log(Settings& settings, const Settings* previous) {
     settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
     settings.start.rules = policy.rules;
     if (log_kind(path) == LogKind::recording)
-        settings.start.log_level = wants_every_call(policy) ? policy::LogLevel::calls : policy::LogLevel::summary;
+        settings.start.log_level = logs_every_call(policy) ? policy::LogLevel::calls : policy::LogLevel::summary;
     if (previous != nullptr && previous->policy.log_path == path) {
         settings.log = previous->log;
         settings.log_to_stderr = previous->log_to_stderr;
@@ -180,7 +186,7 @@ __attribute__((constructor)) void keep_start_variables() {
 
 }  // namespace
 
-std::string_view start_variable(std::string_view name) {
+std::string_view value_at_start(std::string_view name) {
     for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
          variable = variable->next) {
         const std::string_view entry = variable->entry;
@@ -190,14 +196,14 @@ std::string_view start_variable(std::string_view name) {
     return {};
 }
 
-bool may_ask_at_start(std::string_view variable) {
+bool may_be_set_at_start(std::string_view variable) {
     keep_start_variables();
-    const std::string_view value = start_variable(variable);
-    return (!value.empty() && value != "0") || !start_variable("FP32_MATMUL_POLICY").empty();
+    const std::string_view value = value_at_start(variable);
+    return (!value.empty() && value != "0") || !value_at_start("FP32_MATMUL_POLICY").empty();
 }
 
 const Settings* settings_if_wanted(std::string_view variable) {
-    return known_settings() != nullptr || may_ask_at_start(variable) ? &settings() : nullptr;
+    return known_settings() != nullptr || may_be_set_at_start(variable) ? &settings() : nullptr;
 }
 
 namespace {
@@ -229,14 +235,11 @@ constinit std::atomic<bool> log_was_changed{false};
 /// started with FP32_MATMUL_DISABLE=1 asks for the result.
 void note_changed_log(const policy::Environment& environment) {
     const auto has_changed = [&](std::string_view name) {
-        for (const std::string_view entry : environment)
-            if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
-                return entry.substr(name.size() + 1) != start_variable(name);
-        return !start_variable(name).empty();
+        return policy::value_of(environment, name) != value_at_start(name);
     };
     const bool is_changed = has_changed("FP32_MATMUL_LOG") ||
                             std::ranges::count(environment, "FP32_MATMUL_DISABLE=1") > 0 ||
-                            (start_variable("FP32_MATMUL_LOG").empty() && has_changed("FP32_MATMUL_POLICY"));
+                            (value_at_start("FP32_MATMUL_LOG").empty() && has_changed("FP32_MATMUL_POLICY"));
     log_was_changed.store(is_changed, std::memory_order_release);
 }
 
@@ -260,9 +263,7 @@ void warn_needs_recording(const Settings& settings) {
 /// Returns true if the environment asks the start-up file of Python programs to open scopes for modules of PyTorch.
 bool has_module_paths(const policy::Environment& environment) {
     const auto names = [](std::string_view entry, std::string_view word) {
-        for (std::size_t at = 0; at + word.size() <= entry.size(); ++at)
-            if (policy::equal_ignoring_case(entry.substr(at, word.size()), word)) return true;
-        return false;
+        return !std::ranges::search(entry, word, {}, policy::lower_case).empty();
     };
     return std::ranges::any_of(environment, [&](std::string_view entry) {
         return entry.starts_with("FP32_MATMUL_WHERE=") && (names(entry, "torch") || names(entry, "auto"));
@@ -273,9 +274,9 @@ void read(SettingsReading& reading) {
     const policy::Environment& environment = first_environment();
     note_changed_log(environment);
 
-    policy::LoadOptions options;
+    policy::PolicyLoadOptions options;
     options.elevated = has_elevated_rights();
-    policy::Loaded loaded = policy::load(environment, options);
+    policy::LoadedPolicy loaded = policy::load_policy(environment, options);
 
     auto settings = std::make_unique<Settings>();
     std::string complaint;
@@ -300,10 +301,10 @@ void read(SettingsReading& reading) {
                              settings->facts.host};
     }
     if (reading.is_reload()) settings->generation = reading.previous->generation + 1;
-    if (settings->policy.log_onednn) note_bypassing_getenv();
-    if (settings->policy.log_kernels) note_bypassing_driver_calls();
+    if (settings->policy.log_onednn) enable_getenv_bypass_check();
+    if (settings->policy.log_kernels) enable_driver_bypass_check();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
-    settings->policy.audit_sample = audit_sample_of(settings->policy);
+    settings->policy.audit_sample = effective_audit_sample(settings->policy);
     static_cast<DerivedSettings&>(*settings) =
         derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
                                            .has_module_paths = has_module_paths(environment),

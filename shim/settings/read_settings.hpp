@@ -14,13 +14,13 @@ Settings* read_settings(const Settings* previous);
 
 /// Returns the value that one of the shim's variables had when the process started; empty if it was not set. Does not
 /// read the settings.
-std::string_view start_variable(std::string_view name);
+std::string_view value_at_start(std::string_view name);
 
 /// Returns true if the environment that the process started with sets this variable of the shim, such as
 /// FP32_MATMUL_KERNELS, to anything but 0, or names a policy. May be called while the loader relocates this library.
-bool may_ask_at_start(std::string_view variable);
+bool may_be_set_at_start(std::string_view variable);
 
-/// Returns the settings in force if they are known, or reads them if may_ask_at_start(variable). Otherwise returns
+/// Returns the settings in force if they are known, or reads them if may_be_set_at_start(variable). Otherwise returns
 /// nullptr and reads nothing, since a sandbox may kill a process for opening files.
 const Settings* settings_if_wanted(std::string_view variable);
 

@@ -27,8 +27,8 @@ namespace {
 // The thread that is reading the settings; 0: none. Its process and id are in one word, so that a signal handler that
 // multiplies can tell at any time if it has interrupted that thread.
 //
-//     63             32 31        0
-//     | this_process() | thread id |
+//     63                32 31        0
+//     | fork_generation() | thread id |
 constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
@@ -69,13 +69,13 @@ const Settings* forwarding_settings() {
 /// Returns the same settings without a log, and without anything that examines results. Returns nullptr if there is
 /// no memory.
 const Settings* without_recording(const Settings& before) {
-    struct Copying {
+    struct SettingsCopy {
         const Settings& before;
         Settings* copy = nullptr;
     } copying{before};
     run_while_memory_lasts(
         [](void* argument) {
-            auto& self = *static_cast<Copying*>(argument);
+            auto& self = *static_cast<SettingsCopy*>(argument);
             auto* const copy = new Settings(self.before);
             copy->log = nullptr;
             copy->recording = nullptr;
@@ -95,17 +95,17 @@ std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
-        if (process_of(waited_for) != system::this_process()) return false;
+        if (process_of(waited_for) != system::fork_generation()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
         // The futex is the lower half of the word, the thread id: both architectures are little-endian.
-        system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAIT_PRIVATE,
-                              static_cast<std::int32_t>(waited_for), system::raw::address(&ten_milliseconds));
+        system::raw::syscall6(SYS_futex, &reader, FUTEX_WAIT_PRIVATE, static_cast<std::int32_t>(waited_for),
+                              &ten_milliseconds);
     }
     return true;
 }
 
 const Settings* read_first_settings() {
-    const std::uint32_t process = system::this_process();
+    const std::uint32_t process = system::fork_generation();
     const auto self = std::uint64_t{process} << 32 | static_cast<std::uint32_t>(system::raw::gettid());
     for (;;) {
         std::uint64_t known_reader = reader.load(std::memory_order_acquire);
@@ -118,12 +118,12 @@ const Settings* read_first_settings() {
         if (known_reader == self) return forwarding_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const Settings* settings = read_settings(nullptr);
     if (settings == nullptr) settings = forwarding_settings();
     publish_settings(settings);
     reader.store(0, std::memory_order_release);
-    system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    system::raw::syscall6(SYS_futex, &reader, FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // calls of signal handlers may have been forwarded unchanged in the meantime
     return settings;
 }
@@ -169,7 +169,7 @@ namespace {
 bool read_settings_again() {
     static constinit system::ForkSafeLock one_at_a_time;
     if (!one_at_a_time.acquire()) return false;
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const Settings* previous = known_settings();
     const Settings* fresh = read_settings(previous);
     if (fresh != nullptr) {
@@ -197,7 +197,7 @@ bool reload_settings() {
 void stop_recording() {
     const Settings* before = known_settings();
     const Settings* after =
-        before != nullptr && computes_products(before->policy) ? without_recording(*before) : nullptr;
+        before != nullptr && shim_computes_products(before->policy) ? without_recording(*before) : nullptr;
     publish_settings(after != nullptr ? after : forwarding_settings());
     if (before != nullptr && before->recording != nullptr) before->recording->mark_left(nullptr);
     settings_changed();

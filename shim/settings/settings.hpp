@@ -20,7 +20,7 @@ namespace fp32shim {
 struct Settings : DerivedSettings {
     std::uint32_t generation = 1;  ///< serial number of this reading, from 1
     policy::Policy policy;
-    policy::Process process;                 ///< refers to texts in `facts`
+    policy::ProcessDescription process;      ///< refers to texts in `facts`
     record::ProcessFacts facts;              ///< unset if there is neither a rule nor a log
     record::StartEvent start;                ///< the start line of a log or recording; unset if nothing is logged
     record::DecisionLog* log = nullptr;      ///< the log of JSON lines; nullptr: none
@@ -30,10 +30,10 @@ struct Settings : DerivedSettings {
     /// Returns true while results are searched for the first NaN or infinity.
     bool searches_for_nonfinite() const;
     /// Returns true if results are examined after a product has run.
-    bool looks_at_results() const { return audits || fingerprints || searches_for_nonfinite(); }
+    bool examines_results() const { return audits || fingerprints || searches_for_nonfinite(); }
     /// Returns true if calls get different rows when different callers lead to them.
-    bool tells_paths_apart() const { return reads_python_lines || native_frames != 0; }
-    bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
+    bool distinguishes_call_paths() const { return reads_python_lines || native_frames != 0; }
+    bool is_logging() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
 /// Variables of `run --pin` (bits pin_…) that are set, and were found to have no effect in this process.
@@ -59,7 +59,7 @@ inline std::uint32_t settings_change_count() { return settings_changes.load(std:
 /// Counts a change of something that decisions depend on. Kept decisions and plans become invalid.
 void settings_changed();
 
-/// Makes settings_changed() call `renew` from now on. Only the first call of this function has an effect.
+/// Makes each later settings_changed() call `renew`. Only the first call of this function has an effect.
 void call_when_settings_change(void (*renew)());
 
 extern constinit std::atomic<bool> nonfinite_is_found;
@@ -103,7 +103,7 @@ inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_
 
 /// Returns true if decisions may depend on the scope of a call. In that case, no decision is kept for all calls of a
 /// site. If no rule asks for labels, a scope with only a label does not count: it labels rows of a recording.
-inline bool scopes_decide(const Settings& in_force) {
+inline bool scopes_affect_decisions(const Settings& in_force) {
     return scopes_set_precisions() || (in_force.looks_at_scopes && scopes_in_use());
 }
 

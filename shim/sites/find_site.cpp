@@ -23,17 +23,17 @@ namespace {
 /// may be changed or are recorded.
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
-    if (site.runs_one_by_one()) return true;
+    if (site.runs_batch_one_by_one()) return true;
     const Settings& in_force = settings();
     if (in_force.forward_everything || !site.is_blas) return false;
-    if (site.function->convention == Convention::driver) return in_force.asks_kernels;
+    if (site.function->convention == CallingConvention::driver) return in_force.asks_kernels;
     return is_of_cublas(site.function->convention) ? cublas::needs_gate(site, in_force)
                                                    : blas::needs_gate(site, in_force);
 }
 
 void* gate_of(const Site& site) {
-    const Convention convention = site.function->convention;
-    if (convention == Convention::cublas || convention == Convention::driver)
+    const CallingConvention convention = site.function->convention;
+    if (convention == CallingConvention::cublas || convention == CallingConvention::driver)
         return reinterpret_cast<void*>(&fp32shim_cublas_gate);
     const bool takes_express_gate =
         blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
@@ -61,12 +61,12 @@ void refresh(Site& site) {
 }  // namespace
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     // If a library that the shim has called jumps on to another entry point, that call returns into the shim, to the
     // same address for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
-    Site* site = known_site(entry, return_address, caller_behind_shim);
+    Site* site = find_known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
         // forget_unloaded_objects() notices unloads that bypass the shim's dlclose, too: by the C library, or by a
         // library bound to another dlclose.
@@ -82,11 +82,11 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
             // Refreshed before other threads can see the site, and once more in case the settings changed before
             // that.
             refresh(*site);
-            remember_site(site, is_shared(*site) ? return_address_of_shared_site : return_address);
+            publish_site(site, is_shared_site(*site) ? return_address_of_shared_site : return_address);
             refresh(*site);
         }
     }
-    if (!from_ourselves && !is_shared(*site)) put_into_table(*site);
+    if (!from_ourselves && !is_shared_site(*site)) insert_into_site_table(*site);
     return site;
 }
 
@@ -94,13 +94,13 @@ namespace {
 
 /// Returns true if a site that was bound before objects were loaded would be bound to the same function now.
 bool stays_bound(Site& site) {
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
+    const elf::ReadGuard reading;
+    const std::uint64_t stamp = load_generation();
     if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
-    const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
+    const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
     // If no importer is left, the site keeps its provider as long as the provider is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
-                                            : elf::is_in_list(site.provider->map) &&
+                                            : elf::is_in_loader_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
     if (stays) site.binding_stamp.store(stamp, std::memory_order_relaxed);
     return stays;
@@ -114,7 +114,7 @@ bool is_gone(const LoadedObject* object) {
 
 Site* rebound_site(Site* site) {
     // Repeated in case two threads have each made a site for this entry point and return address.
-    while (!is_bound(*site) && !stays_bound(*site)) {
+    while (!is_binding_current(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may still be using it
         site->return_address.store(0, std::memory_order_release);
         site = find_site(site->entry, site->kept_return_address.load(std::memory_order_relaxed));
@@ -126,8 +126,8 @@ void refresh_sites() { for_each_live_site(refresh); }
 
 void forget_unloaded_objects() {
     {
-        const elf::Reading reading;
-        if (!notice_unloaded_objects()) return;
+        const elf::ReadGuard reading;
+        if (!mark_unloaded_objects()) return;
     }
     // Sites come first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {

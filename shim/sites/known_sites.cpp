@@ -38,27 +38,24 @@ constexpr std::size_t outside_limit = 256;
 constinit std::atomic<std::size_t> next_to_take_over{0};
 
 bool can_be_taken_over(const Site& site, EntryIndex entry) {
-    return is_return_address(site.return_address.load(std::memory_order_acquire)) && site.entry == entry &&
+    return is_live_return_address(site.return_address.load(std::memory_order_acquire)) && site.entry == entry &&
            site.caller == nullptr && site.provider != nullptr;
 }
 
 }  // namespace
 
-Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller_behind_shim) {
+Site* find_known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller_behind_shim) {
     Site* site = find_in_bucket(bucket_of(entry, return_address), entry, return_address, caller_behind_shim);
     return site != nullptr ? site
                            : find_in_bucket(bucket_of_outside(entry), entry, return_address, caller_behind_shim);
 }
 
-void remember_site(Site* site, std::uintptr_t return_address) {
+void publish_site(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
     if (site->is_in_chain) return;  // the memory of a dead site, which is still linked
     site->is_in_chain = true;
-    std::atomic<Site*>& bucket =
-        site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address);
-    site->next = bucket.load(std::memory_order_relaxed);
-    while (!bucket.compare_exchange_weak(site->next, site, std::memory_order_release, std::memory_order_relaxed)) {
-    }
+    push_front(site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address),
+               site);
 }
 
 Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
@@ -67,7 +64,7 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
     for (Site* site = newest; site != nullptr; site = site->next) count += can_be_taken_over(*site, entry);
     if (count < outside_limit) return nullptr;
     {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         if (object_containing(return_address - 1) != nullptr) return nullptr;
     }
     std::size_t to_skip = next_to_take_over.fetch_add(1, std::memory_order_relaxed) % count;
@@ -78,7 +75,7 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
             continue;
         }
         std::uintptr_t old = site->return_address.load(std::memory_order_relaxed);
-        if (!is_return_address(old) ||
+        if (!is_live_return_address(old) ||
             !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
             continue;  // another thread was faster
         site->kept_return_address.store(return_address, std::memory_order_relaxed);
@@ -105,12 +102,12 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
     return site;
 }
 
-Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* caller_behind_shim) {
+Site* obtain_shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* caller_behind_shim) {
     const std::atomic<Site*>& bucket =
         caller == nullptr ? bucket_of_outside(entry) : bucket_of(entry, return_address_of_shared_site);
     for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
         if (site->entry == entry && site->caller == caller && site->caller_behind_shim == caller_behind_shim &&
-            is_shared(*site))
+            is_shared_site(*site))
             return site;
     auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
     site->return_address.store(return_address_of_shared_site, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ namespace {
 
 void warn_ambiguous_provider(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[1024];
     system::LineWriter line(buffer);
     line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
@@ -46,20 +46,20 @@ bool any_library_multiplies() {
 }
 
 /// The provider's function that a site's calls run, and its row of the function table.
-struct Routine {
-    Binding binding;
+struct BoundRoutine {
+    FunctionBinding binding;
     const Function* function = nullptr;
 };
 
 /// Finds a stand-in for a function that no library provides; empty if there is none. The stand-in does the same work
 /// or, for a batch, a single product of it, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). A
 /// program can call the missing function if it was linked lazily: see missing_names.cpp.
-Routine find_stand_in(LoadedObject* caller, const Function& function) {
+BoundRoutine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
         const FunctionIndex row = find_function(*known.stand_in, function.form);
         if (row < 0) continue;
-        if (const Binding binding = find_binding(caller, row); binding.address != nullptr)
+        if (const FunctionBinding binding = find_binding(caller, row); binding.address != nullptr)
             return {binding, &functions[row]};
     }
     return {};
@@ -68,20 +68,20 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
 /// Returns false for a bare name (`sgemm`) in a library that is not a BLAS, that is, one without `sgemm_`; and for
 /// the CUDA driver's calls of itself.
 bool is_blas(const Site& site) {
-    if (site.routine->convention == Convention::driver) return site.caller != site.provider;
-    if (site.routine->convention != Convention::bare) return true;
+    if (site.routine->convention == CallingConvention::driver) return site.caller != site.provider;
+    if (site.routine->convention != CallingConvention::bare) return true;
     const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
-    return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
+    return known_name >= 0 && find_symbol_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
 /// Finds the function that the site's calls run. Ends the process if there is none. `dlsym_address` is the address
 /// that dlsym found, if the entry point was made for dlsym. `caller_behind_shim`: see Site. Precondition: an
-/// elf::Reading is held.
-Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller_behind_shim) {
+/// elf::ReadGuard is held.
+BoundRoutine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller_behind_shim) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
     LoadedObject* const importer = caller_behind_shim != nullptr ? caller_behind_shim : site.caller;
-    Routine found{find_binding(importer, site.entry), site.function};
+    BoundRoutine found{find_binding(importer, site.entry), site.function};
     if (found.binding.address == nullptr) found = find_stand_in(importer, *site.function);
     if (found.binding.address == nullptr) end_without_provider(*site.function, site.caller_name());
     return found;
@@ -89,14 +89,14 @@ Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller
 
 void bind_cpu_functions(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
-        site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
+        site.cpu.gemm = find_symbol_in(*site.provider, functions[gemm].name);
     if (const FunctionIndex single = blas::float32_beside(*site.routine); single >= 0) {
-        site.cpu.routine_of_float32 = find_in(*site.provider, functions[single].name);
+        site.cpu.routine_of_float32 = find_symbol_in(*site.provider, functions[single].name);
         if (const FunctionIndex gemm = blas::gemm_beside(functions[single]); gemm >= 0)
-            site.cpu.gemm_of_float32 = find_in(*site.provider, functions[gemm].name);
+            site.cpu.gemm_of_float32 = find_symbol_in(*site.provider, functions[gemm].name);
     }
     // The shim reads the arguments of a call that it passes to a stand-in, so it has to know the width of integers.
-    if (site.runs_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
+    if (site.runs_batch_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
         end_without_provider(*site.function, site.caller_name());
 }
 
@@ -119,13 +119,13 @@ constinit std::atomic<std::uint64_t> next_number{site_number_step};
 }  // namespace
 
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* caller_behind_shim) {
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
+    const elf::ReadGuard reading;
+    const std::uint64_t stamp = load_generation();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
     LoadedObject* caller =
         object_containing(return_address - 1);  // inside the call instruction, even if that ends a function
     Site* site = allocate_site(entry, return_address, caller);
-    if (site == nullptr) site = shared_site(entry, caller, caller_behind_shim);
+    if (site == nullptr) site = obtain_shared_site(entry, caller, caller_behind_shim);
     if (is_existing_shared_site(*site)) return site;
     clear(*site);
     site->entry = entry;
@@ -133,8 +133,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* c
     site->function = &functions[binding.function];
     site->caller = caller;
     site->number = next_number.fetch_add(site_number_step, std::memory_order_relaxed);
-    site->keyed = keyed_arguments(*site->function);
-    const Routine found = find_routine(*site, binding.address, caller_behind_shim);
+    site->keyed = argument_key_layout(*site->function);
+    const BoundRoutine found = find_routine(*site, binding.address, caller_behind_shim);
     site->provider = found.binding.provider;
     site->real = found.binding.address;
     site->routine = found.function;
@@ -147,7 +147,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* c
         site->is_blas = is_blas(*site);
         if (is_of_cublas(site->function->convention))
             cublas::bind_site(*site);
-        else if (site->function->convention == Convention::driver)
+        else if (site->function->convention == CallingConvention::driver)
             site->cublas.route = cublas::route_of(*site->function->family);
         else
             bind_cpu_functions(*site);

@@ -43,18 +43,18 @@ namespace {
 // cleared.
 constexpr std::size_t word_bits = 64;
 constinit std::atomic<std::uint64_t> needed_functions[(function_count + word_bits - 1) / word_bits]{};
-constinit std::atomic<std::uint64_t> needed_at{0};  ///< objects_stamp() of the last search for such references
+constinit std::atomic<std::uint64_t> needed_at{0};  ///< load_generation() of the last search for such references
 
 std::uint64_t bit_of(FunctionIndex function) { return std::uint64_t{1} << function % word_bits; }
 
 std::atomic<std::uint64_t>& word_of(FunctionIndex function) { return needed_functions[function / word_bits]; }
 
-/// Returns true if a loaded object has a reference to the function that is not weak. Precondition: an elf::Reading is
-/// held.
+/// Returns true if a loaded object has a reference to the function that is not weak. Precondition: an elf::ReadGuard
+/// is held.
 bool is_needed(FunctionIndex function) {
-    if (const std::uint64_t stamp = objects_stamp(); needed_at.load(std::memory_order_acquire) != stamp) {
+    if (const std::uint64_t stamp = load_generation(); needed_at.load(std::memory_order_acquire) != stamp) {
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-            const elf::Object object = elf::read_object(map);
+            const elf::ObjectTables object = elf::read_object_tables(map);
             elf::for_each_undefined_symbol(object, [&](std::uint32_t symbol) {
                 if (ELF64_ST_BIND(object.symbols[symbol].st_info) == STB_WEAK) return;
                 const FunctionIndex found = find_function(object.strings + object.symbols[symbol].st_name);
@@ -72,7 +72,7 @@ void* entry_point_of(FunctionIndex function) {
 
 /// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
 void clear_weak_references(const link_map* map) {
-    const elf::Object object = elf::read_object(map);
+    const elf::ObjectTables object = elf::read_object_tables(map);
     const auto is_weak = [&](std::uint32_t symbol) {
         const ElfW(Sym)& reference = object.symbols[symbol];
         return ELF64_ST_BIND(reference.st_info) == STB_WEAK && reference.st_shndx == SHN_UNDEF;
@@ -105,7 +105,7 @@ bool may_be_variable(const Function& function) {
 }
 
 /// Returns the address of the variable that an object defines under this name; 0: it defines none.
-ElfW(Addr) variable_in(const elf::Object& object, std::string_view name) {
+ElfW(Addr) variable_in(const elf::ObjectTables& object, std::string_view name) {
     const ElfW(Sym)* const known = elf::find_definition(object, name, {});
     return known != nullptr && ELF64_ST_TYPE(known->st_info) == STT_OBJECT ? object.base + known->st_value : 0;
 }
@@ -118,7 +118,7 @@ constinit std::bitset<function_count> names_of_variables;
 void bind_references_to_variables() {
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-        const elf::Object object = elf::read_object(map);
+        const elf::ObjectTables object = elf::read_object_tables(map);
         for (FunctionIndex function = 0; function < function_count && map != own; ++function) {
             if (!may_be_variable(functions[function]) || names_of_variables[static_cast<std::size_t>(function)])
                 continue;
@@ -127,10 +127,12 @@ void bind_references_to_variables() {
             names_of_variables.set(static_cast<std::size_t>(function));
             const auto entry = reinterpret_cast<ElfW(Addr)>(entry_point_of(function));
             for (const link_map* other = elf::first_object(); other != nullptr; other = other->l_next)
-                elf::for_each_reference(elf::read_object(other), [&](std::uint32_t, const ElfW(Rela) & relocation) {
-                    const ElfW(Addr) slot = other->l_addr + relocation.r_offset;
-                    if (*reinterpret_cast<const ElfW(Addr)*>(slot) == entry) elf::change_slot(other, slot, variable);
-                });
+                elf::for_each_reference(elf::read_object_tables(other),
+                                        [&](std::uint32_t, const ElfW(Rela) & relocation) {
+                                            const ElfW(Addr) slot = other->l_addr + relocation.r_offset;
+                                            if (*reinterpret_cast<const ElfW(Addr)*>(slot) == entry)
+                                                elf::change_slot(other, slot, variable);
+                                        });
         }
     }
 }
@@ -142,7 +144,7 @@ void bind_references_to_variables() {
 ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     ElfW(Addr) last = 0;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-        const elf::Object object = elf::read_object(map);
+        const elf::ObjectTables object = elf::read_object_tables(map);
         const ElfW(Addr) variable = variable_in(object, name);
         if (variable == 0) continue;
         last = variable;
@@ -158,7 +160,7 @@ ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
 }
 
 /// Returns the range of this library's symbols in its symbol table.
-std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
+std::span<ElfW(Sym)> own_symbols(const elf::ObjectTables& own) {
     if (own.symbols == nullptr || own.gnu_hash == nullptr) return {};
     const std::uint64_t count = system::symbols_in_gnu_hash(
         [&](std::uint64_t first, std::uint64_t size) { return std::span(own.gnu_hash + first, size); });
@@ -170,7 +172,7 @@ std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
 void change_names() {
     const link_map* const map = elf::own_object();
     if (map == nullptr) return;
-    const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object(map));
+    const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object_tables(map));
     if (symbols.empty()) return;
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
     // Pages that contain code are not changed, since another thread may be running the code.
@@ -178,12 +180,13 @@ void change_names() {
     const elf::WritablePages writable(begin, end, PROT_READ);
     if (!writable) return;
     const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
-    const bool hides_driver = !may_ask_at_start("FP32_MATMUL_KERNELS");
+    const bool hides_driver = !may_be_set_at_start("FP32_MATMUL_KERNELS");
     const ElfW(Addr) resolvers = reinterpret_cast<ElfW(Addr)>(fp32shim_resolvers) - map->l_addr;
     for (ElfW(Sym) & symbol : symbols) {
         const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
         if (symbol.st_value < entries || function >= function_count) continue;
-        if ((hides_driver && functions[function].convention == Convention::driver) || names_of_variables[function]) {
+        if ((hides_driver && functions[function].convention == CallingConvention::driver) ||
+            names_of_variables[function]) {
             symbol.st_shndx = SHN_UNDEF;
             symbol.st_value = 0;
             continue;
@@ -231,7 +234,7 @@ __attribute__((constructor)) void refer_to_relocation() { fp32shim_relocated(); 
 
 void* fp32shim_resolve(fp32shim::FunctionIndex function) {
     using namespace fp32shim;
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const std::string_view name = functions[function].name;
     const bool is_function = is_provided(name, {});
     if (may_be_variable(functions[function]))

@@ -53,7 +53,7 @@ enum class Treatment : std::uint8_t {
     solve,       ///< logged: a triangular solve, which is never lowered; may run in a fixed order
     vector,      ///< logged: a product with a vector, which is never lowered; may run in a fixed order
     opaque,      ///< logged and forwarded: creates kernels or packs operands for later products that go unseen
-    observed,    ///< logged and forwarded: operands narrower than float32
+    observed,    ///< logged: operands narrower than float32, which stay as they are; cuBLAS may have to add in FP32
     state,       ///< multiplies nothing: see StateFamily
 };
 
@@ -66,7 +66,7 @@ enum class Batching : std::uint8_t {
 };
 
 /// The way in which the CBLAS form passes alpha and beta.
-enum class Scalars : std::uint8_t {
+enum class ScalarPassing : std::uint8_t {
     real,        ///< by value, in floating-point registers
     by_pointer,  ///< by pointer, to complex numbers or to arrays with an entry per group
     by_word,     ///< half precision as an unsigned short
@@ -75,7 +75,7 @@ enum class Scalars : std::uint8_t {
 };
 
 /// The way to make a cuBLAS function multiply in another format.
-enum class Road : std::uint8_t {
+enum class FormatControl : std::uint8_t {
     none,
     compute_type,  ///< by the compute type, an argument of the function or of an equivalent function
     math_mode,     ///< by the handle's math mode, changed during the call
@@ -83,7 +83,7 @@ enum class Road : std::uint8_t {
 };
 
 /// The effect of a function of cuBLAS or of the CUDA driver that multiplies nothing.
-enum class Effect : std::uint8_t {
+enum class StateEffect : std::uint8_t {
     handle_created,
     handle_destroyed,
     handle_changed,  ///< changes or tells a setting of the handle other than its math mode
@@ -111,7 +111,7 @@ constexpr int max_words = 24;  ///< highest number of integer-class arguments th
 
 /// The index of each role among the integer-class arguments (pointers, integers, enums), or -1 if the function has no
 /// such argument. Floating-point arguments are not counted, since they travel in registers of their own.
-struct Positions {
+struct ArgumentPositions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
     std::int8_t beta_float = -1;
@@ -121,35 +121,35 @@ struct Positions {
 };
 
 /// A group of functions with one argument list for each name form. Base of ProductFamily and StateFamily.
-struct Family {
+struct FunctionFamily {
     Treatment treatment;
-    Positions fortran;  ///< equal to `cblas` for functions of cuBLAS
-    Positions cblas;
+    ArgumentPositions fortran;  ///< equal to `cblas` for functions of cuBLAS
+    ArgumentPositions cblas;
 };
 
 /// A family of functions that multiply.
-struct ProductFamily : Family {
+struct ProductFamily : FunctionFamily {
     blas::Operation operation;
     policy::Dtype dtype;
     Batching batching;
-    Road road = Road::none;
+    FormatControl control = FormatControl::none;
     /// The cuBLAS family that computes the same and takes a compute type (this family, if it takes one), or nullptr.
     const ProductFamily* with_compute_type = nullptr;
 };
 
 /// A family of functions that multiply nothing: of cuBLAS, if they report or change settings of later products, or of
 /// the CUDA driver.
-struct StateFamily : Family {
-    Effect effect;
-    std::int8_t at = 0;  ///< in functions of the driver: index of the argument that Effect names
+struct StateFamily : FunctionFamily {
+    StateEffect effect;
+    std::int8_t at = 0;  ///< in functions of the driver: index of the argument that StateEffect names
 };
 
 using Roles = std::initializer_list<Role>;
 
 /// Returns the positions of the arguments `first`, then `roles`. Leaves out `first` if it is Role::other or among
 /// `roles`. `scalars` tells if alpha and beta travel in floating-point registers, which are counted separately.
-constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
-    Positions result;
+constexpr ArgumentPositions argument_positions(Roles roles, Role first, ScalarPassing scalars) {
+    ArgumentPositions result;
     result.word.fill(-1);
     std::int8_t floats = 0;
     const auto add = [&](Role role) {
@@ -161,10 +161,12 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     if (first != Role::other && !lists_first) add(first);
     for (Role role : roles) {
         const bool is_scalar = role == Role::alpha || role == Role::beta;
-        const bool is_real = scalars == Scalars::real || (scalars == Scalars::real_beta && role == Role::beta);
+        const bool is_real =
+            scalars == ScalarPassing::real || (scalars == ScalarPassing::real_beta && role == Role::beta);
         if (is_scalar && is_real) {
             (role == Role::alpha ? result.alpha_float : result.beta_float) = floats++;
-        } else if (!(is_scalar && scalars == Scalars::unread) && (role != Role::layout || first == Role::layout)) {
+        } else if (!(is_scalar && scalars == ScalarPassing::unread) &&
+                   (role != Role::layout || first == Role::layout)) {
             add(role);
         }
     }
@@ -174,31 +176,32 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
 /// Returns a family of CPU functions. `roles` are their arguments without the layout, which comes first in the CBLAS
 /// form, unless there is no matrix.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
-                                    Treatment treatment, Scalars scalars, Roles roles) {
-    const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
+                                    Treatment treatment, ScalarPassing scalars, Roles roles) {
+    const ArgumentPositions fortran = argument_positions(roles, Role::other, ScalarPassing::by_pointer);
     const Role first = blas::has_matrix(operation) ? Role::layout : Role::other;
-    return {{treatment, fortran, positions(roles, first, scalars)}, operation, dtype, batching};
+    return {{treatment, fortran, argument_positions(roles, first, scalars)}, operation, dtype, batching};
 }
 
 /// Returns a family of cuBLAS functions. `roles` are their arguments without the handle, which comes first. The
 /// positions are the same for both integer widths.
 constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
-                                      Treatment treatment, Road road, Roles roles,
+                                      Treatment treatment, FormatControl control, Roles roles,
                                       const ProductFamily* with_compute_type = nullptr) {
-    const Positions all = positions(roles, Role::handle, Scalars::by_pointer);
-    return {{treatment, all, all}, operation, dtype, batching, road, with_compute_type};
+    const ArgumentPositions all = argument_positions(roles, Role::handle, ScalarPassing::by_pointer);
+    return {{treatment, all, all}, operation, dtype, batching, control, with_compute_type};
 }
 
 /// Returns a family of cuBLAS functions from before version 2. Those take no handle.
 constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype dtype, Roles roles) {
-    const Positions all = positions(roles, Role::other, Scalars::unread);
+    const ArgumentPositions all = argument_positions(roles, Role::other, ScalarPassing::unread);
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
 }
 
 /// Returns a family of cuBLAS functions that multiply nothing. The handle is their first argument, unless they create
 /// it.
-constexpr StateFamily state_family(Effect effect, std::int8_t words) {
-    Positions all = positions({}, effect == Effect::handle_created ? Role::other : Role::handle, Scalars::by_pointer);
+constexpr StateFamily state_family(StateEffect effect, std::int8_t words) {
+    ArgumentPositions all = argument_positions({}, effect == StateEffect::handle_created ? Role::other : Role::handle,
+                                               ScalarPassing::by_pointer);
     all.words = words;
     return {{Treatment::state, all, all}, effect};
 }
@@ -244,7 +247,7 @@ inline constexpr Roles
     jit_create      = {other, layout, trans_a, trans_b, m, n, k, alpha, lda, ldb, beta, ldc},
     pack            = {other, trans_a, m, n, k, alpha, a, lda, c},
     compute         = {trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc},
-    // cuBLAS
+    // The lists from here on are those of cuBLAS only.
     gemm_pointers   = {trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_count},
     gemm_typed      = {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc},
     gemm_ex         = {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute_type, algorithm},
@@ -259,8 +262,8 @@ inline constexpr Roles
 }  // namespace roles
 
 /// Returns a family of functions of the CUDA driver.
-constexpr StateFamily driver_family(Effect effect, std::int8_t words, std::int8_t at) {
-    Positions all = positions({}, Role::other, Scalars::by_pointer);
+constexpr StateFamily driver_family(StateEffect effect, std::int8_t words, std::int8_t at) {
+    ArgumentPositions all = argument_positions({}, Role::other, ScalarPassing::by_pointer);
     all.words = words;
     return {{Treatment::state, all, all}, effect, at};
 }
@@ -270,23 +273,23 @@ namespace families {
 
 #define BLAS(family, operation, dtype, batching, treatment, scalars, list)                                          \
     inline constexpr ProductFamily family = blas_family(blas::Operation::operation, policy::Dtype::dtype,           \
-                                                        Batching::batching, Treatment::treatment, Scalars::scalars, \
+                                                        Batching::batching, Treatment::treatment, ScalarPassing::scalars, \
                                                         roles::list);
-#define CUBLAS(family, operation, dtype, batching, treatment, road, list)                                           \
+#define CUBLAS(family, operation, dtype, batching, treatment, control, list)                                           \
     inline constexpr ProductFamily family = cublas_family(blas::Operation::operation, policy::Dtype::dtype,         \
-                                                          Batching::batching, Treatment::treatment, Road::road,     \
+                                                          Batching::batching, Treatment::treatment, FormatControl::control,     \
                                                           roles::list);
 #define BY_COMPUTE_TYPE(family, operation, dtype, batching, list, typed)                                            \
     inline constexpr ProductFamily family = cublas_family(blas::Operation::operation, policy::Dtype::dtype,         \
                                                           Batching::batching,                                       \
                                                           is_half(policy::Dtype::dtype) ? Treatment::observed       \
                                                                                         : Treatment::governed,      \
-                                                          Road::compute_type, roles::list, &(typed));
+                                                          FormatControl::compute_type, roles::list, &(typed));
 #define LEGACY(family, operation, dtype, list) \
     inline constexpr ProductFamily family = legacy_family(blas::Operation::operation, policy::Dtype::dtype, roles::list);
-#define STATE(family, effect, words) inline constexpr StateFamily family = state_family(Effect::effect, words);
+#define STATE(family, effect, words) inline constexpr StateFamily family = state_family(StateEffect::effect, words);
 #define DRIVER(family, effect, words, at) \
-    inline constexpr StateFamily family = driver_family(Effect::effect, words, at);
+    inline constexpr StateFamily family = driver_family(StateEffect::effect, words, at);
 #include "shim/table/families.def"
 
 }  // namespace families

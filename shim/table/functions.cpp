@@ -9,18 +9,18 @@ namespace fp32shim {
 
 namespace {
 
-struct FormMeaning {
-    Convention convention;
+struct NameFormMeaning {
+    CallingConvention convention;
     Width width;
 };
 
-constexpr FormMeaning form_meanings[] = {
-#define FORM(form, convention, width) {Convention::convention, Width::width},
+constexpr NameFormMeaning form_meanings[] = {
+#define FORM(form, convention, width) {CallingConvention::convention, Width::width},
 #include "shim/table/functions.def"
 };
 
-constexpr Function make_function(std::string_view name, const Family& family, NameForm form) {
-    const FormMeaning& meaning = form_meanings[static_cast<std::size_t>(form)];
+constexpr Function make_function(std::string_view name, const FunctionFamily& family, NameForm form) {
+    const NameFormMeaning& meaning = form_meanings[static_cast<std::size_t>(form)];
     return {name, &family, form, meaning.convention, meaning.width};
 }
 
@@ -71,7 +71,7 @@ FunctionIndex find_function(const char* symbol) {
     return -1;
 }
 
-FunctionIndex find_function(const Family& family, NameForm form) {
+FunctionIndex find_function(const FunctionFamily& family, NameForm form) {
     for (FunctionIndex index = 0; index < function_count; ++index)
         if (functions[index].family == &family && functions[index].form == form) return index;
     return -1;

@@ -9,7 +9,7 @@
 
 namespace fp32shim {
 
-enum class Convention : std::uint8_t {
+enum class CallingConvention : std::uint8_t {
     fortran,  ///< all arguments by reference
     cblas,    ///< options and sizes by value, layout first
     bare,     ///< fortran, under a name that any library may use for something else
@@ -18,12 +18,12 @@ enum class Convention : std::uint8_t {
     driver,   ///< the CUDA driver: integers and pointers
 };
 
-constexpr bool is_of_cublas(Convention convention) {
-    return convention == Convention::cublas || convention == Convention::legacy;
+constexpr bool is_of_cublas(CallingConvention convention) {
+    return convention == CallingConvention::cublas || convention == CallingConvention::legacy;
 }
 
-constexpr bool is_of_cpu(Convention convention) {
-    return !is_of_cublas(convention) && convention != Convention::driver;
+constexpr bool is_of_cpu(CallingConvention convention) {
+    return !is_of_cublas(convention) && convention != CallingConvention::driver;
 }
 
 /// Width of integer arguments. `probe`: the name does not tell the width, so the shim tests the library.
@@ -37,12 +37,14 @@ enum class NameForm : std::uint8_t {
 
 struct Function {
     std::string_view name;
-    const Family* family;
+    const FunctionFamily* family;
     NameForm form;
-    Convention convention;
+    CallingConvention convention;
     Width width;
 
-    const Positions& positions() const { return convention == Convention::cblas ? family->cblas : family->fortran; }
+    const ArgumentPositions& positions() const {
+        return convention == CallingConvention::cblas ? family->cblas : family->fortran;
+    }
 
     /// Returns true if calls return a number, in vector registers: a dot product or a norm.
     bool returns_number() const {
@@ -55,7 +57,7 @@ struct Function {
             return operation == blas::Operation::dot || operation == blas::Operation::dotc;
         };
         return returns_number() && is_complex(product().dtype) && is_dot(product().operation) &&
-               convention != Convention::cblas;
+               convention != CallingConvention::cblas;
     }
 
     bool multiplies() const { return family->treatment != Treatment::state; }
@@ -82,6 +84,6 @@ FunctionIndex find_function(const char* symbol);
 
 /// Returns the index of the first row with this family and name form, or -1. Example: the family cgemm and the form
 /// of `scipy_cblas_csyrk64_` give `scipy_cblas_cgemm64_`.
-FunctionIndex find_function(const Family& family, NameForm form);
+FunctionIndex find_function(const FunctionFamily& family, NameForm form);
 
 }  // namespace fp32shim

@@ -17,7 +17,7 @@ bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl
 
 /// Returns true if the caller is the library that computes the running product, or its delegate (see RunningProduct).
 /// A return address in the shim counts too: the shim had called a library that jumped on to an entry point.
-bool is_inner(const Site& site, const Frame* frame) {
+bool is_inner_call(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||
            site.caller->map == elf::own_object() || (is_mkl(*site.caller) && is_mkl(*running.provider));

@@ -23,7 +23,7 @@ struct RunningProduct {
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local RunningProduct running;
 
 /// Returns true if this call is made inside a product that is running on this thread.
-bool is_inner(const Site& site, const Frame* frame);
+bool is_inner_call(const Site& site, const Frame* frame);
 
 /// Notes the lowest format that may be used by the product that this thread is about to run.
 void note_permitted_format(const Frame& product, policy::Applied lowest);

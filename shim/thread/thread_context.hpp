@@ -18,7 +18,7 @@ namespace fp32shim {
 struct Frame;
 
 /// A part of a thread's state that belongs to code in a folder that builds on this one, and that few threads need.
-enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
+enum class ThreadPart : std::uint8_t { decision_cache, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
 /// Number of calls at the start of a row that are all measured on their GPU.
@@ -30,7 +30,7 @@ struct ThreadContext {
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is the right one
     std::uint32_t gpu_calls_left = 0;       ///< calls before the next one that is measured on its GPU
     bool writes_every_call = false;         ///< every call gets an event in `recording`
-    Scopes scopes;                          ///< key() is on the same cache line as `writer`
+    ScopeStack scopes;                      ///< key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
     std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
     /// Return address of the last call by which oneDNN printed on this thread, if the shim hid the text from the
@@ -42,7 +42,7 @@ struct ThreadContext {
 
     /// Returns true if the next call of a row, which has `calls_of_row` calls so far, is to be measured on its GPU.
     /// Otherwise counts that call.
-    bool measures_next(std::uint64_t calls_of_row) {
+    bool measures_next_call(std::uint64_t calls_of_row) {
         if (calls_of_row < first_gpu_times) gpu_calls_left = 0;
         if (gpu_calls_left == 0) return true;
         --gpu_calls_left;

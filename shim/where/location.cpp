@@ -37,36 +37,36 @@ bool is_compiled_by_torch(std::string_view file) {
 std::uint64_t location_key(const Settings& in_force) {
     std::uint64_t key = 0;
     if (in_force.reads_python_lines) {
-        const Python* const reader = python();
+        const PythonReader* const reader = python_reader();
         if (reader != nullptr) key = reader->stack_key();
     }
-    if (in_force.native_frames == 0 || key > Python::key_at_shut_down) return key;
+    if (in_force.native_frames == 0 || key > PythonReader::key_at_shut_down) return key;
     NativeStack stack;
     read_native_stack(in_force.native_frames, unwind_cache(), stack);
     return stack.key;
 }
 
-void CallLocation::find(const Site& site, const Settings& in_force, bool with_python) {
+void CallLocation::read_location(const Site& site, const Settings& in_force, bool with_python) {
     site_ = &site;
     in_force_ = &in_force;
     read = read_frame;
     any = any_line;
     read_text = text_of_line;
     size = site.caller != nullptr ? 1 : 0;
-    if (with_python && buffer_ != nullptr) python_ = python();
+    if (with_python && buffer_ != nullptr) python_ = python_reader();
     if (python_ != nullptr) {
         reason_without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(buffer_->stack);
     }
     if (python_frames() == 0 && in_force.native_frames != 0 && buffer_ != nullptr)
-        return read_native(in_force.native_frames);
+        return read_native_callers(in_force.native_frames);
     if (python_ != nullptr) {
         size += std::max<std::size_t>(buffer_->stack.count, 1) + (buffer_->stack.is_cut ? 1 : 0);
-        write_where();
+        choose_program_line();
     }
 }
 
-void CallLocation::write_where() {
+void CallLocation::choose_program_line() {
     chosen_line_.reset();
     bool is_of_string = false;
     for (std::size_t i = 0; i < buffer_->stack.count; ++i) {
@@ -90,18 +90,18 @@ void CallLocation::write_where() {
     where_size_ = record::line_in_words(frame, buffer_->where).size();
 }
 
-const SourceFile* CallLocation::source() const {
+const SourceFile* CallLocation::chosen_source_file() const {
     return chosen_line_ ? source_file(python_->file_of(*chosen_line_, buffer_->file)) : nullptr;
 }
 
-std::optional<std::string_view> CallLocation::text_of_line(const LineText& line) {
+std::optional<std::string_view> CallLocation::text_of_line(const SourceLineText& line) {
     const auto& self = static_cast<const CallLocation&>(line);
-    const SourceFile* const file = self.source();
+    const SourceFile* const file = self.chosen_source_file();
     return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_line_));
 }
 
-bool CallLocation::source_has(const std::vector<std::string>& globs) const {
-    const SourceFile* const file = source();
+bool CallLocation::source_matches_any(const std::vector<std::string>& globs) const {
+    const SourceFile* const file = chosen_source_file();
     if (file == nullptr) return true;
     for (int number = 1; const auto text = file->line(number); ++number)
         if (policy::matches_any_glob(globs, *text)) return true;
@@ -113,7 +113,7 @@ std::string_view CallLocation::source_path(std::span<char> buffer) const {
 }
 
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.
-bool CallLocation::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line),
+bool CallLocation::any_line(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
                             void* context) {
     const auto& self = static_cast<const CallLocation&>(lines);
     if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.reason_without_frames_);
@@ -133,17 +133,17 @@ bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::Sta
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
-    const bool is_known = !is_shared(*self.site_);  // a shared site knows only the object of its callers
+    const bool is_known = !is_shared_site(*self.site_);  // a shared site knows only the object of its callers
     frame = self.frame_in(caller,
                           is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
 /// Reads a stack of compiled functions, beginning with the caller.
-void CallLocation::read_native(std::size_t max_callers) {
+void CallLocation::read_native_callers(std::size_t max_callers) {
     read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;
-    size = buffer_->native.count + (buffer_->native.end == NativeStack::End::outermost ? 0 : 1);
+    size = buffer_->native.count + (buffer_->native.end == NativeStack::StackEnd::outermost ? 0 : 1);
 }
 
 /// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
@@ -153,13 +153,13 @@ bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, reco
     const std::size_t from_innermost = self.size - 1 - index;
     frame = {};
     if (from_innermost == self.buffer_->native.count) {
-        frame.function = self.buffer_->native.end == NativeStack::End::cut              ? outer_frames
-                         : self.buffer_->native.end == NativeStack::End::generated_code ? generated_code
-                                                                                        : unknown_frames;
+        frame.function = self.buffer_->native.end == NativeStack::StackEnd::cut              ? outer_frames
+                         : self.buffer_->native.end == NativeStack::StackEnd::generated_code ? generated_code
+                                                                                             : unknown_frames;
         return true;
     }
     const std::uintptr_t address = self.buffer_->native.addresses[from_innermost];
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const LoadedObject* const object = object_containing(address - 1);
     if (object == nullptr) return false;
     frame = self.frame_in(*object, address);

@@ -26,7 +26,7 @@ namespace fp32shim::where {
 std::uint64_t location_key(const Settings& in_force);
 
 /// Combines the key of a row with the key of a location. A row key of 0 (no key) stays 0.
-inline std::uint64_t with_location_key(std::uint64_t row_key, std::uint64_t location) {
+inline std::uint64_t combined_row_key(std::uint64_t row_key, std::uint64_t location) {
     return row_key == 0 ? 0 : row_key ^ location;
 }
 
@@ -41,7 +41,7 @@ struct LocationBuffer {
 };
 
 /// The location of the call that this thread is making. Valid until the call returns.
-class CallLocation : public record::Stack, public policy::CallLines, public policy::LineText {
+class CallLocation : public record::Stack, public policy::PythonStackLines, public policy::SourceLineText {
   public:
     /// Reads nothing yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
     /// functions are read later.
@@ -51,42 +51,47 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
 
     /// Reads the location: the lines of Python if these settings ask for them. If there are none, reads the compiled
     /// functions if these settings ask for those.
-    void find(const Site& site, const Settings& in_force) { find(site, in_force, in_force.reads_python_lines); }
+    void read_location(const Site& site, const Settings& in_force) {
+        read_location(site, in_force, in_force.reads_python_lines);
+    }
     /// Reads the location, with or without the lines of Python.
-    void find(const Site& site, const Settings& in_force, bool with_python);
+    void read_location(const Site& site, const Settings& in_force, bool with_python);
     /// Returns the innermost line outside of installed packages and the standard library, such as `train.py:41
     /// Model.forward`. Returns an empty text if that line is unknown.
-    std::string_view where() const {
+    std::string_view program_line() const {
         return buffer_ == nullptr ? std::string_view{} : std::string_view(buffer_->where, where_size_);
     }
-    /// Returns the text that rules compare with `where`: where(), or the reason why there is no line of Python. Rules
-    /// do not see native stacks.
-    std::string_view where_for_rules() const { return python_frames() == 0 ? reason_without_frames_ : where(); }
-    /// Returns false if the source file of where() is known and the text of none of its lines matches one of the
-    /// globs.
-    bool source_has(const std::vector<std::string>& globs) const;
+    /// Returns the text that rules compare with `where`: program_line(), or the reason why there is no line of
+    /// Python. Rules do not see native stacks.
+    std::string_view program_line_for_rules() const {
+        return python_frames() == 0 ? reason_without_frames_ : program_line();
+    }
+    /// Returns false if the source file of program_line() is known and the text of none of its lines matches one of
+    /// the globs.
+    bool source_matches_any(const std::vector<std::string>& globs) const;
     /// Returns the source file's path, stored in `buffer`; empty if there is none.
     std::string_view source_path(std::span<char> buffer) const;
     /// Returns true if the settings ask for lines of Python and the interpreter is known.
     bool has_python_reader() const { return python_ != nullptr; }
 
   private:
-    static std::optional<std::string_view> text_of_line(const LineText& line);
-    const SourceFile* source() const;
-    static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
+    static std::optional<std::string_view> text_of_line(const SourceLineText& line);
+    const SourceFile* chosen_source_file() const;
+    static bool any_line(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
+                         void* context);
     static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
     static bool read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
     std::size_t python_frames() const { return buffer_ == nullptr ? 0 : buffer_->stack.count; }
     bool read_python_frame(std::size_t index, record::StackFrame& frame) const;
-    void read_native(std::size_t max_callers);
+    void read_native_callers(std::size_t max_callers);
     record::StackFrame frame_of(const PythonLocation& location) const;
     record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
-    void write_where();
+    void choose_program_line();
 
-    const Site* site_;  // set by find(), like the next member; nothing is read before that
+    const Site* site_;  // set by read_location(), like the next member; nothing is read before that
     const Settings* in_force_;
-    const Python* python_ = nullptr;
-    std::optional<PythonLocation> chosen_line_;  ///< the line that where() returns; absent: there is none
+    const PythonReader* python_ = nullptr;
+    std::optional<PythonLocation> chosen_line_;  ///< the line that program_line() returns; absent: there is none
     std::string_view reason_without_frames_;     ///< the reason why the stack is empty
     std::size_t where_size_ = 0;
     LocationBuffer* buffer_;

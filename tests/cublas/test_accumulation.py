@@ -123,6 +123,12 @@ def test_rules_choose_half_products(tmp_path, rules, changed):
     assert sum(row["rule"] is not None for row in rows) == len(changed)
 
 
+def test_a_bad_setting_leaves_half_products_as_they_were_called():
+    calls = ["Hgemm", "GemmEx:64", "Lt:64"]
+    lines = results(*calls, policy=ASKS, env={"FP32_MATMUL_LOG_LEVEL": "nonsense"})
+    assert lines == [printed(call, "fp16") for call in calls]
+
+
 def test_a_rule_excepts_half_products_from_the_setting():
     policy = f'{ASKS}[[rule]]\naccumulate = "as_called"\nwhen = {{ function = "cublasHgemm" }}\n'
     assert results("Hgemm", "GemmEx:64", policy=policy) == [printed("Hgemm", "fp16"), printed("GemmEx:64", "fp32")]

@@ -28,7 +28,7 @@ struct Preview {
 
     OperandRounding rounding;
     /// Addition of the products: by the routine of the program's library, or as a GPU adds them if it has the format.
-    policy::Accumulation accumulation = policy::Accumulation::library;
+    policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     /// Operands are rounded at random, by `seed`. Has no effect with several products.
     bool is_stochastic = false;
     int products = 1;

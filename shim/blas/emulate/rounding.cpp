@@ -159,7 +159,7 @@ void round_narrow(const float* from, float* to, std::size_t count) {
 template <OperandRounding rounding>
 void round_at_random(const float* from, float* to, std::size_t count, RandomStream& stream) {
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t random = system::random_number(stream.start + ++stream.drawn * system::golden_ratio);
+        const std::uint64_t random = system::splitmix64(stream.start + ++stream.drawn * system::golden_ratio);
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
             const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
             const bool stays = size == 0 || size >= infinity;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <new>
 
-#include "system/in_use.hpp"
+#include "system/reentrancy.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim::blas {
@@ -123,8 +123,8 @@ ScratchBlock* take_block(ThreadBlocks& own, const void* user) {
     if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
     if (block == nullptr)
         block = take_first([user](const void* other) {
-            return other != user && system::InUse::was_left_by_jump(reinterpret_cast<std::uintptr_t>(other),
-                                                                    reinterpret_cast<std::uintptr_t>(user));
+            return other != user && system::ReentrancyFlag::was_left_by_jump(reinterpret_cast<std::uintptr_t>(other),
+                                                                             reinterpret_cast<std::uintptr_t>(user));
         });
     return block;
 }

@@ -134,12 +134,13 @@ class TensorCoreProduct {
 
 }  // namespace
 
-std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding rounding) {
+std::optional<TensorCore> tensor_core(policy::AccumulationModel gpu, OperandRounding rounding) {
     constexpr policy::Factors factors[] = {
 #define ROUNDING(name, ...) policy::FactorsOfRounding::name,
 #include "policy/formats.def"
     };
-    const policy::TensorCoreStep* const step = policy::step_of(gpu, factors[static_cast<std::size_t>(rounding)]);
+    const policy::TensorCoreStep* const step =
+        policy::find_tensor_core_step(gpu, factors[static_cast<std::size_t>(rounding)]);
     if (step == nullptr) return std::nullopt;
     const auto [fraction_bits, lowest_exponent] = significand_of(rounding);
     return TensorCore{*step, fraction_bits, lowest_exponent};

@@ -12,7 +12,7 @@ namespace fp32shim::blas {
 
 /// Returns the model of a GPU's tensor cores for operands that are rounded so. Returns nullopt if these do not have
 /// such operands, and for `library`.
-std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding rounding);
+std::optional<TensorCore> tensor_core(policy::AccumulationModel gpu, OperandRounding rounding);
 
 /// A tensor core, and the scratch memory of a product, which has memory_for_tensor_core bytes before the operands.
 struct TensorCoreRoutine {

@@ -23,7 +23,7 @@ constexpr std::uint64_t product_of(std::size_t i, std::uint32_t word, std::uint3
 }
 
 constexpr std::uint32_t finished(std::uint64_t sum) {
-    return static_cast<std::uint32_t>(system::random_number(sum) >> 32);
+    return static_cast<std::uint32_t>(system::splitmix64(sum) >> 32);
 }
 
 template <std::size_t words>

@@ -31,9 +31,9 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count) {
-    if (in_force.recording == nullptr || in_force.looks_at_results() || scopes_decide(in_force) ||
+    if (in_force.recording == nullptr || in_force.examines_results() || scopes_affect_decisions(in_force) ||
         site.keyed.count == 0 || site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown ||
-        site.runs_one_by_one() || site.function->family->treatment == Treatment::opaque ||
+        site.runs_batch_one_by_one() || site.function->family->treatment == Treatment::opaque ||
         !forwards_every_call(site, in_force, decision))
         return 0;
     // Bits 0 to 5: reason. 6 to 8: source. 9 to 11: requested precision. 12 to 14: precision. 15 to 22: settings. 23
@@ -59,8 +59,8 @@ bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     ExpressCall call = express_call(site, frame);
     if (call.recording == nullptr) return false;
     const Settings& in_force = settings();
-    if (in_force.tells_paths_apart()) {
-        call.key = where::with_location_key(call.key, where::location_key(in_force));
+    if (in_force.distinguishes_call_paths()) {
+        call.key = where::combined_row_key(call.key, where::location_key(in_force));
         if (!site.provider->calls_back.load(std::memory_order_relaxed) &&
             call.recording->count_untimed(*call.writer, call.key, call.with_event)) {
             outcome = {0, site.real};
@@ -68,8 +68,8 @@ bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
         }
     }
     if (!record::Recording::knows_key(*call.writer, call.key)) return false;
-    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
-                                                              : nullptr);
+    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                                     : nullptr);
     running = {site.provider, nullptr, &frame};
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};

@@ -38,8 +38,8 @@ namespace fp32shim::blas {
 /// Returns true if fp32shim_express may count calls of this site without a decision for each. It cannot if call paths
 /// are recorded, since code that reads them may use vector registers. It also cannot if results are examined.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
-    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.tells_paths_apart() &&
-           !in_force.looks_at_results();
+    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.distinguishes_call_paths() &&
+           !in_force.examines_results();
 }
 
 /// Returns true if site.cpu.express has a word, even one that a change of settings has made invalid.
@@ -70,8 +70,8 @@ struct ExpressCall {
     const std::uint64_t express = site.cpu.express.load(std::memory_order_relaxed);
     const ThreadContext* context = existing_thread_context();
     const std::uint32_t change_count = settings_change_count();
-    if (express >> 32 != change_count || !is_bound(site) || running.provider != nullptr || context == nullptr ||
-        context->writer_change_count != change_count || context->recording->has_command())
+    if (express >> 32 != change_count || !is_binding_current(site) || running.provider != nullptr ||
+        context == nullptr || context->writer_change_count != change_count || context->recording->has_command())
         return {};
     const std::uint64_t key = express_key(site, frame, express, context->scopes.key());
     if (key == 0) return {};

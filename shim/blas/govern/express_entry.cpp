@@ -3,7 +3,8 @@
 
 extern "C" void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
-    if (site->forwards_while_bound.load(std::memory_order_relaxed)) return is_bound(*site) ? site->real : nullptr;
+    if (site->forwards_while_bound.load(std::memory_order_relaxed))
+        return is_binding_current(*site) ? site->real : nullptr;
     if (site->provider->calls_back.load(std::memory_order_relaxed)) return nullptr;
     const blas::ExpressCall call = blas::express_call(*site, *frame);
     if (call.recording == nullptr || !call.recording->count_untimed(*call.writer, call.key, call.with_event))

@@ -62,16 +62,16 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
         return true;
     });
     if (!lacked_memory) return;
-    plan.applied = policy::format_as_called(product.call.dtype);
+    plan.applied = policy::native_format(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
-    plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
+    plan.how = site.runs_batch_one_by_one() ? record::How::one_by_one : record::How::forward;
 }
 
 /// Warns, once per process, that a call with invalid arguments computed nothing. No library provides the called
 /// function, and the routine that replaces it takes other arguments, so no library can report these.
 void warn_invalid_arguments(const Site& site) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[256];
     system::LineWriter line(buffer);
     line.texts(site.function->name,
@@ -97,9 +97,9 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
         return true;
     });
     if (!was_limited) return;
-    plan.applied = policy::format_as_called(product.call.dtype);
+    plan.applied = policy::native_format(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
-    if (!site.runs_one_by_one()) plan.how = record::How::forward;
+    if (!site.runs_batch_one_by_one()) plan.how = record::How::forward;
 }
 
 /// Runs a call as planned. If that is impossible, changes `plan` to what was done.
@@ -109,7 +109,7 @@ std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& p
     std::int64_t value = 0;
     if (plan.has_fixed_order || plan.uses_bf16_units) {
         run_each_here(site, frame, product, plan);
-    } else if (!plan.rounds && !site.runs_one_by_one()) {
+    } else if (!plan.rounds && !site.runs_batch_one_by_one()) {
         value = call_with_frame(site, frame);
     } else if (!product.readable) {
         warn_invalid_arguments(site);
@@ -140,9 +140,9 @@ struct Looks {
     std::optional<record::OperandHashes> operands;
     if (looks.fingerprints) operands = hash_operands(site, frame, product);
     CallTime time;
-    if (in_force.logs()) time.begin = time_now(in_force);
+    if (in_force.is_logging()) time.begin = current_call_time(in_force);
     const std::int64_t value = run(site, frame, product, plan);
-    if (in_force.logs()) time.end = time_now(in_force);
+    if (in_force.is_logging()) time.end = current_call_time(in_force);
     if (returns_in_registers(site)) product.take_number(frame);
     record::Audit audits[3];
     std::size_t count = 0;
@@ -157,9 +157,9 @@ struct Looks {
     const bool receives = search && search->received() && is_first_to_receive_nonfinite();
     if (receives) audits[count++] = *search->received();
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
-    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
-                              operands ? &*operands : nullptr, looks.searches};
-    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
+    const ResultFindings found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
+                               operands ? &*operands : nullptr, looks.searches};
+    if (in_force.is_logging()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     if (is_first) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     if (receives) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *search->received());
     return value;
@@ -176,7 +176,7 @@ void find_results(const Site& site, const Frame& frame, const Settings& in_force
         find(provider, site.real);
         running = outer;
     };
-    if (width == IntegerWidth::unknown || site.function->convention == Convention::cblas) return;
+    if (width == IntegerWidth::unknown || site.function->convention == CallingConvention::cblas) return;
     if (site.function->returns_complex()) {
         if (provider.complex_results.load(std::memory_order_relaxed) == ComplexResults::not_probed)
             probe(find_complex_results);
@@ -192,23 +192,24 @@ bool needs_gate(Site& site, const Settings& in_force) {
     const ProductFamily& family = site.function->product();
     if (has_vector(family.operation) && !in_force.policy.log_vectors && !runs_in_fixed_order(family, in_force.policy))
         return false;
-    if (in_force.logs() || in_force.looks_at_results()) return true;
+    if (in_force.is_logging() || in_force.examines_results()) return true;
     // Without a log, only calls that may be changed need the gate.
     if (runs_in_fixed_order(family, in_force.policy)) return true;
     if (family.treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
-    if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
+    if (scopes_affect_decisions(in_force) || in_force.looks_at_sizes) return true;
     policy::MatmulCall call{.function = site.function->name, .caller = site.caller_name(), .scope = {}};
     call.dtype = site.function->product().dtype;
     return rounds_operands(decide_for_site(site, in_force, call), call.dtype);
 }
 
-CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count, bool is_inner) {
+CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count,
+                   bool is_inner_call) {
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
         site.cpu.width.store(integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
     if (site.function->returns_number()) find_results(site, frame, in_force);
-    const bool forwards = is_inner || in_force.forward_everything;
-    const bool logs = in_force.logs() && !forwards;
+    const bool forwards = is_inner_call || in_force.forward_everything;
+    const bool logs = in_force.is_logging() && !forwards;
     Product product;
     describe(site, frame, product);
     audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, product.call)};
@@ -220,7 +221,7 @@ CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint
                                is_double);
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
-    if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
+    if (plan.reason == policy::Reason::invalid_arguments && !site.runs_batch_one_by_one()) {
         // xerbla_ may not return: the call is recorded first, and no frame of the shim stays on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
@@ -236,10 +237,10 @@ CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint
         if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;
-    if (logs) time.begin = time_now(in_force);
+    if (logs) time.begin = current_call_time(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (logs) {
-        time.end = time_now(in_force);
+        time.end = current_call_time(in_force);
         record_call(site, in_force, product.call, decision, plan, &time, key);
         site.cpu.express.store(express, std::memory_order_relaxed);
     }

@@ -105,7 +105,7 @@ Bf16Units bf16_units() {
     constinit static std::atomic<int> known{-1};
     int units = known.load(std::memory_order_relaxed);
     if (units < 0) {
-        const system::KeptState kept;
+        const system::ErrnoAndFloatGuard kept;
         units = static_cast<int>(find_units());
         known.store(units, std::memory_order_relaxed);
     }
@@ -114,7 +114,7 @@ Bf16Units bf16_units() {
 
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     // A product with fewer terms than this is never faster: the model of the time is not asked.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));

@@ -97,7 +97,7 @@ double bytes_of(const Level3& product) {
 /// saves.
 Threads threads_for(double work, double work_of_a_thread, ThreadsOfLibrary allowed) {
     if (work < 2 * work_of_a_thread || !may_start_threads()) return {};
-    const system::KeptState kept;  // divides, and asks the library
+    const system::ErrnoAndFloatGuard kept;  // divides, and asks the library
     constexpr double most = 256;
     Threads threads = allowed.ask(allowed.context);
     threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(work / work_of_a_thread, most)));

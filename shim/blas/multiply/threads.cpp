@@ -25,7 +25,7 @@ void* start(void* argument) {
 void start_others(Crew& crew, Threads threads) {
     constexpr std::size_t own_stack_bytes = std::size_t{256} << 10;
     const system::SignalHold hold;  // the new threads inherit it, and no handler leaves the crew half made
-    crew.process = system::this_process();
+    crew.process = system::fork_generation();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     // The thread-local variables of all libraries are on the stack, too.
@@ -67,7 +67,7 @@ void join_others(Crew& crew) {
 
 bool Crew::end_crew(Helpers& self) {
     auto& crew = static_cast<Crew&>(self);
-    if (crew.process != system::this_process()) return true;  // a forked child does not have them
+    if (crew.process != system::fork_generation()) return true;  // a forked child does not have them
     crew.is_left.store(true, std::memory_order_relaxed);
     const timespec a_second{1, 0};
     if (!wait_for_others(crew, &a_second)) return false;

@@ -134,7 +134,7 @@ bool CallAudit::save_overwritten_values(const AuditStream& stream) {
     next_start_ = starts_->bytes().data();
     if (starts_->bytes().empty()) return false;
     const bool is_kept = copy_overwritten_values(stream, keeps_c, bytes) && stream.wait_for_audit();
-    if (!stream.have_copies_ended()) starts_->abandon();
+    if (!stream.have_copies_ended()) starts_->keep_mapped();
     return is_kept;
 }
 

@@ -46,7 +46,7 @@ KeptBitsQuery::~KeptBitsQuery() {
     driver_.release(address_, launcher_.stream);
 }
 
-void KeptBitsQuery::store_answer(bool has_run, Done& done) const {
+void KeptBitsQuery::store_answer(bool has_run, ExecutionOutcome& done) const {
     if (address_ == 0) return;
     const AuditStream stream(driver_, launcher_.stream);
     const HostMemory host(stream, sizeof not_written);

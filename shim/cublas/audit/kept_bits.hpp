@@ -27,7 +27,7 @@ class KeptBitsQuery {
     /// Returns the address, which the descriptor of a product of cublasLt has to have; nullptr: there is none.
     std::int32_t* address() const { return reinterpret_cast<std::int32_t*>(address_); }
     /// Waits for the answer, and stores it in `done` if the product has run.
-    void store_answer(bool has_run, Done& done) const;
+    void store_answer(bool has_run, ExecutionOutcome& done) const;
 
   private:
     bool prepare();

@@ -24,7 +24,7 @@ std::int32_t data_type(bool is_complex, bool is_double) {
 }
 
 /// Returns the arguments of a product for a function with these positions.
-ArgumentFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single,
+ArgumentFrame arguments_of(const ArgumentPositions& positions, const HandleRecord& handle, const Level3& single,
                            Format format) {
     ArgumentFrame frame;
     const auto put = [&](Role role, auto value) { frame.set(positions.of(role), value); };
@@ -76,7 +76,7 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (format == Format::fp32) return true;
     if (product.device.compute_capability == 0 || !gpu_has_format(format, product.device.compute_capability))
         return false;
-    if (format == Format::bf16 && site.function->product().road == Road::math_mode) return false;
+    if (format == Format::bf16 && site.function->product().control == FormatControl::math_mode) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
     if (product.asked.ignores_tf32_mode) return false;  // the result would be compared with itself
     // The variable that turns TF32 off may turn BF16 off too.
@@ -112,8 +112,8 @@ void set_up_lt_launcher(AuditLauncher& launcher) {
 std::int32_t launch_by_cublas(const AuditLauncher& launcher, const Level3& single, Format format, bool /*is_bound*/) {
     const Library& library = *launcher.site.cublas.library;
     const bool by_type = is_gemm(launcher.site);
-    const Family& family =
-        by_type ? static_cast<const Family&>(families::cublas_gemm_ex) : *launcher.site.function->family;
+    const FunctionFamily& family =
+        by_type ? static_cast<const FunctionFamily&>(families::cublas_gemm_ex) : *launcher.site.function->family;
     const ArgumentFrame frame = arguments_of(family.cblas, *launcher.product.handle, single, format);
     const auto multiply = [&] {
         void* const address = by_type ? library.gemm_ex : launcher.site.real;

@@ -15,7 +15,7 @@ namespace fp32shim::cublas {
 
 struct AuditedRun {
     policy::Decision decision;
-    Done done;
+    ExecutionOutcome done;
     std::int32_t status = 0;
     bool is_audited = false;
     record::Audit audit{};
@@ -51,7 +51,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     if (singles != nullptr && !is_double)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy, false);
     else
-        verdict.decision = policy::without_audits(verdict.decision, in_force.policy, call.dtype);
+        verdict.decision = policy::decision_before_audits(verdict.decision, in_force.policy, call.dtype);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
@@ -95,9 +95,9 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
 
 inline void record_audited(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                            const AuditedRun& run, CallTime& time) {
-    Done done = run.done;
+    ExecutionOutcome done = run.done;
     done.status = run.status;
-    const FoundInResult found{std::span(&run.audit, 1)};
+    const ResultFindings found{std::span(&run.audit, 1)};
     record_call(site, in_force, call, run.decision, done, &time, {}, run.is_audited ? &found : nullptr);
 }
 

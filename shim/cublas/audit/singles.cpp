@@ -102,9 +102,9 @@ struct LtMatrix {
 bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Product& product) {
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
-    if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
-        product.handle == nullptr || !has_audited_type(product) || family.operation == blas::Operation::trsm ||
-        family.batching == Batching::groups)
+    if (family.treatment != Treatment::governed || family.control == FormatControl::lt_matmul ||
+        family.control == FormatControl::none || product.handle == nullptr || !has_audited_type(product) ||
+        family.operation == blas::Operation::trsm || family.batching == Batching::groups)
         return false;
     const ArgumentReader arguments(function, frame);
     for (Role role : {Role::b_type, Role::c_type})

@@ -21,7 +21,7 @@ constinit std::atomic<bool> gave_up{false};
 
 void sleep_for(std::int64_t nanoseconds) {
     const timespec length{0, nanoseconds};
-    system::raw::syscall6(SYS_nanosleep, system::raw::address(&length), 0);
+    system::raw::syscall6(SYS_nanosleep, &length, 0);
 }
 
 void give_up() {

@@ -61,7 +61,7 @@ class HostMemory {
   public:
     HostMemory(const AuditStream& stream, std::size_t size) : stream_(stream), memory_(size) {}
     ~HostMemory() {
-        if (!stream_.have_copies_ended()) memory_.abandon();
+        if (!stream_.have_copies_ended()) memory_.keep_mapped();
     }
     HostMemory(const HostMemory&) = delete;
     HostMemory& operator=(const HostMemory&) = delete;

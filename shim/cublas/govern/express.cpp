@@ -40,11 +40,11 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
-    if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
+    if (in_force.distinguishes_call_paths()) key = where::combined_row_key(key, where::location_key(in_force));
     const record::Recording::CallsOfKey counted = recording.calls_of_key(writer, key);
     if (!counted.is_known) return false;
     // A call that is measured on its GPU takes the slow way of a new call, on which the handle tells its stream.
-    if (in_force.gpu_times != 0 && context->measures_next(counted.calls)) return false;
+    if (in_force.gpu_times != 0 && context->measures_next_call(counted.calls)) return false;
     const bool is_timed = counted.times_next;
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
     const bool is_forwarded = change.how == record::How::forward;
@@ -58,11 +58,11 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;
     const std::uint64_t end = record::ticks();
-    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
-                                                              : nullptr);
+    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                                     : nullptr);
     const auto describe_call = [&](record::DecisionEvent& event) {
         const Plan& plan = plan_of(kept);
-        Done done = done_as_planned(site, plan);
+        ExecutionOutcome done = done_as_planned(site, plan);
         done.status = status;
         policy::MatmulCall call;
         describe_sizes(site, frame, describe_product(site, frame), call);
@@ -77,7 +77,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
 }  // namespace
 
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                             const Done& done, std::uint32_t change_count) {
+                             const ExecutionOutcome& done, std::uint32_t change_count) {
     constexpr std::uint64_t lane = express_bit | recorded_bit;
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = (kept & lane) == lane && product.handle != nullptr && (kept & key_mask) == product.key &&

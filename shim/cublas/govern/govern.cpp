@@ -19,7 +19,8 @@ namespace {
 void* find_with_compute_type(const Site& site) {
     const Function& function = *site.function;
     const ProductFamily* typed = function.multiplies() ? function.product().with_compute_type : nullptr;
-    return typed == nullptr ? nullptr : find_in(*site.provider, functions[find_function(*typed, function.form)].name);
+    return typed == nullptr ? nullptr
+                            : find_symbol_in(*site.provider, functions[find_function(*typed, function.form)].name);
 }
 
 /// Returns true if settings may change a call, so that each call has to be planned even if none is recorded.
@@ -33,17 +34,18 @@ bool may_change_calls(const Settings& in_force) {
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
 /// program sees only math modes that it has set, and loses none of them.
 CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
-    const Effect effect = site.function->state().effect;
-    if (effect == Effect::algorithms_found) return govern_lt_algorithm_search(site, frame, in_force, change_count);
-    if (effect == Effect::algorithm_checked) return govern_lt_algorithm_check(site, frame);
-    if (effect == Effect::handle_created) {
+    const StateEffect effect = site.function->state().effect;
+    if (effect == StateEffect::algorithms_found)
+        return govern_lt_algorithm_search(site, frame, in_force, change_count);
+    if (effect == StateEffect::algorithm_checked) return govern_lt_algorithm_check(site, frame);
+    if (effect == StateEffect::handle_created) {
         const std::int32_t status = call_as_called(site, frame);
         const auto* created = reinterpret_cast<const Handle*>(frame.word(0));
         if (status == status_success && created != nullptr) on_handle_created(*created);
         return {status, nullptr};
     }
     const auto handle = reinterpret_cast<Handle>(frame.word(0));
-    if (effect == Effect::handle_destroyed) {
+    if (effect == StateEffect::handle_destroyed) {
         on_handle_destroyed(handle);
         const std::int32_t status = call_as_called(site, frame);
         if (status != status_success) on_destroy_failed(handle);
@@ -52,12 +54,12 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     HandleRecord* record = live_record_of(handle);
     const HandleLockGuard guard(record);
     if (record == nullptr) return {call_as_called(site, frame), nullptr};
-    if (effect == Effect::math_mode_set && site.cublas.library->set_math_mode != nullptr)
+    if (effect == StateEffect::math_mode_set && site.cublas.library->set_math_mode != nullptr)
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
     // The program asks in a logging callback while the shim runs a product in another mode.
-    if (effect == Effect::math_mode_read && status == status_success && record->runs_under_other_mode)
+    if (effect == StateEffect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
 }
@@ -87,7 +89,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     const bool may_audit = !is_nothing && singles.read_arguments(site, frame, product);
     GpuTimedCall time;
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
-                                        [&](const Plan& plan, Done& done_so_far) {
+                                        [&](const Plan& plan, ExecutionOutcome& done_so_far) {
                                             if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, call))
                                                 measure(site, product, in_force, call, time);
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
@@ -95,14 +97,14 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
                                             });
                                         });
     guard.release();
-    if (in_force.logs()) record_audited(site, in_force, call, done, time);
+    if (in_force.is_logging()) record_audited(site, in_force, call, done, time);
     return {done.status, nullptr};
 }
 
 /// Warns, once per process, that the search for NaN and infinity does not examine this site's products.
 void warn_not_searched(const Site& site) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[256];
     system::LineWriter line(buffer);
     line.texts("audit: nonfinite: ", site.function->name, ": products on a GPU are not checked for NaN and infinity");
@@ -120,7 +122,7 @@ bool governs_float64(const Settings& in_force) {
 
 void bind_site(Site& site) {
     const bool is_state = !site.function->multiplies();
-    update_environment(is_state && site.function->state().effect == Effect::handle_created);
+    update_environment(is_state && site.function->state().effect == StateEffect::handle_created);
     find_torch_guard(site);
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
@@ -132,8 +134,8 @@ void bind_site(Site& site) {
 bool needs_gate(const Site& site, const Settings& in_force) {
     if (in_force.searches_for_nonfinite() && site.function->multiplies()) warn_not_searched(site);
     if (!site.function->multiplies()) return true;
-    if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
-    if (in_force.logs()) return true;
+    if (site.function->product().control == FormatControl::lt_matmul && has_changed_searches()) return true;
+    if (in_force.is_logging()) return true;
     const policy::Dtype dtype = site.function->product().dtype;
     if (policy::is_half(dtype)) return in_force.policy.changes_accumulation();
     const bool is_float64 = policy::is_double(dtype);
@@ -144,10 +146,10 @@ bool needs_gate(const Site& site, const Settings& in_force) {
 CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
     if (!site.function->multiplies()) return run_state_function(site, frame, in_force, change_count);
-    if (site.function->product().road == Road::lt_matmul)
+    if (site.function->product().control == FormatControl::lt_matmul)
         return govern_lt_matmul(site, frame, in_force, change_count);
 
-    const bool logs = in_force.logs();
+    const bool logs = in_force.is_logging();
     Product product = describe_product(site, frame);
     if (product.counted == OperandTreatment::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
@@ -170,7 +172,7 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
     Plan plan = kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, in_words);
     const bool is_nothing = multiplies_nothing(site, frame, product);
     if (is_nothing) plan = plan_without_product(plan);
-    Done done = done_as_planned(site, plan);
+    ExecutionOutcome done = done_as_planned(site, plan);
     GpuTimedCall time;
     policy::MatmulCall call;
     if (logs) {

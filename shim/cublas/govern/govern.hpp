@@ -8,7 +8,7 @@
 
 namespace fp32shim::cublas {
 
-/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
+/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::ReadGuard is held.
 void bind_site(Site& site);
 /// Returns true if calls of this site have to come to govern_call() under these settings.
 bool needs_gate(const Site& site, const Settings& in_force);

@@ -90,7 +90,7 @@ void collect(EventPairPool& pairs, std::uint64_t context) {
 /// Reads the pairs that are done when the program calls `exit`. Runs before CUDA's own handlers, which were
 /// registered earlier.
 void collect_at_exit() {
-    if (owner.load(std::memory_order_relaxed) != system::this_process()) return;
+    if (owner.load(std::memory_order_relaxed) != system::fork_generation()) return;
     for (EventPairPool* pairs = all_pairs.load(std::memory_order_acquire); pairs != nullptr; pairs = pairs->next) {
         if (pairs->in_use.exchange(1, std::memory_order_acquire) != 0) continue;
         const AuditStream relaxed(pairs->driver, nullptr);
@@ -105,7 +105,7 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     if (writer.attached_memory() != nullptr)
         return static_cast<EventPairPool*>(static_cast<FirstCallCounter*>(writer.attached_memory()));
     std::uint32_t first = 0;
-    const std::uint32_t self = system::this_process();
+    const std::uint32_t self = system::fork_generation();
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
     if (!is_first && first != self) return nullptr;
     if (is_first) std::atexit(collect_at_exit);
@@ -170,7 +170,7 @@ bool FirstCallCounter::count_if_first(std::uint64_t kind) {
 }
 
 bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    record::ThreadWriter* const writer = writer_in(*in_force.recording);
+    record::ThreadWriter* const writer = thread_writer_in(*in_force.recording);
     if (writer == nullptr) return false;
     ThreadContext& context = *existing_thread_context();
     std::uint32_t& calls_left = context.gpu_calls_left;
@@ -185,7 +185,7 @@ bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const poli
     }
     // The distance between measured calls varies around the mean that the settings say. With a fixed distance, always
     // the same call of a loop might be measured.
-    const std::uint64_t random = system::random_number(++pairs_->turns * system::golden_ratio);
+    const std::uint64_t random = system::splitmix64(++pairs_->turns * system::golden_ratio);
     calls_left = static_cast<std::uint32_t>(random % (2 * std::uint64_t{in_force.gpu_times} - 1));
     return true;
 }
@@ -193,7 +193,7 @@ bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const poli
 void GpuTimedCall::begin_timing(Stream stream) {
     stream_ = stream;
     if (pairs_->in_use.exchange(1, std::memory_order_acquire) != 0) return;
-    const system::KeptState kept;
+    const system::ErrnoAndFloatGuard kept;
     const CudaDriver& driver = pairs_->driver;
     {
         const AuditStream on_stream(driver, stream_);

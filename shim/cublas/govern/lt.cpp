@@ -153,7 +153,7 @@ bool describe(const Site& site, const MatmulDescription& parts, const void* algo
                         .name;  // the same name for the search, so that rules decide it as they decide the product
     call.caller = site.caller_name();
     call.device = policy::Device::cuda;
-    product.asked.road = Road::lt_matmul;
+    product.asked.control = FormatControl::lt_matmul;
     product.handle = live_record_of(parts.handle);
     if (product.handle == nullptr) return true;
     product.device = device_of(*product.handle);
@@ -178,7 +178,7 @@ struct AlgorithmReporter {
     bool tells_format = false;
     bool tells_algorithm = false;
 
-    void operator()(const void* ran, std::int32_t compute_type, Done& done) const {
+    void operator()(const void* ran, std::int32_t compute_type, ExecutionOutcome& done) const {
         if (const auto found = tells_format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
             done.actual = applied_of(*found);
         if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
@@ -201,7 +201,7 @@ struct LtRunSettings {
 /// algorithm or the library refuses.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const MatmulDescription& parts,
                                         const LtProduct& lt, const LtRunSettings& form, const AlgorithmReporter& tell,
-                                        Done& done, Reason& obstacle) {
+                                        ExecutionOutcome& done, Reason& obstacle) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
@@ -244,8 +244,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
 /// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if that is impossible too.
 template <class RunAs>
 std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
-                                        const AlgorithmLimits& limits, std::int32_t* kept_bits, Done& done,
-                                        Reason& obstacle) {
+                                        const AlgorithmLimits& limits, std::int32_t* kept_bits,
+                                        ExecutionOutcome& done, Reason& obstacle) {
     const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
     LtRunSettings form{
         plan.compute_type_or(own_compute_type), plan.change.format, needed, {plan.change.mantissa_bits, kept_bits}};
@@ -261,7 +261,7 @@ std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, s
 /// `done`. Returns the library's status. `logs`: the call is logged, so `done` gets the algorithm and its format.
 /// `kept_bits`: see EmulationRequest.
 std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const MatmulDescription& parts,
-                               const LtProduct& lt, bool logs, const Plan& plan, Done& done,
+                               const LtProduct& lt, bool logs, const Plan& plan, ExecutionOutcome& done,
                                std::int32_t* kept_bits = nullptr) {
     const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
@@ -341,16 +341,17 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
                            singles.read_lt_arguments(*site.cublas.library, frame, parts, lt.product);
     GpuTimedCall time;
-    const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
-                                        [&](const Plan& plan, Done& done_so_far) {
-                                            if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, lt.call))
-                                                measure(site, frame, lt, in_force, time);
-                                            return run_timed(site, frame, in_force, done_so_far, time, [&] {
-                                                return run_lt_as_planned(site, frame, parts, lt, in_force.logs(),
-                                                                         plan, done_so_far, launcher.kept_bits);
-                                            });
-                                        });
-    if (in_force.logs()) record_audited(site, in_force, lt.call, done, time);
+    const AuditedRun done =
+        run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
+                    [&](const Plan& plan, ExecutionOutcome& done_so_far) {
+                        if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, lt.call))
+                            measure(site, frame, lt, in_force, time);
+                        return run_timed(site, frame, in_force, done_so_far, time, [&] {
+                            return run_lt_as_planned(site, frame, parts, lt, in_force.is_logging(), plan, done_so_far,
+                                                     launcher.kept_bits);
+                        });
+                    });
+    if (in_force.is_logging()) record_audited(site, in_force, lt.call, done, time);
     return {done.status, nullptr};
 }
 
@@ -360,7 +361,7 @@ bool has_changed_searches() { return searches_were_changed.load(std::memory_orde
 
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
-    const bool logs = in_force.logs();
+    const bool logs = in_force.is_logging();
     const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const MatmulDescription parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                                   pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
@@ -377,7 +378,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const bool is_nothing = !multiplies(lt.call);
     if (is_nothing) plan = plan_without_product(plan);
     if (!plan.changes_call() && !plan.decision.algorithms.any() && !logs && !has_changed_searches()) return untouched;
-    Done done = done_as_planned(site, plan);
+    ExecutionOutcome done = done_as_planned(site, plan);
     GpuTimedCall time;
     if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, lt.call))
         measure(site, frame, lt, in_force, time);

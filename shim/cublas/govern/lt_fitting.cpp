@@ -47,7 +47,8 @@ SearchResult search(const FittingRequest& wanted, const SearchConditions& origin
     bool is_set = set(preference_max_workspace_bytes, workspace_size);
     for (std::int32_t attribute = preference_min_alignment_a_bytes; const std::int64_t matrix : matrices)
         is_set = set(attribute++, static_cast<std::uint32_t>(alignment_of({matrix, 0, 0, 0}))) && is_set;
-    const std::uint32_t reduction_schemes = original.reduction_scheme_mask & wanted.limits.reduction_schemes();
+    const std::uint32_t reduction_schemes =
+        original.reduction_scheme_mask & wanted.limits.allowed_reduction_schemes();
     if (!is_set || !set(preference_reduction_scheme_mask, reduction_schemes) ||
         !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
         !set(preference_max_waves_count, original.max_waves_count))
@@ -154,7 +155,7 @@ bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algor
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(wanted.device_index));
-    key.add(static_cast<std::uint64_t>(wanted.format) << 32 | wanted.limits.reduction_schemes() << 1 |
+    key.add(static_cast<std::uint64_t>(wanted.format) << 32 | wanted.limits.allowed_reduction_schemes() << 1 |
             static_cast<unsigned>(wanted.limits.avoids_known_wrong));
     key.add(static_cast<std::uint64_t>(wanted.mantissa_bits));
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));

@@ -10,14 +10,14 @@ namespace {
 
 /// Makes the call with a compute type of float32, which takes alpha and beta as float32, not float16.
 std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
-    const Positions& positions = site.function->positions();
+    const ArgumentPositions& positions = site.function->positions();
     ArgumentFrame arguments(*site.function, frame);
     const ScalarConversion scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
     return call_with_compute_type(site, arguments.frame(), change);
 }
 
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
-                        const CallChange& change, Done& done) {
+                        const CallChange& change, ExecutionOutcome& done) {
     const auto call_in_this_mode = [&] {
         if (change.converts_scalars) return call_with_float_scalars(site, frame, change);
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
@@ -39,7 +39,7 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
 }  // namespace
 
 std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                            Done& done) {
+                            ExecutionOutcome& done) {
     const CallChange& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
     if (!plan.changes_call() || !is_refusal(status)) return status;

@@ -34,7 +34,7 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
 /// Runs a call as planned. If the library refuses, repeats the call as the program made it, and corrects `done`.
 /// Precondition: the handle's lock is held.
 std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                            Done& done);
+                            ExecutionOutcome& done);
 
 /// Runs a product of cublasLt as the program made it. Its descriptor is `own_desc`, with this compute type.
 /// `kept_bits`: see EmulationRequest.
@@ -45,14 +45,15 @@ std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* 
 /// logged.
 template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
-                                                     const Done& done, GpuTimedCall& time, const Run& run) {
-    const bool logs = in_force.logs();
+                                                     const ExecutionOutcome& done, GpuTimedCall& time,
+                                                     const Run& run) {
+    const bool logs = in_force.is_logging();
     const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
     if (in_force.asks_kernels) note_permitted_format(frame, done.applied);
-    if (logs) time.begin = time_now(in_force);
+    if (logs) time.begin = current_call_time(in_force);
     const std::int32_t status = run();
-    if (logs) time.end = time_now(in_force);
+    if (logs) time.end = current_call_time(in_force);
     running = outer;
     time.end_timing(status == status_success);
     return status;

@@ -30,7 +30,7 @@ namespace {
 //     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
 // The auxiliary vector also has the main program's l_phdr, l_entry and l_phnum. So the offset is found by searching
 // for these values. If they are not found, nothing private is used.
-struct PrivateFields {
+struct PrivateLinkMapFields {
     const ElfW(Phdr) * headers;
     ElfW(Addr) entry;
     ElfW(Half) header_count;
@@ -43,8 +43,9 @@ constexpr std::size_t not_searched = ~std::size_t{0};
 constexpr std::size_t not_found = 0;
 constinit std::atomic<std::size_t> private_offset{not_searched};
 
-const PrivateFields* fields_at(const link_map* map, std::size_t offset) {
-    return reinterpret_cast<const PrivateFields*>(reinterpret_cast<const char*>(map) + offset);
+template <class T>
+const T* at_offset(const void* from, std::size_t offset) {
+    return reinterpret_cast<const T*>(static_cast<const char*>(from) + offset);
 }
 
 std::size_t find_private_offset() {
@@ -54,26 +55,26 @@ std::size_t find_private_offset() {
     const auto count = getauxval(AT_PHNUM);
     if (main_program == nullptr || headers == 0) return not_found;
     for (std::size_t offset = sizeof(link_map); offset < 1536; offset += sizeof(void*)) {
-        const PrivateFields* fields = fields_at(main_program, offset);
+        const PrivateLinkMapFields* fields = at_offset<PrivateLinkMapFields>(main_program, offset);
         if (reinterpret_cast<ElfW(Addr)>(fields->headers) != headers || fields->entry != entry) continue;
         if (fields->header_count != count || fields->search_list == nullptr || fields->search_count == 0) continue;
         if (fields->search_list[0] != main_program) continue;
         bool all_known = true;
         for (unsigned i = 0; i < fields->search_count; ++i)
-            all_known = all_known && is_in_list(fields->search_list[i]);
+            all_known = all_known && is_in_loader_list(fields->search_list[i]);
         if (all_known) return offset;
     }
     return not_found;
 }
 
 /// Returns the fields of an object's link_map that glibc keeps private, or nullptr if their offset was not found.
-const PrivateFields* private_fields(const link_map* map) {
+const PrivateLinkMapFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
         offset = find_private_offset();
         private_offset.store(offset, std::memory_order_relaxed);
     }
-    return offset == not_found ? nullptr : fields_at(map, offset);
+    return offset == not_found ? nullptr : at_offset<PrivateLinkMapFields>(map, offset);
 }
 
 template <class T>
@@ -83,7 +84,7 @@ const T* at(ElfW(Addr) base, ElfW(Addr) value) {
     return reinterpret_cast<const T*>(value < base ? base + value : value);
 }
 
-const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std::string_view name,
+const ElfW(Sym) * check_definition(const ObjectTables& object, std::size_t index, std::string_view name,
                                    std::string_view version, const ElfW(Sym) * *fallback) {
     const ElfW(Sym)& symbol = object.symbols[index];
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
@@ -92,7 +93,7 @@ const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std:
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT) return nullptr;
     if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return nullptr;
     if (!system::equal(system::view(object.strings + symbol.st_name), name)) return nullptr;
-    const Version defined = version_of(object, index);
+    const SymbolVersion defined = version_of(object, index);
     if (version.empty()) {
         // A reference without a version binds to the default version or, if there is none, to any.
         if (!defined.hidden) return &symbol;
@@ -104,7 +105,7 @@ const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std:
     return nullptr;
 }
 
-const ElfW(Sym) * find_by_gnu_hash(const Object& object, std::string_view name, std::string_view version) {
+const ElfW(Sym) * find_by_gnu_hash(const ObjectTables& object, std::string_view name, std::string_view version) {
     const std::uint32_t bucket_count = object.gnu_hash[0];
     const std::uint32_t first_symbol = object.gnu_hash[1];
     const std::uint32_t bloom_size = object.gnu_hash[2];
@@ -133,7 +134,7 @@ const ElfW(Sym) * find_by_gnu_hash(const Object& object, std::string_view name, 
     }
 }
 
-const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name, std::string_view version) {
+const ElfW(Sym) * find_by_sysv_hash(const ObjectTables& object, std::string_view name, std::string_view version) {
     const std::uint32_t bucket_count = object.sysv_hash[0];
     if (bucket_count == 0) return nullptr;
     std::uint32_t hash = 0;
@@ -152,9 +153,9 @@ const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name,
 
 }  // namespace
 
-std::string_view Object::name() const { return name_of(map); }
+std::string_view ObjectTables::name() const { return name_of(map); }
 
-std::uint32_t Object::end_of_undefined() const {
+std::uint32_t ObjectTables::undefined_symbol_end() const {
     if (gnu_hash == nullptr) return sysv_hash != nullptr ? sysv_hash[1] : 0;
     // The GNU hash table has only defined symbols, which come last in the symbol table. If it has none, the index of
     // the first that it gives is not reliable.
@@ -175,8 +176,8 @@ std::string_view name_of(const link_map* map) {
     return system::base_name(path);
 }
 
-Object read_object(const link_map* map) {
-    Object object;
+ObjectTables read_object_tables(const link_map* map) {
+    ObjectTables object;
     object.map = map;
     object.base = map->l_addr;
     if (!is_mapped(map)) return object;
@@ -228,7 +229,7 @@ Object read_object(const link_map* map) {
 
 const link_map* first_object() { return _r_debug.r_map; }
 
-bool is_in_list(const link_map* wanted) {
+bool is_in_loader_list(const link_map* wanted) {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
         if (map == wanted) return true;
     return false;
@@ -241,7 +242,7 @@ namespace {
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
 // The fields between _ns_nloaded and _dl_nns differ between versions, so the offset is found by the values that must
 // be there. The result was compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
-struct Namespace {
+struct LinkNamespace {
     const link_map* list;
     std::uint32_t count;
 };
@@ -257,7 +258,7 @@ std::uint32_t count_objects() {
 }
 
 LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
-    const auto& first = *reinterpret_cast<const Namespace*>(rtld_global);
+    const auto& first = *reinterpret_cast<const LinkNamespace*>(rtld_global);
     if (first.list != first_object()) return {};
     const std::uint32_t* loaded = first.count == count_objects() ? &first.count : nullptr;
     constexpr std::size_t namespaces = 16, fewest_locks = 2, most_locks = 3;
@@ -279,9 +280,9 @@ LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
 
 LoaderCounts find_loader_counts() {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next) {
-        const Object object = read_object(map);
+        const ObjectTables object = read_object_tables(map);
         const ElfW(Sym)* symbol = find_definition(object, "_rtld_global", {});
-        if (symbol == nullptr || symbol->st_size < sizeof(Namespace)) continue;
+        if (symbol == nullptr || symbol->st_size < sizeof(LinkNamespace)) continue;
         const auto* found = reinterpret_cast<const char*>(address_of(object, *symbol));
         if (const LoaderCounts counts = find_counts_in(found, symbol->st_size); counts.adds != nullptr) return counts;
     }
@@ -305,10 +306,8 @@ bool is_readable(ElfW(Addr) address) {
     const system::SignalHold hold;  // without it, a handler that leaves by siglongjmp would leave the wrong mask
     std::uint64_t before = 0;
     const long result =
-        system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),
-                              system::raw::address(&before), sizeof before);
-    if (result == 0)
-        system::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, system::raw::address(&before), 0, sizeof before);
+        system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, address & ~ElfW(Addr){7}, &before, sizeof before);
+    if (result == 0) system::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
     return result != -EFAULT;
 }
 
@@ -316,7 +315,7 @@ using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
 // Uses the loader's private fields if they were found.
 ProgramHeaders program_headers(const link_map* map) {
-    if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
+    if (const PrivateLinkMapFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
     // A normal linker maps the file's header at the base of every shared object.
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
@@ -358,18 +357,18 @@ bool is_still_mapped(const link_map* map) {
     return false;
 }
 
-// In a forked child: this_process(), and a bit that tells if every object of the loader's list was mapped at the
+// In a forked child: fork_generation(), and a bit that tells if every object of the loader's list was mapped at the
 // first check.
 //
-//     63             32 31 1     0
-//     | this_process() | 0 | whole |
+//     63                32 31 1     0
+//     | fork_generation() | 0 | whole |
 constinit std::atomic<std::uint64_t> list_check{0};
 
 }  // namespace
 
-bool is_list_complete() {
+bool is_loader_list_complete() {
     if (!system::is_forked_child()) return true;
-    const std::uint64_t self = std::uint64_t{system::this_process()} << 32;
+    const std::uint64_t self = std::uint64_t{system::fork_generation()} << 32;
     std::uint64_t known = list_check.load(std::memory_order_relaxed);
     if (known >> 32 != self >> 32) {
         known = self | 1;
@@ -382,10 +381,12 @@ bool is_list_complete() {
 
 bool is_mapped(const link_map* map) {
     const bool is_unloading = _r_debug.r_state == r_debug::RT_DELETE;
-    return (!is_unloading && is_list_complete()) || is_still_mapped(map);
+    return (!is_unloading && is_loader_list_complete()) || is_still_mapped(map);
 }
 
-bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && has_segment_at(map, address, 0); }
+bool object_contains(const link_map* map, ElfW(Addr) address) {
+    return is_mapped(map) && has_segment_at(map, address, 0);
+}
 
 std::span<const std::uint8_t> build_id(const link_map* map) {
     if (!is_mapped(map)) return {};
@@ -393,7 +394,7 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
         if (segment.p_type != PT_NOTE) continue;
         const ElfW(Addr) begin = map->l_addr + segment.p_vaddr;
         // Notes outside the loaded segments cannot be read.
-        if (!contains(map, begin + segment.p_memsz - 1)) continue;
+        if (!object_contains(map, begin + segment.p_memsz - 1)) continue;
         const auto id =
             system::build_id_in({reinterpret_cast<const std::uint8_t*>(begin), segment.p_memsz}, segment.p_align);
         if (!id.empty()) return id;
@@ -403,82 +404,69 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
 
 bool is_own_code(ElfW(Addr) address) {
     const link_map* own = own_object();
-    return own != nullptr && contains(own, address);
+    return own != nullptr && object_contains(own, address);
 }
 
 const link_map* object_at(ElfW(Addr) address) { return object_with_segment_at(address, 0); }
 
 const link_map* object_with_code_at(ElfW(Addr) address) { return object_with_segment_at(address, PF_X); }
 
-Version version_of(const Object& object, std::size_t index) {
+SymbolVersion version_of(const ObjectTables& object, std::size_t index) {
     if (object.versions == nullptr) return {};
     constexpr ElfW(Half) hidden_bit = 0x8000;
     const ElfW(Half) number = object.versions[index] & static_cast<ElfW(Half)>(~hidden_bit);
-    Version version;
+    SymbolVersion version;
     version.hidden = (object.versions[index] & hidden_bit) != 0;
     if (number <= VER_NDX_GLOBAL) return version;
-    if (const ElfW(Verdef)* definition = object.version_definitions) {
-        for (;;) {
-            if (definition->vd_ndx == number) {
-                const auto* auxiliary = reinterpret_cast<const ElfW(Verdaux)*>(
-                    reinterpret_cast<const char*>(definition) + definition->vd_aux);
-                version.name = system::view(object.strings + auxiliary->vda_name);
-                return version;
-            }
-            if (definition->vd_next == 0) break;
-            definition = reinterpret_cast<const ElfW(Verdef)*>(reinterpret_cast<const char*>(definition) +
-                                                               definition->vd_next);
-        }
-    }
-    if (const ElfW(Verneed)* need = object.version_needs) {
-        for (;;) {
-            const auto* auxiliary =
-                reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(need) + need->vn_aux);
-            for (ElfW(Half) i = 0; i < need->vn_cnt; ++i) {
-                if (auxiliary->vna_other == number) {
-                    version.name = system::view(object.strings + auxiliary->vna_name);
-                    return version;
-                }
-                auxiliary = reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(auxiliary) +
-                                                                   auxiliary->vna_next);
-            }
-            if (need->vn_next == 0) break;
-            need = reinterpret_cast<const ElfW(Verneed)*>(reinterpret_cast<const char*>(need) + need->vn_next);
+    const auto name_it = [&](ElfW(Word) name) {
+        version.name = system::view(object.strings + name);
+        return version;
+    };
+    for (const ElfW(Verdef)* definition = object.version_definitions; definition != nullptr;
+         definition = definition->vd_next == 0 ? nullptr : at_offset<ElfW(Verdef)>(definition, definition->vd_next))
+        if (definition->vd_ndx == number)
+            return name_it(at_offset<ElfW(Verdaux)>(definition, definition->vd_aux)->vda_name);
+    for (const ElfW(Verneed)* need = object.version_needs; need != nullptr;
+         need = need->vn_next == 0 ? nullptr : at_offset<ElfW(Verneed)>(need, need->vn_next)) {
+        const auto* auxiliary = at_offset<ElfW(Vernaux)>(need, need->vn_aux);
+        for (ElfW(Half) i = 0; i < need->vn_cnt; ++i) {
+            if (auxiliary->vna_other == number) return name_it(auxiliary->vna_name);
+            auxiliary = at_offset<ElfW(Vernaux)>(auxiliary, auxiliary->vna_next);
         }
     }
     return version;
 }
 
-const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version) {
+const ElfW(Sym) * find_definition(const ObjectTables& object, std::string_view name, std::string_view version) {
     if (object.symbols == nullptr || object.strings == nullptr) return nullptr;
     if (object.gnu_hash != nullptr) return find_by_gnu_hash(object, name, version);
     if (object.sysv_hash != nullptr) return find_by_sysv_hash(object, name, version);
     return nullptr;
 }
 
-ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol) {
+ElfW(Addr) address_of(const ObjectTables& object, const ElfW(Sym) & symbol) {
     const ElfW(Addr) address = object.base + symbol.st_value;
     if (ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) return address;
 #if defined(__aarch64__)
-    struct Argument {  // __ifunc_arg_t of sys/ifunc.h
+    struct IfuncArgument {  // __ifunc_arg_t of sys/ifunc.h
         unsigned long size, hwcap, hwcap2;
-    } argument{sizeof(Argument), getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+    } argument{sizeof(IfuncArgument), getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
     constexpr unsigned long has_argument = 1UL << 62;
-    return reinterpret_cast<ElfW(Addr) (*)(unsigned long, const Argument*)>(address)(argument.hwcap | has_argument,
-                                                                                     &argument);
+    return reinterpret_cast<ElfW(Addr) (*)(unsigned long, const IfuncArgument*)>(address)(
+        argument.hwcap | has_argument, &argument);
 #else
     return reinterpret_cast<ElfW(Addr) (*)()>(address)();
 #endif
 }
 
-std::size_t Scope::count() const {
-    const auto* fields = static_cast<const PrivateFields*>(fields_);
+std::size_t SearchScope::count() const {
+    const auto* fields = static_cast<const PrivateLinkMapFields*>(fields_);
     if (fields == nullptr || __atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE) == nullptr) return 0;
     return __atomic_load_n(&fields->search_count, __ATOMIC_ACQUIRE);
 }
 
-const link_map* Scope::at(std::size_t index) const {
-    const auto* fields = static_cast<const PrivateFields*>(fields_);
+const link_map* SearchScope::at(std::size_t index) const {
+    const auto* fields = static_cast<const PrivateLinkMapFields*>(fields_);
     for (;;) {
         const link_map* const* list = __atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE);
         const link_map* object = __atomic_load_n(&list[index], __ATOMIC_ACQUIRE);
@@ -487,8 +475,14 @@ const link_map* Scope::at(std::size_t index) const {
     }
 }
 
-Scope global_scope() { return Scope(private_fields(first_object())); }
+bool SearchScope::contains(const link_map* map) const {
+    for (std::size_t i = 0; i < count(); ++i)
+        if (at(i) == map) return true;
+    return false;
+}
 
-Scope own_scope(const link_map* map) { return Scope(private_fields(map)); }
+SearchScope global_scope() { return SearchScope(private_fields(first_object())); }
+
+SearchScope local_scope(const link_map* map) { return SearchScope(private_fields(map)); }
 
 }  // namespace fp32shim::elf

@@ -5,7 +5,7 @@
 // library is called.
 //
 // The list is read without the loader's lock. Additions are safe: the loader completes an entry before it publishes
-// it. Removals are not safe: every reader holds a Reading (readers.hpp), and the shim's dlclose waits for readers.
+// it. Removals are not safe: every reader holds a ReadGuard (readers.hpp), and the shim's dlclose waits for readers.
 #pragma once
 
 #include <elf.h>
@@ -19,7 +19,7 @@
 namespace fp32shim::elf {
 
 /// Pointers to the tables of one loaded object. Valid while the object is loaded.
-struct Object {
+struct ObjectTables {
     const link_map* map = nullptr;
     ElfW(Addr) base = 0;  ///< l_addr: the loader adds it to the addresses in the file
     const ElfW(Sym) * symbols = nullptr;
@@ -36,12 +36,12 @@ struct Object {
     std::size_t plt_relocation_count = 0;
     std::string_view name() const;
     /// Returns an index that is larger than those of all undefined symbols; 0: the hash tables do not tell one.
-    std::uint32_t end_of_undefined() const;
+    std::uint32_t undefined_symbol_end() const;
 };
 
 /// Reads the addresses of an object's tables from its dynamic section. An object that is no longer mapped has no
 /// tables.
-Object read_object(const link_map* map);
+ObjectTables read_object_tables(const link_map* map);
 
 /// Returns the base name of an object's file; for the main program, the program's name. Reads only the loader's data,
 /// not the object's memory.
@@ -59,7 +59,7 @@ struct LoaderCounts {
 LoaderCounts find_loader_counts();
 
 /// Returns true if the loader's list contains this pointer, which need not be valid.
-bool is_in_list(const link_map* wanted);
+bool is_in_loader_list(const link_map* wanted);
 const link_map* own_object();
 bool is_own_code(ElfW(Addr) address);
 
@@ -72,10 +72,10 @@ bool is_readable(ElfW(Addr) address);
 
 /// Returns false if the loader's list had an unmapped object when this process was forked: another thread of the
 /// parent was in dlclose then. An object whose program headers are unknown counts as mapped.
-bool is_list_complete();
+bool is_loader_list_complete();
 
 /// Returns true if a segment of the object contains the address.
-bool contains(const link_map* map, ElfW(Addr) address);
+bool object_contains(const link_map* map, ElfW(Addr) address);
 
 /// Returns the program headers of an object; empty if unknown. Precondition: the object is mapped.
 std::span<const ElfW(Phdr)> program_headers(const link_map* map);
@@ -83,7 +83,7 @@ std::span<const ElfW(Phdr)> program_headers(const link_map* map);
 /// Returns true if `is_in(std::string_view bytes)` returns true for a segment of constants or code. Segments without
 /// code are tried first, since they have the strings of most libraries. Precondition: the object is mapped.
 template <class IsIn>
-bool find_in_constants(const link_map* map, const IsIn& is_in) {
+bool any_constant_segment(const link_map* map, const IsIn& is_in) {
     for (const bool is_code : {false, true}) {
         for (const ElfW(Phdr) & segment : program_headers(map)) {
             const bool is_constant = (segment.p_flags & PF_R) != 0 && (segment.p_flags & PF_W) == 0;
@@ -105,24 +105,24 @@ const link_map* object_at(ElfW(Addr) address);
 const link_map* object_with_code_at(ElfW(Addr) address);
 
 /// The version that an import asks for, or that a definition has. An empty `name` means no version.
-struct Version {
+struct SymbolVersion {
     std::string_view name;
     bool hidden = false;  ///< only a reference with exactly this version may bind to the definition
 };
 
 /// Returns the version of symbol number `index`. For a defined symbol that is the definition's version, otherwise the
 /// version that the reference asks for.
-Version version_of(const Object& object, std::size_t index);
+SymbolVersion version_of(const ObjectTables& object, std::size_t index);
 
 /// Returns the symbol of the definition in this object to which a reference to `name` binds, or nullptr. `version` is
 /// the reference's, or empty. Weak definitions count. Undefined symbols, local ones and hidden versions do not.
-const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version);
+const ElfW(Sym) * find_definition(const ObjectTables& object, std::string_view name, std::string_view version);
 
 /// Calls `visit(symbol, relocation)` for each relocation that makes the loader store the address of a symbol: for
 /// calls through the procedure linkage table, for the global offset table, and for pointers in the object's data.
 /// `symbol` is the symbol's number.
 template <class Visit>
-void for_each_reference(const Object& object, Visit visit) {
+void for_each_reference(const ObjectTables& object, Visit visit) {
 #if defined(__x86_64__)
     constexpr std::uint32_t jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT, absolute = R_X86_64_64;
 #elif defined(__aarch64__)
@@ -148,12 +148,12 @@ void for_each_reference(const Object& object, Visit visit) {
 /// Calls `visit(symbol)` with the number of each symbol that the object refers to and does not define. May visit a
 /// symbol several times. Much faster than for_each_reference().
 template <class Visit>
-void for_each_undefined_symbol(const Object& object, Visit visit) {
+void for_each_undefined_symbol(const ObjectTables& object, Visit visit) {
     if (object.symbols == nullptr || object.strings == nullptr) return;
     const auto visit_undefined = [&](std::uint32_t symbol) {
         if (object.symbols[symbol].st_shndx == SHN_UNDEF) visit(symbol);
     };
-    const std::uint32_t count = object.end_of_undefined();
+    const std::uint32_t count = object.undefined_symbol_end();
     for (std::uint32_t symbol = 1; symbol < count; ++symbol) visit_undefined(symbol);
     // The hash tables of an object that defines nothing do not tell the end.
     if (count == 0)
@@ -161,27 +161,28 @@ void for_each_undefined_symbol(const Object& object, Visit visit) {
 }
 
 /// Returns the address of a definition. Calls the resolver of an indirect function (STT_GNU_IFUNC).
-ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);
+ElfW(Addr) address_of(const ObjectTables& object, const ElfW(Sym) & symbol);
 
 /// The objects that the loader searches for a reference, in its order. The loader replaces its array when the array
 /// grows, so every access reads the loader's data anew and checks that the array is still the current one.
-class Scope {
+class SearchScope {
   public:
-    Scope() = default;
-    explicit Scope(const void* fields) : fields_(fields) {}
+    SearchScope() = default;
+    explicit SearchScope(const void* fields) : fields_(fields) {}
     std::size_t count() const;
     const link_map* at(std::size_t index) const;
+    bool contains(const link_map* map) const;
 
   private:
-    const void* fields_ = nullptr;  ///< points to a PrivateFields of objects.cpp
+    const void* fields_ = nullptr;  ///< points to a PrivateLinkMapFields of objects.cpp
 };
 
 /// Returns the main program's scope: the program, preloaded objects, their dependencies, then all objects opened with
 /// RTLD_GLOBAL. Empty if the loader's data could not be found (unknown C library); callers then use load order.
-Scope global_scope();
+SearchScope global_scope();
 
 /// Returns the scope of an object that dlopen opened: the object and its dependencies. Empty for an object that was
 /// loaded as a dependency of another.
-Scope own_scope(const link_map* map);
+SearchScope local_scope(const link_map* map);
 
 }  // namespace fp32shim::elf

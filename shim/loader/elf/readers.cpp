@@ -12,9 +12,9 @@ namespace {
 // The number of readers and of threads in dlclose, in one word with the process of these threads. A forked child does
 // not have these threads, so in a child the counts are taken as 0.
 //
-//     63              32 31     17 16              15 14      0
-//     | this_process() | closing | waited in vain    | readers |
-struct Counts {
+//     63                32 31     17 16           15 14      0
+//     | fork_generation() | closing | waited in vain | readers |
+struct ReaderCounts {
     std::uint32_t process;
     std::uint16_t closing;
     bool waited_in_vain;  ///< a reader waited too long for threads in dlclose: until all leave it, no reader waits
@@ -23,7 +23,7 @@ struct Counts {
 
 constexpr std::uint64_t count_mask = (1U << 15) - 1;
 
-constexpr std::uint64_t pack(const Counts& counts) {
+constexpr std::uint64_t pack(const ReaderCounts& counts) {
     return std::uint64_t{counts.process} << 32 | (counts.closing & count_mask) << 17 |
            std::uint64_t{counts.waited_in_vain} << 16 | (counts.readers & count_mask);
 }
@@ -31,20 +31,20 @@ constexpr std::uint64_t pack(const Counts& counts) {
 constinit std::atomic<std::uint64_t> packed_counts{0};
 constinit std::atomic<int> closing_thread{0};
 
-Counts unpack(std::uint64_t value, std::uint32_t self) {
+ReaderCounts unpack(std::uint64_t value, std::uint32_t self) {
     if (static_cast<std::uint32_t>(value >> 32) != self) return {self, 0, false, 0};
     return {self, static_cast<std::uint16_t>(value >> 17 & count_mask), (value >> 16 & 1) != 0,
             static_cast<std::uint16_t>(value & count_mask)};
 }
 
-Counts counts_now() { return unpack(packed_counts.load(), system::this_process()); }
+ReaderCounts counts_now() { return unpack(packed_counts.load(), system::fork_generation()); }
 
-/// Changes the counts atomically and returns the new ones. `self` is this_process().
+/// Changes the counts atomically and returns the new ones. `self` is fork_generation().
 template <class Change>
-Counts change_counts(std::uint32_t self, Change change) {
+ReaderCounts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = packed_counts.load();
     for (;;) {
-        Counts counts = unpack(before, self);
+        ReaderCounts counts = unpack(before, self);
         change(counts);
         if (packed_counts.compare_exchange_weak(before, pack(counts))) return counts;
     }
@@ -60,42 +60,42 @@ bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
         if (condition()) return true;
         const timespec a_tenth_of_a_millisecond{0, 100'000};
-        system::raw::syscall6(SYS_nanosleep, system::raw::address(&a_tenth_of_a_millisecond));
+        system::raw::syscall6(SYS_nanosleep, &a_tenth_of_a_millisecond);
     }
     return condition();
 }
 
 }  // namespace
 
-Reading::Reading() : process_(system::this_process()) {
-    const auto begin = [](Counts& counts) { ++counts.readers; };
-    // Reading and Closing both count themselves first and check the other's count second, so at least one sees the
-    // other.
-    const Counts counts = change_counts(process_, begin);
+ReadGuard::ReadGuard() : process_(system::fork_generation()) {
+    const auto begin = [](ReaderCounts& counts) { ++counts.readers; };
+    // ReadGuard and CloseGuard both count themselves first and check the other's count second, so at least one sees
+    // the other.
+    const ReaderCounts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
     // The thread in dlclose may itself read, in a destructor that multiplies. It must not wait for itself.
     if (closing_thread.load() == system::raw::gettid()) return;
-    change_counts(process_, [](Counts& now) { --now.readers; });
+    change_counts(process_, [](ReaderCounts& now) { --now.readers; });
     if (!wait_until([] { return counts_now().closing == 0; }))
-        change_counts(process_, [](Counts& now) { now.waited_in_vain = now.closing > 0; });
+        change_counts(process_, [](ReaderCounts& now) { now.waited_in_vain = now.closing > 0; });
     change_counts(process_, begin);
 }
 
-Reading::~Reading() {
-    // If a signal handler has forked in the meantime, the child must not end the parent's Reading.
-    if (system::this_process() != process_) return;
-    change_counts(process_, [](Counts& counts) { --counts.readers; });
+ReadGuard::~ReadGuard() {
+    // If a signal handler has forked in the meantime, the child must not end the parent's ReadGuard.
+    if (system::fork_generation() != process_) return;
+    change_counts(process_, [](ReaderCounts& counts) { --counts.readers; });
 }
 
-Closing::Closing() : process_(system::this_process()) {
-    change_counts(process_, [](Counts& counts) { ++counts.closing; });
+CloseGuard::CloseGuard() : process_(system::fork_generation()) {
+    change_counts(process_, [](ReaderCounts& counts) { ++counts.closing; });
     closing_thread.store(system::raw::gettid());
     wait_until([] { return counts_now().readers == 0; });
 }
 
-Closing::~Closing() {
-    if (system::this_process() != process_) return;
-    change_counts(process_, [](Counts& counts) {
+CloseGuard::~CloseGuard() {
+    if (system::fork_generation() != process_) return;
+    change_counts(process_, [](ReaderCounts& counts) {
         if (--counts.closing == 0) counts.waited_in_vain = false;
     });
 }

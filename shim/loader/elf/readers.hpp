@@ -12,25 +12,25 @@ namespace fp32shim::elf {
 
 /// Guards code that reads the loader's list and the tables of objects. Holds signals: if a handler left the code by
 /// siglongjmp, every later dlclose would wait for it.
-class Reading {
+class ReadGuard {
   public:
-    Reading();
-    ~Reading();
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
+    ReadGuard();
+    ~ReadGuard();
+    ReadGuard(const ReadGuard&) = delete;
+    ReadGuard& operator=(const ReadGuard&) = delete;
 
   private:
     const system::SignalHold hold_;
     std::uint32_t process_;
 };
 
-/// Guards the real dlclose. The constructor waits, at most some 20 ms, until no Reading exists.
-class Closing {
+/// Guards the real dlclose. The constructor waits, at most some 20 ms, until no ReadGuard exists.
+class CloseGuard {
   public:
-    Closing();
-    ~Closing();
-    Closing(const Closing&) = delete;
-    Closing& operator=(const Closing&) = delete;
+    CloseGuard();
+    ~CloseGuard();
+    CloseGuard(const CloseGuard&) = delete;
+    CloseGuard& operator=(const CloseGuard&) = delete;
 
   private:
     std::uint32_t process_;

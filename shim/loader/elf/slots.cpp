@@ -15,15 +15,15 @@ WritablePages::WritablePages(ElfW(Addr) begin, ElfW(Addr) end, long protection)
       size_(end - begin_),
       protection_(protection),
       was_writable_((protection & PROT_WRITE) != 0) {
-    is_writable_ = was_writable_ || protect(protection | PROT_WRITE) == 0;
+    is_writable_ = was_writable_ || set_protection(protection | PROT_WRITE) == 0;
 }
 
 WritablePages::~WritablePages() {
-    if (is_writable_ && !was_writable_) protect(protection_);
+    if (is_writable_ && !was_writable_) set_protection(protection_);
 }
 
-long WritablePages::protect(long protection) const {
-    return system::raw::syscall6(SYS_mprotect, static_cast<long>(begin_), static_cast<long>(size_), protection);
+long WritablePages::set_protection(long protection) const {
+    return system::raw::syscall6(SYS_mprotect, begin_, size_, protection);
 }
 
 long protection_at(const link_map* map, ElfW(Addr) slot) {
@@ -53,7 +53,7 @@ bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function) {
 }
 
 void rebind_own_variables(const link_map* map, std::string_view name) {
-    const Object object = read_object(map);
+    const ObjectTables object = read_object_tables(map);
     const ElfW(Sym)* const known = find_definition(object, name, {});
     if (known == nullptr || ELF64_ST_TYPE(known->st_info) != STT_OBJECT) return;
     static constinit system::ForkSafeLock lock;

@@ -19,7 +19,7 @@ class WritablePages {
     explicit operator bool() const { return is_writable_; }
 
   private:
-    long protect(long protection) const;
+    long set_protection(long protection) const;
 
     ElfW(Addr) begin_;
     ElfW(Addr) size_;

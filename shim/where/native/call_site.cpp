@@ -16,10 +16,10 @@ namespace {
 
 /// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
 /// Never freed.
-struct KnownCallSite : policy::CallSite {
+struct KnownCallSite : policy::CallSiteText {
     std::string_view texts;  ///< texts of the call site, one behind the other
     std::uint64_t hash;
-    const KnownCallSite* next;
+    const KnownCallSite* next = nullptr;
 };
 
 constinit std::atomic<const KnownCallSite*> buckets[256]{};
@@ -33,21 +33,20 @@ const KnownCallSite* find(const KnownCallSite* site, std::uint64_t hash, std::st
 /// texts. The first has the function's exported name, `OBJECT!FUNCTION+OFFSET`, and is `text_size` bytes long; its
 /// first `function_size` bytes are `OBJECT!FUNCTION`. The second is `OBJECT+OFFSET`. If `text_size` is 0, there is
 /// only the second, whose first `function_size` bytes are `OBJECT`.
-const policy::CallSite* intern_call_site(std::string_view texts, std::size_t function_size, std::size_t text_size) {
+const policy::CallSiteText* intern_call_site(std::string_view texts, std::size_t function_size,
+                                             std::size_t text_size) {
     const std::uint64_t hash = system::Hash().add(texts).value();
     std::atomic<const KnownCallSite*>& bucket = buckets[hash % std::size(buckets)];
-    const KnownCallSite* head = bucket.load(std::memory_order_acquire);
-    if (const KnownCallSite* known = find(head, hash, texts)) return known;
+    if (const KnownCallSite* known = find(bucket.load(std::memory_order_acquire), hash, texts)) return known;
     const std::string_view copy = arena_try_copy(texts);
     if (copy.data() == nullptr) return nullptr;
     const std::string_view offset = copy.substr(text_size);
-    const policy::CallSite site{text_size == 0 ? offset : copy.substr(0, text_size), copy.substr(0, function_size),
-                                offset};
-    auto* fresh = arena_try_new<KnownCallSite>(site, copy, hash, head);
+    const policy::CallSiteText site{text_size == 0 ? offset : copy.substr(0, text_size),
+                                    copy.substr(0, function_size), offset};
+    auto* fresh = arena_try_new<KnownCallSite>(site, copy, hash);
     if (fresh == nullptr) return nullptr;
     // If two threads add a call site at the same time, it is stored twice, which does no harm.
-    while (!bucket.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
-    }
+    push_front(bucket, fresh);
     return fresh;
 }
 
@@ -58,7 +57,7 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
 }
 
 /// Makes the texts of a call site. Precondition: the caller is an object.
-const policy::CallSite* make_call_site(const Site& site, std::string_view executable) {
+const policy::CallSiteText* make_call_site(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.kept_return_address.load(std::memory_order_relaxed);
     // Without memory for a function's name, the site is known by its object and offset.
@@ -68,7 +67,7 @@ const policy::CallSite* make_call_site(const Site& site, std::string_view execut
     std::string_view object = caller.name;
     system::LineWriter texts(has_memory ? memory.bytes() : std::span(object_and_offset));
     std::size_t function_size = 0, text_size = 0;
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     if (caller.loaded.load(std::memory_order_acquire)) {
         object = recorded_name(caller, executable);
         const ExportedFunction found = has_memory ? exported_caller(caller.map, return_address) : ExportedFunction();
@@ -87,9 +86,9 @@ const policy::CallSite* make_call_site(const Site& site, std::string_view execut
 
 }  // namespace
 
-const policy::CallSite* call_site_of(Site& site, const Settings& in_force) {
-    if (site.caller == nullptr || is_shared(site)) return nullptr;
-    const policy::CallSite* known = site.call_site.load(std::memory_order_acquire);
+const policy::CallSiteText* call_site_of(Site& site, const Settings& in_force) {
+    if (site.caller == nullptr || is_shared_site(site)) return nullptr;
+    const policy::CallSiteText* known = site.call_site.load(std::memory_order_acquire);
     if (known == nullptr) {
         known = make_call_site(site, in_force.facts.executable);
         site.call_site.store(known, std::memory_order_release);

@@ -10,6 +10,6 @@ namespace fp32shim::where {
 /// Returns the texts of a call site, or nullptr for code outside every object. If the object does not export the
 /// function, its text is object and offset. The first call for a site costs as much as exported_caller(), later calls
 /// a load. Thread-safe, lock-free, async-signal-safe.
-const policy::CallSite* call_site_of(Site& site, const Settings& in_force);
+const policy::CallSiteText* call_site_of(Site& site, const Settings& in_force);
 
 }  // namespace fp32shim::where

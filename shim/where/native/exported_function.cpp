@@ -12,7 +12,7 @@ namespace fp32shim::where {
 namespace {
 
 /// Returns the number of symbols in the loaded table of exported names. The table has no field for it.
-std::uint64_t symbol_count(const elf::Object& object) {
+std::uint64_t symbol_count(const elf::ObjectTables& object) {
     if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
     return system::symbols_in_gnu_hash(
         [&](std::uint64_t first, std::uint64_t count) { return std::span(object.gnu_hash + first, count); });
@@ -28,7 +28,7 @@ ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_a
     if (object == nullptr || !elf::is_mapped(object)) return {};
     const std::uint64_t address =
         return_address - 1 - object->l_addr;  // inside the call instruction, even if that ends a function
-    const elf::Object tables = elf::read_object(object);
+    const elf::ObjectTables tables = elf::read_object_tables(object);
     if (tables.symbols == nullptr || tables.strings == nullptr) return {};
     SymbolChoice choice(address);
     const std::uint64_t count = symbol_count(tables);

@@ -19,7 +19,7 @@ struct ExportedFunction {
 /// Returns the function that calls and then continues at `return_address`, an address of a loaded object. Empty if
 /// no exported function contains that address, or if the search takes longer than 15 ms. Costs from 1 µs to some
 /// milliseconds, depending on the number of functions in the object. Async-signal-safe. Precondition: an
-/// elf::Reading is held.
+/// elf::ReadGuard is held.
 ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address);
 
 }  // namespace fp32shim::where

@@ -15,8 +15,8 @@
 namespace fp32shim::where {
 namespace {
 
-using Entry = UnwindCache::Entry;
-using Pages = UnwindCache::Pages;
+using CachedRule = UnwindCache::CachedRule;
+using PageRange = UnwindCache::PageRange;
 
 constexpr std::uint64_t spreading_factors[] = {system::golden_ratio, 0xd1342543de82ef95};
 constexpr std::uintptr_t page_size = 4096;  ///< larger pages are checked in pieces of this size
@@ -76,31 +76,32 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
 #endif
 }
 
-[[gnu::noinline, gnu::cold]] Entry find_entry(std::uintptr_t instruction, std::uint64_t stamp) {
-    const elf::Reading reading;
-    Entry entry{instruction, stamp, Entry::no_object, {}};
+[[gnu::noinline, gnu::cold]] CachedRule find_entry(std::uintptr_t instruction, std::uint64_t stamp) {
+    const elf::ReadGuard reading;
+    CachedRule entry{instruction, stamp, CachedRule::no_object, {}};
     const LoadedObject* const object = object_containing(instruction);
-    if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::Kind::signal;
+    if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::FrameKind::signal;
     if (object == nullptr) {
         // Left out of stacks like the shim's own functions, since no file contains this code.
-        if (entry.rule.kind == FrameRule::Kind::signal) entry.object = Entry::own_object;
+        if (entry.rule.kind == FrameRule::FrameKind::signal) entry.object = CachedRule::own_object;
         return entry;
     }
     const std::uint64_t loads = object->loads.load(std::memory_order_relaxed);
     const bool is_own = object->map == elf::own_object();
     entry.object =
-        is_own ? Entry::own_object
+        is_own ? CachedRule::own_object
                : (reinterpret_cast<std::uintptr_t>(object) + loads * spreading_factors[0]) * spreading_factors[1];
-    if (entry.rule.kind != FrameRule::Kind::signal) entry.rule = find_frame_rule(tables_of(object->map), instruction);
+    if (entry.rule.kind != FrameRule::FrameKind::signal)
+        entry.rule = find_frame_rule(tables_of(object->map), instruction);
     return entry;
 }
 
 /// Reads the memory of a stack. Begins with the pages that the thread knows to be readable.
 class StackMemory {
   public:
-    explicit StackMemory(Pages pages) : pages_(pages) {}
+    explicit StackMemory(PageRange pages) : pages_(pages) {}
 
-    const Pages& pages() const { return pages_; }
+    const PageRange& pages() const { return pages_; }
 
     /// Reads a word. Returns false if the address is not readable, or not that of a word.
     bool read(std::uintptr_t address, std::uintptr_t& word) {
@@ -138,7 +139,7 @@ class StackMemory {
         return true;
     }
 
-    Pages pages_;
+    PageRange pages_;
 };
 
 /// Steps to the caller of a function. Returns false if its frame cannot be found.
@@ -213,22 +214,22 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
 }
 
 /// Steps to the caller. Returns the reason if the stack ends here.
-std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
+std::optional<NativeStack::StackEnd> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     switch (rule.kind) {
-        case FrameRule::Kind::call:
-            if (!step_by_rule(rule, memory, registers)) return NativeStack::End::unknown;
+        case FrameRule::FrameKind::call:
+            if (!step_by_rule(rule, memory, registers)) return NativeStack::StackEnd::unknown;
             break;
-        case FrameRule::Kind::signal:
-            if (!step_by_signal(memory, registers)) return NativeStack::End::unknown;
+        case FrameRule::FrameKind::signal:
+            if (!step_by_signal(memory, registers)) return NativeStack::StackEnd::unknown;
             break;
-        case FrameRule::Kind::outermost:
-            return NativeStack::End::outermost;
-        case FrameRule::Kind::unknown:
-            return NativeStack::End::unknown;
+        case FrameRule::FrameKind::outermost:
+            return NativeStack::StackEnd::outermost;
+        case FrameRule::FrameKind::unknown:
+            return NativeStack::StackEnd::unknown;
     }
     // Some outermost functions have a rule that gives 0 as their return address.
     const std::uintptr_t returns_to = registers.instruction + (registers.is_interrupted ? 0 : 1);
-    if (returns_to == 0) return NativeStack::End::outermost;
+    if (returns_to == 0) return NativeStack::StackEnd::outermost;
     return std::nullopt;
 }
 
@@ -237,26 +238,26 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
 [[gnu::always_inline]] inline bool walk(std::size_t max_callers, UnwindCache* cache, Registers registers,
                                         NativeStack& stack) {
     constexpr int most_own = 64;  // functions of the shim, and frames from the kernel
-    const std::uint64_t stamp = objects_list_stamp();
-    StackMemory memory(cache == nullptr ? Pages{} : cache->pages);
-    Entry spare;
+    const std::uint64_t stamp = load_unload_generation();
+    StackMemory memory(cache == nullptr ? PageRange{} : cache->pages);
+    CachedRule spare;
     std::uint64_t key = 1;
     stack.count = 0;
-    stack.end = NativeStack::End::unknown;
+    stack.end = NativeStack::StackEnd::unknown;
     bool is_whole = true;
     for (int own = 0; own < most_own;) {
         const std::uintptr_t instruction = registers.instruction;
-        const Entry& entry =
-            cache == nullptr ? spare = find_entry(instruction, stamp) : cache->entry_of(instruction, stamp, spare);
+        const CachedRule& entry =
+            cache == nullptr ? spare = find_entry(instruction, stamp) : cache->rule_at(instruction, stamp, spare);
         const std::uint64_t object = entry.object;
-        if (object == Entry::no_object) {
-            stack.end = NativeStack::End::generated_code;
+        if (object == CachedRule::no_object) {
+            stack.end = NativeStack::StackEnd::generated_code;
             break;
         }
-        if (object == Entry::own_object) {
+        if (object == CachedRule::own_object) {
             ++own;
         } else if (stack.count == max_callers) {
-            stack.end = NativeStack::End::cut;
+            stack.end = NativeStack::StackEnd::cut;
             break;
         } else {
             stack.addresses[stack.count++] = instruction + 1;
@@ -278,8 +279,8 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
 
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] const Entry& UnwindCache::find(std::uintptr_t instruction, std::uint64_t stamp,
-                                                            Entry& spare) {
+[[gnu::noinline, gnu::cold]] const CachedRule& UnwindCache::find_and_keep(std::uintptr_t instruction,
+                                                                          std::uint64_t stamp, CachedRule& spare) {
     spare = find_entry(instruction, stamp);
     if (stamp == 0) return spare;
     const system::SignalHold hold;
@@ -289,7 +290,7 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
     return spare;
 }
 
-[[gnu::noinline, gnu::cold]] void UnwindCache::replace_pages(Pages found) {
+[[gnu::noinline, gnu::cold]] void UnwindCache::replace_pages(PageRange found) {
     const system::SignalHold hold;
     pages = found;
 }

@@ -21,7 +21,7 @@ namespace fp32shim::where {
 /// The callers of a product, innermost first.
 struct NativeStack {
     /// Reasons why a stack has no further callers.
-    enum class End : std::uint8_t {
+    enum class StackEnd : std::uint8_t {
         outermost,       ///< the stack is whole: the last function has no caller
         cut,             ///< the requested number of callers was read
         generated_code,  ///< the next caller is code generated at run time, or in no object that the loader lists
@@ -32,7 +32,7 @@ struct NativeStack {
     /// instruction, plus 1.
     std::uintptr_t addresses[policy::max_native_frames];
     std::size_t count = 0;
-    End end = End::unknown;
+    StackEnd end = StackEnd::unknown;
     std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
 };
 
@@ -41,10 +41,11 @@ struct NativeStack {
 class UnwindCache {
   public:
     /// The rule for an address, and the object that contains the address.
-    struct alignas(64) Entry {
+    struct alignas(64) CachedRule {
         std::uintptr_t instruction;  ///< 0: the entry is free
-        std::uint64_t stamp;         ///< objects_list_stamp() when the rule was found
-        /// A number that differs between objects, even if loaded at the same address; or a constant below.
+        std::uint64_t stamp;         ///< load_unload_generation() when the rule was found
+        /// The object that contains the address: a number that differs between objects, even between those that were
+        /// loaded at the same address; or one of the two constants below.
         std::uint64_t object;
         FrameRule rule;
 
@@ -52,42 +53,42 @@ class UnwindCache {
         static constexpr std::uint64_t own_object = 1;  ///< the shim, or code of the kernel
     };
     /// The pages of a stack that are known to be readable.
-    struct Pages {
+    struct PageRange {
         std::uintptr_t begin, end;
 
-        bool operator==(const Pages&) const = default;
+        bool operator==(const PageRange&) const = default;
     };
 
     /// Returns the entry of an address: a kept one, or `spare`. A signal handler that multiplies may replace a kept
     /// entry while it is in use; its `instruction` is then another.
-    const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
+    const CachedRule& rule_at(std::uintptr_t instruction, std::uint64_t stamp, CachedRule& spare) {
         const std::size_t index = index_of(instruction);
         if (entry_is_for(entries_[index], instruction, stamp)) [[likely]]
             return entries_[index];
         // Each index has two entries, since two addresses of one stack may share an index and finding a rule takes a
         // microsecond.
         if (entry_is_for(entries_[index ^ 1], instruction, stamp)) return entries_[index ^ 1];
-        return find(instruction, stamp, spare);
+        return find_and_keep(instruction, stamp, spare);
     }
 
     /// Keeps the readable pages for the next walk.
-    void keep_pages(Pages found) {
+    void keep_pages(PageRange found) {
         if (found != pages) replace_pages(found);
     }
 
-    Pages pages;
+    PageRange pages;
 
   private:
     static constexpr unsigned entry_bits = 9;
 
     static std::size_t index_of(std::uintptr_t instruction) { return system::table_index(instruction, entry_bits); }
-    static bool entry_is_for(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
+    static bool entry_is_for(const CachedRule& entry, std::uintptr_t instruction, std::uint64_t stamp) {
         return entry.instruction == instruction && entry.stamp == stamp;
     }
-    const Entry& find(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare);
-    void replace_pages(Pages found);
+    const CachedRule& find_and_keep(std::uintptr_t instruction, std::uint64_t stamp, CachedRule& spare);
+    void replace_pages(PageRange found);
 
-    std::array<Entry, std::size_t{1} << entry_bits> entries_;
+    std::array<CachedRule, std::size_t{1} << entry_bits> entries_;
 };
 
 /// Reads the stack of the calling thread, at most `max_callers` callers, beginning with the program's call. Leaves

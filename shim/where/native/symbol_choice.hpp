@@ -23,7 +23,7 @@ inline bool is_function(const Elf64_Sym& symbol) {
 
 /// Returns the rank of a symbol among those of one address; higher is better. Global symbols rank above weak ones,
 /// and weak ones above local ones: other objects see a global or weak name, and only a weak one can be replaced.
-inline unsigned rank_of(const Elf64_Sym& symbol) {
+inline unsigned symbol_rank(const Elf64_Sym& symbol) {
     const unsigned binding = ELF64_ST_BIND(symbol.st_info);
     return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 2 : binding == STB_WEAK ? 1 : 0;
 }
@@ -38,8 +38,8 @@ class SymbolChoice {
 
     void consider(const Elf64_Sym& symbol) {
         if (!is_function(symbol) || symbol.st_value > address_) return;
-        if (is_before(nearest_symbol_, symbol)) nearest_symbol_ = symbol;
-        if (address_ - symbol.st_value < symbol.st_size && is_before(covering_symbol_, symbol))
+        if (is_better(nearest_symbol_, symbol)) nearest_symbol_ = symbol;
+        if (address_ - symbol.st_value < symbol.st_size && is_better(covering_symbol_, symbol))
             covering_symbol_ = symbol;
     }
 
@@ -51,9 +51,9 @@ class SymbolChoice {
     }
 
   private:
-    static bool is_before(const Elf64_Sym& known, const Elf64_Sym& symbol) {
+    static bool is_better(const Elf64_Sym& known, const Elf64_Sym& symbol) {
         if (known.st_name == 0 || symbol.st_value > known.st_value) return true;
-        return symbol.st_value == known.st_value && rank_of(symbol) > rank_of(known);
+        return symbol.st_value == known.st_value && symbol_rank(symbol) > symbol_rank(known);
     }
 
     std::uint64_t address_;

@@ -17,16 +17,16 @@ constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of signed 4-byte offsets
 template <class Value>
 bool copy(const std::uint8_t* from, Value& value, ReadablePages& pages) {
     const auto address = reinterpret_cast<std::uintptr_t>(from);
-    if (!pages.has(address) || !pages.has(address + sizeof value - 1)) return false;
+    if (!pages.can_read(address) || !pages.can_read(address + sizeof value - 1)) return false;
     std::memcpy(&value, from, sizeof value);
     return true;
 }
 
-/// Bytes of a table, read from front to back. After the end or a wrong value, all further reads return 0.
-class Bytes {
+/// Reads the bytes of a table from front to back. After the end or a wrong value, all further reads return 0.
+class TableReader {
   public:
-    Bytes() = default;
-    Bytes(std::span<const std::uint8_t> bytes, ReadablePages& pages)
+    TableReader() = default;
+    TableReader(std::span<const std::uint8_t> bytes, ReadablePages& pages)
         : at_(bytes.data()), end_(bytes.data() + bytes.size()), pages_(&pages) {}
 
     bool is_good() const { return is_good_; }
@@ -41,32 +41,12 @@ class Bytes {
         if (from != nullptr && !copy(from, value, *pages_)) is_good_ = false;
         return value;
     }
-    std::uint64_t read_uleb() {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const auto byte = read<std::uint8_t>();
-            value |= std::uint64_t{byte & 0x7fU} << shift;
-            if ((byte & 0x80) == 0) return value;
-        }
-        is_good_ = false;
-        return 0;
-    }
-    std::int64_t read_sleb() {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const auto byte = read<std::uint8_t>();
-            value |= std::uint64_t{byte & 0x7fU} << shift;
-            if ((byte & 0x80) != 0) continue;
-            if ((byte & 0x40) != 0 && shift + 7 < 64) value |= ~std::uint64_t{0} << (shift + 7);
-            return static_cast<std::int64_t>(value);
-        }
-        is_good_ = false;
-        return 0;
-    }
+    std::uint64_t read_uleb() { return read_leb(false); }
+    std::int64_t read_sleb() { return static_cast<std::int64_t>(read_leb(true)); }
     /// Returns the next `size` bytes as an object of their own, and skips them.
-    Bytes next_part(std::uint64_t size) {
+    TableReader next_part(std::uint64_t size) {
         const std::uint8_t* from = consume(size);
-        return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
+        return from == nullptr ? TableReader() : TableReader(std::span(from, size), *pages_);
     }
     std::uintptr_t read_pointer(std::uint8_t encoding) {
         const std::uintptr_t here = address();
@@ -98,6 +78,19 @@ class Bytes {
     }
 
   private:
+    /// Reads a number in DWARF's LEB128 form: seven bits per byte, the lowest first.
+    std::uint64_t read_leb(bool is_signed) {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const auto byte = read<std::uint8_t>();
+            value |= std::uint64_t{byte & 0x7fU} << shift;
+            if ((byte & 0x80) != 0) continue;
+            if (is_signed && (byte & 0x40) != 0 && shift + 7 < 64) value |= ~std::uint64_t{0} << (shift + 7);
+            return value;
+        }
+        is_good_ = false;
+        return 0;
+    }
     const std::uint8_t* consume(std::uint64_t size) {
         if (!is_good_ || size > static_cast<std::uint64_t>(end_ - at_)) {
             is_good_ = false;
@@ -115,26 +108,26 @@ class Bytes {
 };
 
 /// Returns the bytes of a segment from an address on; none if the address is outside.
-Bytes bytes_from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
+TableReader bytes_from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
-    return distance < segment.size() ? Bytes(segment.subspan(distance), pages) : Bytes();
+    return distance < segment.size() ? TableReader(segment.subspan(distance), pages) : TableReader();
 }
 
 /// Returns the entry of .eh_frame at an address, without its size.
-Bytes entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
+TableReader entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
-    Bytes bytes = bytes_from_address(segment, pages, address);
+    TableReader bytes = bytes_from_address(segment, pages, address);
     const auto size = bytes.read<std::uint32_t>();
     if (size == 0 || size == size_is_long) bytes.fail();
-    return bytes.is_good() ? bytes.next_part(size) : Bytes();
+    return bytes.is_good() ? bytes.next_part(size) : TableReader();
 }
 
 /// Returns the address of the entry for an instruction, found in the table of .eh_frame_hdr, or 0 if there is none.
 std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std::uintptr_t instruction) {
-    struct Pair {
+    struct TablePair {
         std::int32_t begin, entry;
     };
-    Bytes header(tables.header, pages);
+    TableReader header(tables.header, pages);
     const auto version = header.read<std::uint8_t>();
     const auto frames_encoding = header.read<std::uint8_t>();
     const auto count_encoding = header.read<std::uint8_t>();
@@ -144,11 +137,11 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
     const std::uintptr_t count = header.read_pointer(count_encoding);
     const auto base = reinterpret_cast<std::uintptr_t>(tables.header.data());
     const std::size_t room = tables.header.size() - (header.address() - base);
-    if (!header.is_good() || count == 0 || count > room / sizeof(Pair)) return 0;
+    if (!header.is_good() || count == 0 || count > room / sizeof(TablePair)) return 0;
     const auto* pairs = reinterpret_cast<const std::uint8_t*>(header.address());
     bool is_good = true;
     const auto pair_at = [&](std::size_t index) {
-        Pair pair{};
+        TablePair pair{};
         is_good = copy(pairs + index * sizeof pair, pair, pages) && is_good;
         return pair;
     };
@@ -158,7 +151,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
         const std::size_t middle = first + (beyond - first) / 2;
         (pair_at(middle).begin <= distance ? first : beyond) = middle;
     }
-    const Pair found = pair_at(first);
+    const TablePair found = pair_at(first);
     return is_good && found.begin <= distance ? base + static_cast<std::uintptr_t>(std::int64_t{found.entry}) : 0;
 }
 
@@ -169,15 +162,15 @@ struct CommonEntry {
     std::uint8_t pointer_encoding = 0;
     bool has_sizes = false;  ///< functions' entries begin with the size of their exception data
     bool is_signal = false;
-    Bytes program;
+    TableReader program;
 };
 
 /// Reads the letters of a CIE and the data of each. Returns false if a letter is unknown.
-bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
+bool read_augmentation(const char* letters, TableReader& bytes, CommonEntry& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
     common.has_sizes = true;
-    Bytes data = bytes.next_part(bytes.read_uleb());
+    TableReader data = bytes.next_part(bytes.read_uleb());
     for (; *letters != 0; ++letters) {
         switch (*letters) {
             case 'R':
@@ -206,7 +199,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, CommonEntry& common) {
 bool read_common_entry(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
                        CommonEntry& common) {
     constexpr std::size_t most_letters = 8;
-    Bytes bytes = entry_at(segment, pages, address);
+    TableReader bytes = entry_at(segment, pages, address);
     if (bytes.read<std::uint32_t>() != 0) return false;
     const auto version = bytes.read<std::uint8_t>();
     if (version != 1 && version != 3) return false;
@@ -225,21 +218,21 @@ bool read_common_entry(std::span<const std::uint8_t> segment, ReadablePages& pag
 }
 
 /// A rule that is being computed.
-struct State {
+struct UnwindState {
     FrameRule rule;
     bool is_outermost = false;
 };
 
 /// Executes the instructions of the tables (DW_CFA_…) up to an address.
-class Interpreter {
+class CfaInterpreter {
   public:
-    Interpreter(const CommonEntry& common, std::uint64_t distance) : common_(common), distance_(distance) {}
+    CfaInterpreter(const CommonEntry& common, std::uint64_t distance) : common_(common), distance_(distance) {}
 
-    State state;
+    UnwindState state;
 
     /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is
     /// unknown, or an offset too large.
-    bool run(Bytes program) {
+    bool run(TableReader program) {
         while (!program.is_at_end() && !is_reached_) step(program);
         return program.is_good() && offsets_fit_;
     }
@@ -270,33 +263,29 @@ class Interpreter {
         location_ += steps * common_.code_step;
         is_reached_ = location_ > distance_;
     }
-    void forget(std::uint8_t index) {
+    /// Forgets the rule for a register. Returns the register's index, or UINT8_MAX if it is not followed.
+    std::uint8_t forget(std::uint64_t number) {
+        const std::uint8_t index = index_of(number);
+        if (!is_followed(index)) return UINT8_MAX;
         const auto others = static_cast<std::uint8_t>(~bit(index));
         state.rule.saved &= others;
         state.rule.from_register &= others;
         state.rule.lost &= others;
         if (index == return_address_index) state.is_outermost = false;
+        return index;
     }
     void set_saved(std::uint64_t number, std::int64_t from_frame) {
-        const std::uint8_t index = index_of(number);
+        const std::uint8_t index = forget(number);
         if (!is_followed(index)) return;
-        forget(index);
         state.rule.saved |= bit(index);
         state.rule.offsets[index] = offset(from_frame);
     }
     void set_lost(std::uint64_t number) {
-        const std::uint8_t index = index_of(number);
-        if (!is_followed(index)) return;
-        forget(index);
-        state.rule.lost |= bit(index);
-    }
-    void set_same(std::uint64_t number) {
-        if (const std::uint8_t index = index_of(number); is_followed(index)) forget(index);
+        if (const std::uint8_t index = forget(number); is_followed(index)) state.rule.lost |= bit(index);
     }
     void set_initial(std::uint64_t number) {
-        const std::uint8_t index = index_of(number);
+        const std::uint8_t index = forget(number);
         if (!is_followed(index)) return;
-        forget(index);
         state.rule.saved |= initial_.rule.saved & bit(index);
         state.rule.lost |= initial_.rule.lost & bit(index);
         state.rule.offsets[index] = initial_.rule.offsets[index];
@@ -308,7 +297,7 @@ class Interpreter {
     }
     /// Reads an expression `register plus offset`, optionally followed by a load from there. Returns the register's
     /// number, or UINT64_MAX for any other expression.
-    std::uint64_t read_expression(Bytes bytes, std::int64_t& from_register, bool& is_loaded) {
+    std::uint64_t read_expression(TableReader bytes, std::int64_t& from_register, bool& is_loaded) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
         from_register = bytes.read_sleb();
@@ -318,7 +307,7 @@ class Interpreter {
             return UINT64_MAX;
         return code - first_register;
     }
-    void set_frame_by_expression(Bytes& program) {
+    void set_frame_by_expression(TableReader& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
         const std::uint64_t number =
@@ -326,13 +315,12 @@ class Interpreter {
         set_frame(number, from_register);
         state.rule.frame_is_loaded = is_loaded;
     }
-    void set_saved_by_expression(std::uint64_t number, Bytes& program) {
+    void set_saved_by_expression(std::uint64_t number, TableReader& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
         const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
-        const std::uint8_t index = index_of(number), base_index = index_of(base);
+        const std::uint8_t index = forget(number), base_index = index_of(base);
         if (!is_followed(index)) return;
-        forget(index);
         // Functions that align the stack save all registers relative to the same one.
         const bool is_first = state.rule.from_register == 0;
         if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
@@ -341,21 +329,21 @@ class Interpreter {
         state.rule.from_register |= bit(index);
         state.rule.base_register = base_index;
     }
-    void step(Bytes& program);
-    void step_extended(std::uint8_t code, Bytes& program);
-    void step_register(std::uint8_t code, std::uint64_t number, Bytes& program);
+    void step(TableReader& program);
+    void step_extended(std::uint8_t code, TableReader& program);
+    void step_register(std::uint8_t code, std::uint64_t number, TableReader& program);
 
     const CommonEntry& common_;
     const std::uint64_t distance_;  ///< from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
     bool offsets_fit_ = true;
-    State initial_;
-    State remembered_states_[max_remembered];
+    UnwindState initial_;
+    UnwindState remembered_states_[max_remembered];
     std::size_t remembered_count_ = 0;
 };
 
-void Interpreter::step(Bytes& program) {
+void CfaInterpreter::step(TableReader& program) {
     constexpr std::uint8_t low_bits = 0x3f;
     const auto code = program.read<std::uint8_t>();
     const auto low = static_cast<std::uint8_t>(code & low_bits);
@@ -371,7 +359,7 @@ void Interpreter::step(Bytes& program) {
     }
 }
 
-void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
+void CfaInterpreter::step_extended(std::uint8_t code, TableReader& program) {
     switch (code) {
         case 0x00:  // DW_CFA_nop
         case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: signatures are removed in any case
@@ -410,7 +398,7 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
 }
 
 /// Executes an instruction whose first operand is a register.
-void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& program) {
+void CfaInterpreter::step_register(std::uint8_t code, std::uint64_t number, TableReader& program) {
     switch (code) {
         case 0x05:  // DW_CFA_offset_extended
             return set_saved(number, times_step(program.read_uleb()));
@@ -421,7 +409,8 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
             if (index_of(number) == return_address_index) state.is_outermost = true;
             return;
         case 0x08:  // DW_CFA_same_value
-            return set_same(number);
+            forget(number);
+            return;
         case 0x0c:  // DW_CFA_def_cfa
             return set_frame(number, static_cast<std::int64_t>(program.read_uleb()));
         case 0x10:  // DW_CFA_expression
@@ -446,7 +435,7 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
 }
 
 /// Returns true if the rule leads to the caller: the frame's address and the return address can be found.
-bool leads_to_caller(const State& state) {
+bool leads_to_caller(const UnwindState& state) {
     constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_index);
     return state.rule.frame_register <= stack_pointer_index && (state.rule.lost & return_address) == 0;
 }
@@ -457,7 +446,7 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
     ReadablePages pages(tables.is_readable);
     const std::uintptr_t address = find_entry(tables, pages, instruction);
     if (address == 0) return {};
-    Bytes entry = entry_at(tables.segment, pages, address);
+    TableReader entry = entry_at(tables.segment, pages, address);
     const std::uintptr_t here = entry.address();
     const auto to_common = entry.read<std::uint32_t>();
     CommonEntry common;
@@ -469,20 +458,20 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
     if (!entry.is_good() || instruction - begin >= size) return {};
     FrameRule rule;
     if (common.is_signal) {
-        rule.kind = FrameRule::Kind::signal;
+        rule.kind = FrameRule::FrameKind::signal;
         return rule;
     }
-    Interpreter interpreter(common, instruction - begin);
+    CfaInterpreter interpreter(common, instruction - begin);
     if (!interpreter.run(common.program)) return {};
     interpreter.begin_function();
     if (!interpreter.run(entry)) return {};
     if (interpreter.state.is_outermost) {
-        rule.kind = FrameRule::Kind::outermost;
+        rule.kind = FrameRule::FrameKind::outermost;
         return rule;
     }
     if (!leads_to_caller(interpreter.state)) return {};
     rule = interpreter.state.rule;
-    rule.kind = FrameRule::Kind::call;
+    rule.kind = FrameRule::FrameKind::call;
     return rule;
 }
 

@@ -26,13 +26,13 @@ inline constexpr std::uint8_t stack_pointer_index = followed_count;      ///< in
 
 /// The rule for one address. A frame's address (CFA) is the stack pointer of its caller.
 struct FrameRule {
-    enum class Kind : std::uint8_t {
+    enum class FrameKind : std::uint8_t {
         unknown,    ///< there is no rule, or one that is not supported here
         outermost,  ///< the function has no caller
         call,       ///< the other members tell where the caller's registers are
         signal      ///< the kernel's frame of a signal handler: the stack pointer points to what the kernel saved
     };
-    Kind kind = Kind::unknown;
+    FrameKind kind = FrameKind::unknown;
     std::uint8_t frame_register =
         stack_pointer_index;  ///< index of the register from which the frame's address is computed
     std::uint8_t base_register =

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "shim/where/python/line_table.hpp"
 #include "system/hash.hpp"
 #include "system/limited_text.hpp"
 
@@ -67,23 +66,11 @@ std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
 
 /// Appends a character as UTF-8. A character that stands for a byte of a file name that is not UTF-8 (PEP 383)
 /// becomes that byte. Returns false if there is no room.
-bool append_utf8(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
+bool append_character(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
     constexpr std::uint32_t first_escaped = 0xdc80, last_escaped = 0xdcff;
-    const bool is_escaped = character >= first_escaped && character <= last_escaped;
-    const std::size_t length = character < 0x80 || is_escaped ? 1
-                               : character < 0x800            ? 2
-                               : character < 0x10000          ? 3
-                                                              : 4;
-    if (size + length > buffer.size()) return false;
-    if (length == 1) {
-        buffer[size++] = static_cast<char>(character);
-        return true;
-    }
-    constexpr unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (std::size_t i = 0; i < length; ++i) {
-        const std::uint32_t bits = character >> 6 * (length - 1 - i);
-        buffer[size++] = static_cast<char>(i == 0 ? lead[length] | bits : 0x80 | (bits & 0x3f));
-    }
+    if (character < first_escaped || character > last_escaped) return system::append_utf8(character, buffer, size);
+    if (size == buffer.size()) return false;
+    buffer[size++] = static_cast<char>(character);
     return true;
 }
 
@@ -102,8 +89,8 @@ std::uint32_t version_in(const char* text) {
 
 }  // namespace
 
-std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readable) {
-    Python python;
+std::optional<PythonReader> PythonReader::find_interpreter(FindSymbol find_symbol, IsReadable is_readable) {
+    PythonReader python;
     python.is_readable_ = is_readable;
     const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
     python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("Py_IsFinalizing"));
@@ -116,7 +103,7 @@ std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readabl
     if (get_version == nullptr || python.is_shutting_down_ == nullptr || python.this_thread_ == nullptr ||
         python.code_type_ == nullptr || python.text_type_ == nullptr || python.bytes_type_ == nullptr)
         return std::nullopt;
-    const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
+    const std::optional<PythonLayout> layout = python_layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
     if (!layout) return std::nullopt;
     python.layout_ = *layout;
     if (layout->instruction_form != InstructionForm::pointer) python.instruction_mask_ = UINT32_MAX;
@@ -126,7 +113,7 @@ std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readabl
 /// Returns the first instruction of the copy of the bytecode that a frame runs, or nullptr if it is unknown. Each
 /// thread has its own copies, in an array that is preceded by their number. Another thread may replace the array by a
 /// longer one, and free the old one, while it is read here.
-const char* Python::copied_bytecode(const char* frame, const char* code) const {
+const char* PythonReader::copied_bytecode(const char* frame, const char* code) const {
     const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
     for (int attempt = 0; attempt < 4; ++attempt) {
         const char* copies = pointer(code, layout_.code_bytecode_copies);
@@ -139,7 +126,7 @@ const char* Python::copied_bytecode(const char* frame, const char* code) const {
     return nullptr;
 }
 
-std::optional<std::int32_t> Python::offset_of(const char* frame, const char* code) const {
+std::optional<std::int32_t> PythonReader::instruction_offset(const char* frame, const char* code) const {
     if (layout_.instruction_form != InstructionForm::pointer) {
         const auto index = field<std::int32_t>(frame, layout_.frame_instruction);
         return layout_.instruction_form == InstructionForm::unit_offset ? index * unit_size : index;
@@ -153,7 +140,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 }
 
 /// Checks that memory can be read. Remembers, for all threads, the pages that were found readable.
-[[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
+[[gnu::always_inline]] inline bool PythonReader::can_read(const char* begin, std::size_t size) const {
     constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
     const auto first = reinterpret_cast<std::uintptr_t>(begin) / page_size;
@@ -170,7 +157,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 
 /// Returns the calling thread's state, or nullptr if it has none. If another thread deleted this thread's state,
 /// Python still returns the pointer, and the memory may be another thread's state by now, or anything else.
-[[gnu::always_inline]] inline const char* Python::own_thread_state() const {
+[[gnu::always_inline]] inline const char* PythonReader::own_thread_state() const {
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr || !can_read(thread, state_size)) return nullptr;
     return field<unsigned long>(thread, layout_.thread_id) == pthread_self() ? thread : nullptr;
@@ -178,14 +165,14 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 
 /// Returns true if a frame and its code object can be read and look valid. Needed for the innermost frame only: the
 /// interpreter keeps the frames behind it valid.
-[[gnu::always_inline]] inline bool Python::leads_to_code(const char* frame) const {
+[[gnu::always_inline]] inline bool PythonReader::leads_to_code(const char* frame) const {
     if (!can_read(frame, frame_size)) return false;
     if (belongs_to_interpreter(frame)) return true;
     const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
     return can_read(code, object_size) && pointer(code, layout_.object_type) == code_type_;
 }
 
-const char* Python::innermost_frame() const {
+const char* PythonReader::innermost_frame() const {
     // Python frees the states and frames of other threads while it shuts down.
     if (is_shutting_down()) return nullptr;
     const char* const thread = own_thread_state();
@@ -198,7 +185,7 @@ const char* Python::innermost_frame() const {
     return may_be_frame(frame) && leads_to_code(frame) ? frame : nullptr;
 }
 
-void Python::read_stack(PythonStack& stack) const {
+void PythonReader::read_stack(PythonStack& stack) const {
     const char* frame = innermost_frame();
     for (stack.count = 0; may_be_frame(frame) && stack.count < PythonStack::capacity; ++stack.count) {
         stack.frames[stack.count] = frame;
@@ -208,14 +195,14 @@ void Python::read_stack(PythonStack& stack) const {
 }
 
 /// Returns a number that tells a code object from a later one at the same address.
-[[gnu::always_inline]] inline std::uint64_t Python::stamp_of(const char* code) const {
+[[gnu::always_inline]] inline std::uint64_t PythonReader::code_stamp(const char* code) const {
     if (layout_.code_version >= 0) {
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
     }
     std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
     if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
         const auto hash = field<std::int64_t>(file, layout_.text_hash);
-        const std::uint32_t state = state_of(file);
+        const std::uint32_t state = string_state(file);
         if (hash != no_hash)
             stamp ^= static_cast<std::uint64_t>(hash);
         else if ((state & is_compact) != 0)
@@ -229,7 +216,7 @@ void Python::read_stack(PythonStack& stack) const {
     return stamp;
 }
 
-std::uint64_t Python::stack_key() const {
+std::uint64_t PythonReader::stack_key() const {
     const char* const innermost = innermost_frame();
     if (innermost == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
     // Two versions of the loop, so that the common one is short.
@@ -244,9 +231,9 @@ std::uint64_t Python::stack_key() const {
             // key. The offset in the copy is.
             if (has_copies && is_function)
                 instruction = static_cast<std::uint64_t>(
-                    offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
+                    instruction_offset(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
             key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
-            if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+            if (is_function) key += code_stamp(reinterpret_cast<const char*>(code)) * random_factors[2];
             frame = pointer(frame, layout_.frame_previous);
         }
         return key > key_at_shut_down ? key : key + key_at_shut_down + 1;
@@ -255,23 +242,23 @@ std::uint64_t Python::stack_key() const {
 }
 
 /// Returns true for a frame of the interpreter itself, which runs no function.
-bool Python::belongs_to_interpreter(const char* frame) const {
+bool PythonReader::belongs_to_interpreter(const char* frame) const {
     return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
 }
 
 /// Returns false for a str whose state word has an unexpected form. Returns true for objects of all other types,
 /// subclasses of str among them.
-bool Python::has_valid_text_state(const char* object) const {
+bool PythonReader::has_valid_text_state(const char* object) const {
     if (pointer(object, layout_.object_type) != text_type_) return true;
-    const std::uint32_t kind = state_of(object) & kind_mask;
+    const std::uint32_t kind = string_state(object) & kind_mask;
     return (kind == 1 || kind == 2 || kind == 4) && field<std::int64_t>(object, layout_.text_length) >= 0;
 }
 
-std::uint32_t Python::state_of(const char* text) const {
+std::uint32_t PythonReader::string_state(const char* text) const {
     return field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
 }
 
-Python::LayoutCheck Python::verify_layout() const {
+PythonReader::LayoutCheck PythonReader::verify_layout() const {
     constexpr std::size_t code_size = 160, text_size = 56, most = 64;
     if (is_shutting_down()) return LayoutCheck::no_frames;
     const auto* thread = static_cast<const char*>(this_thread_());
@@ -311,10 +298,10 @@ Python::LayoutCheck Python::verify_layout() const {
     return has_location ? LayoutCheck::as_expected : LayoutCheck::no_frames;
 }
 
-std::optional<PythonLocation> Python::location_of(const char* frame) const {
+std::optional<PythonLocation> PythonReader::location_of(const char* frame) const {
     const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
     if (code == nullptr || pointer(code, layout_.object_type) != code_type_) return std::nullopt;
-    const std::optional<std::int32_t> offset = offset_of(frame, code);
+    const std::optional<std::int32_t> offset = instruction_offset(frame, code);
     if (!offset) return std::nullopt;
     if (layout_.frame_owner >= 0) {
         const auto owner = field<char>(frame, layout_.frame_owner);
@@ -324,7 +311,7 @@ std::optional<PythonLocation> Python::location_of(const char* frame) const {
     return PythonLocation{code, *offset};
 }
 
-int Python::line_of(const PythonLocation& location) const {
+int PythonReader::line_of(const PythonLocation& location) const {
     const char* table = pointer(location.code, layout_.code_line_table);
     if (table == nullptr || pointer(table, layout_.object_type) != bytes_type_) return 0;
     const auto size = field<std::int64_t>(table, layout_.bytes_size);
@@ -333,18 +320,18 @@ int Python::line_of(const PythonLocation& location) const {
                           field<std::int32_t>(location.code, layout_.code_first_line), location.offset);
 }
 
-std::string_view Python::file_of(const PythonLocation& location, std::span<char> buffer) const {
-    return text_of(pointer(location.code, layout_.code_file), buffer);
+std::string_view PythonReader::file_of(const PythonLocation& location, std::span<char> buffer) const {
+    return read_text(pointer(location.code, layout_.code_file), buffer);
 }
 
-std::string_view Python::function_of(const PythonLocation& location, std::span<char> buffer) const {
-    return text_of(pointer(location.code, layout_.code_name), buffer);
+std::string_view PythonReader::function_of(const PythonLocation& location, std::span<char> buffer) const {
+    return read_text(pointer(location.code, layout_.code_name), buffer);
 }
 
-std::string_view Python::text_of(const char* text, std::span<char> buffer) const {
+std::string_view PythonReader::read_text(const char* text, std::span<char> buffer) const {
     // A subclass of str has another layout.
     if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
-    const std::uint32_t state = state_of(text);
+    const std::uint32_t state = string_state(text);
     const std::uint32_t bytes_per_character = state & kind_mask;
     if ((state & is_compact) == 0) return {};
     const auto length = field<std::int64_t>(text, layout_.text_length);
@@ -359,7 +346,7 @@ std::string_view Python::text_of(const char* text, std::span<char> buffer) const
     for (std::int64_t i = 0; i < length; ++i) {
         std::uint32_t character = 0;
         std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);
-        if (!append_utf8(character, buffer, size)) return system::with_ellipsis(buffer, size);
+        if (!append_character(character, buffer, size)) return system::with_ellipsis(buffer, size);
     }
     return {buffer.data(), size};
 }

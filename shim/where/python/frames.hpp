@@ -34,11 +34,11 @@ using FindSymbol = void* (*)(const char* name);
 using IsReadable = bool (*)(const char* begin, std::size_t size);
 
 /// Reads the stacks of the interpreter of this process.
-class Python {
+class PythonReader {
   public:
     /// Finds the interpreter. Returns nothing if the process has none, or if its version or build is not known
     /// exactly. `is_readable` is called before memory is read that a thread state leads to: see innermost_frame().
-    static std::optional<Python> find(FindSymbol find_symbol, IsReadable is_readable);
+    static std::optional<PythonReader> find_interpreter(FindSymbol find_symbol, IsReadable is_readable);
 
     /// Results of verify_layout().
     enum class LayoutCheck : std::uint8_t {
@@ -86,11 +86,11 @@ class Python {
     bool leads_to_code(const char* frame) const;
     bool belongs_to_interpreter(const char* frame) const;
     bool has_valid_text_state(const char* object) const;
-    std::uint32_t state_of(const char* text) const;
+    std::uint32_t string_state(const char* text) const;
     const char* copied_bytecode(const char* frame, const char* code) const;
-    std::uint64_t stamp_of(const char* code) const;
-    std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
-    std::string_view text_of(const char* text, std::span<char> buffer) const;
+    std::uint64_t code_stamp(const char* code) const;
+    std::optional<std::int32_t> instruction_offset(const char* frame, const char* code) const;
+    std::string_view read_text(const char* text, std::span<char> buffer) const;
 
     void* (*this_thread_)() = nullptr;     ///< PyGILState_GetThisThreadState
     int (*is_shutting_down_)() = nullptr;  ///< Py_IsFinalizing

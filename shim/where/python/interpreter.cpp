@@ -19,10 +19,11 @@ namespace {
 
 using record::PythonState;
 
-constinit std::atomic<const Python*> found_python{nullptr};     ///< its stacks may not be examined yet
-constinit std::atomic<const Python*> verified_python{nullptr};  ///< a stack with frames was examined and looks valid
+constinit std::atomic<const PythonReader*> found_python{nullptr};  ///< its stacks may not be examined yet
+constinit std::atomic<const PythonReader*> verified_python{
+    nullptr};  ///< a stack with frames was examined and looks valid
 constinit std::atomic<PythonState> state{PythonState::unused};
-constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of the last vain search
+constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_load_generation() of the last vain search
 
 // The library or program that contains the interpreter. All names are looked up there, since another interpreter may
 // be loaded too.
@@ -31,21 +32,22 @@ constinit std::atomic<const LoadedObject*> python_library{nullptr};
 /// Finds a function or object of the interpreter. Returns nullptr if there is none. Data of a library may lie in the
 /// program, if the program refers to it (copy relocations). Precondition: `python_library` is set.
 void* find_symbol(const char* name) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const LoadedObject& library = *python_library.load(std::memory_order_acquire);
     if (!library.loaded.load(std::memory_order_acquire)) return nullptr;
-    const Binding found = find_default(nullptr, name, {});
+    const FunctionBinding found = find_by_rtld_default(nullptr, name, {});
     const bool is_its_own =
         found.provider == &library || (found.provider != nullptr && found.provider->map == elf::first_object());
-    return is_its_own ? found.address : find_in(library, name);
+    return is_its_own ? found.address : find_symbol_in(library, name);
 }
 
 /// Returns the object that contains the interpreter, or nullptr if there is none. Prefers the program's own
 /// interpreter to one that was opened later.
 const LoadedObject* find_python_library() {
     constexpr const char* name = "PyGILState_GetThisThreadState";
-    const elf::Reading reading;
-    if (const Binding found = find_default(nullptr, name, {}); found.address != nullptr) return found.provider;
+    const elf::ReadGuard reading;
+    if (const FunctionBinding found = find_by_rtld_default(nullptr, name, {}); found.address != nullptr)
+        return found.provider;
     const link_map* map = elf::object_at(next_definition(name));
     return map == nullptr ? nullptr : loaded_object(map);
 }
@@ -54,7 +56,7 @@ void stop_reading(PythonState reason, std::string_view why) {
     state.store(reason, std::memory_order_relaxed);
     verified_python.store(nullptr, std::memory_order_release);
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     const auto version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
     const std::string_view text = version == nullptr ? "?" : system::view(version());
     char buffer[512];
@@ -76,8 +78,8 @@ bool is_readable(const char* begin, std::size_t size) {
 }
 
 /// Searches the loaded objects for the interpreter. Returns nullptr if there is none, or if its version is unknown.
-const Python* search() {
-    const std::uint64_t stamp = std::max<std::uint64_t>(quick_objects_stamp(), 1);
+const PythonReader* search() {
+    const std::uint64_t stamp = std::max<std::uint64_t>(quick_load_generation(), 1);
     if (searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
     const LoadedObject* const library = find_python_library();
     if (library == nullptr) {
@@ -85,29 +87,29 @@ const Python* search() {
         return nullptr;
     }
     python_library.store(library, std::memory_order_release);
-    const std::optional<Python> found = Python::find(find_symbol, is_readable);
+    const std::optional<PythonReader> found = PythonReader::find_interpreter(find_symbol, is_readable);
     if (!found) {
         stop_reading(PythonState::unknown, "this version or build is not known");
         return nullptr;
     }
-    const Python* first = nullptr;
-    const Python* mine = arena_new<Python>(*found);
+    const PythonReader* first = nullptr;
+    const PythonReader* mine = arena_new<PythonReader>(*found);
     return found_python.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
 }
 
 /// Returns the interpreter once a stack with frames has been examined and looks valid.
-[[gnu::noinline, gnu::cold]] const Python* find_and_verify() {
+[[gnu::noinline, gnu::cold]] const PythonReader* find_and_verify() {
     if (has_stopped_reading()) return nullptr;
-    const Python* found = found_python.load(std::memory_order_acquire);
+    const PythonReader* found = found_python.load(std::memory_order_acquire);
     if (found == nullptr) found = search();
     if (found == nullptr) return nullptr;
     switch (found->verify_layout()) {
-        case Python::LayoutCheck::no_frames:
+        case PythonReader::LayoutCheck::no_frames:
             return nullptr;
-        case Python::LayoutCheck::unlike:
+        case PythonReader::LayoutCheck::unlike:
             stop_reading(PythonState::unknown, "this build stores its frames differently");
             return nullptr;
-        case Python::LayoutCheck::as_expected:
+        case PythonReader::LayoutCheck::as_expected:
             break;
     }
     PythonState unused = PythonState::unused;
@@ -117,7 +119,7 @@ const Python* search() {
 }
 
 /// Python's own functions for its stack. They return new references to frames and code objects.
-struct PublicFunctions {
+struct PythonApi {
     int (*holds_gil)() = nullptr;
     void* (*frame)() = nullptr;
     void* (*code_of)(void* frame) = nullptr;
@@ -136,8 +138,8 @@ void find(Function& function, const char* name) {
     function = reinterpret_cast<Function>(find_symbol(name));
 }
 
-PublicFunctions public_functions() {
-    PublicFunctions functions;
+PythonApi python_api() {
+    PythonApi functions;
     find(functions.holds_gil, "PyGILState_Check");
     find(functions.frame, "PyEval_GetFrame");
     find(functions.code_of, "PyFrame_GetCode");
@@ -149,7 +151,7 @@ PublicFunctions public_functions() {
 
 /// Returns true if the reader here and Python's own functions give the same code objects and lines. Precondition: the
 /// thread holds the GIL and runs Python.
-bool agrees_with_api(const Python& python, const PublicFunctions& functions) {
+bool agrees_with_api(const PythonReader& python, const PythonApi& functions) {
     PythonStack stack;
     python.read_stack(stack);
     void* frame = functions.frame();
@@ -173,8 +175,8 @@ bool agrees_with_api(const Python& python, const PublicFunctions& functions) {
 
 }  // namespace
 
-const Python* python() {
-    const Python* found = verified_python.load(std::memory_order_acquire);
+const PythonReader* python_reader() {
+    const PythonReader* found = verified_python.load(std::memory_order_acquire);
     return found != nullptr ? found : find_and_verify();
 }
 
@@ -183,9 +185,9 @@ record::PythonState python_state() { return state.load(std::memory_order_relaxed
 void check_stack_reader_against_python() {
     static constinit std::atomic<bool> is_compared{false};
     if (is_compared.load(std::memory_order_relaxed)) return;
-    const Python* const reader = python();
+    const PythonReader* const reader = python_reader();
     if (reader == nullptr) return;
-    const PublicFunctions functions = public_functions();
+    const PythonApi functions = python_api();
     if (!functions.are_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
     if (is_compared.exchange(true, std::memory_order_relaxed)) return;
     if (agrees_with_api(*reader, functions)) {

@@ -9,7 +9,7 @@ namespace fp32shim::where {
 /// Returns the interpreter of this process. Returns nullptr if there is none, or if its stacks cannot be read.
 /// Searches at the first call, and again after objects were loaded. Prints one line on stderr if the interpreter's
 /// version is unknown. Thread-safe, lock-free.
-const Python* python();
+const PythonReader* python_reader();
 
 /// Returns the state of the code that reads Python's stacks.
 record::PythonState python_state();

@@ -11,20 +11,13 @@ constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_o
                                      .line_table_form = LineTableForm::lnotab,
                                      .thread_frame = 24,
                                      .thread_id = 176,
-                                     .cframe_frame = -1,
                                      .frame_previous = 24,
                                      .frame_code = 32,
                                      .frame_instruction = 104,
-                                     .frame_owner = -1,
-                                     .frame_bytecode_index = -1,
                                      .code_file = 104,
                                      .code_name = 112,
                                      .code_line_table = 120,
                                      .code_first_line = 40,
-                                     .code_version = -1,
-                                     .code_bytecode = -1,
-                                     .code_first_traceable = -1,
-                                     .code_bytecode_copies = -1,
                                      .object_type = 8,
                                      .bytes_size = 16,
                                      .bytes_data = 32,
@@ -32,8 +25,7 @@ constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_o
                                      .text_length = 16,
                                      .text_state = 32,
                                      .text_ascii = 48,
-                                     .text_other = 72,
-                                     .text_kind_bit = 2};
+                                     .text_other = 72};
 
 constexpr PythonLayout python_3_10 = [] {
     PythonLayout layout = python_3_9;
@@ -112,29 +104,22 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
                            .line_table_form = LineTableForm::locations,
                            .thread_frame = offset(words.thread_current_frame),
                            .thread_id = offset(words.thread_id),
-                           .cframe_frame = -1,
                            .frame_previous = offset(words.frame_previous),
                            .frame_code = offset(words.frame_executable),
                            .frame_instruction = offset(words.frame_instr_ptr),
                            .frame_owner = offset(words.frame_owner),
-                           .frame_bytecode_index = -1,
                            .code_file = offset(words.code_filename),
                            .code_name = offset(words.code_qualname),
                            .code_line_table = offset(words.code_linetable),
                            .code_first_line = offset(words.code_firstlineno),
-                           .code_version = -1,
                            .code_bytecode = offset(words.code_co_code_adaptive),
-                           .code_first_traceable = -1,
-                           .code_bytecode_copies = -1,
                            .object_type = offset(words.object_ob_type),
                            .bytes_size = offset(words.bytes_ob_size),
                            .bytes_data = offset(words.bytes_ob_sval),
                            .text_hash = static_cast<std::int16_t>(offset(words.unicode_length) + 8),
                            .text_length = offset(words.unicode_length),
                            .text_state = offset(words.unicode_state),
-                           .text_ascii = offset(words.unicode_asciiobject_size),
-                           .text_other = -1,
-                           .text_kind_bit = 2};
+                           .text_ascii = offset(words.unicode_asciiobject_size)};
     // The description lacks some fields, but their order is fixed: six numbers from the first line to the version;
     // `_co_firsttraceable`, `co_extra`, (the copies,) bytecode.
     layout.code_first_traceable =
@@ -152,7 +137,7 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
 
 }  // namespace
 
-std::optional<PythonLayout> layout_of(std::uint32_t version, const void* runtime) {
+std::optional<PythonLayout> python_layout_of(std::uint32_t version, const void* runtime) {
     static_assert(sizeof(void*) == 8);
     switch (version >> 16) {
         case 0x0309:
@@ -170,6 +155,82 @@ std::optional<PythonLayout> layout_of(std::uint32_t version, const void* runtime
         default:
             return std::nullopt;
     }
+}
+
+namespace {
+
+using Table = std::span<const std::uint8_t>;
+
+std::int64_t line_in_lnotab(Table table, std::int64_t line, int offset) {
+    std::int64_t address = 0;
+    for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
+        address += table[i];
+        if (address > offset) break;
+        line += static_cast<std::int8_t>(table[i + 1]);
+    }
+    return line;
+}
+
+std::int64_t line_in_ranges(Table table, std::int64_t line, int offset) {
+    constexpr std::int8_t no_line = -128;
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
+        end += table[i];
+        const auto change = static_cast<std::int8_t>(table[i + 1]);
+        if (change != no_line) line += change;
+        if (offset < end) return change == no_line ? 0 : line;
+    }
+    return 0;
+}
+
+/// Reads the numbers of an entry: six bits per byte, the lowest first. Bit 6 means that another byte follows.
+class LineEntryReader {
+  public:
+    LineEntryReader(Table table, std::size_t position) : table_(table), position_(position) {}
+
+    std::int64_t signed_number() {
+        const unsigned value = number();
+        const auto magnitude = std::int64_t{value >> 1};
+        return (value & 1) != 0 ? -magnitude : magnitude;
+    }
+
+  private:
+    unsigned number() {
+        unsigned value = 0;
+        for (unsigned shift = 0; shift < 32 && position_ < table_.size(); shift += 6) {
+            const unsigned byte = table_[position_++];
+            value |= (byte & 63) << shift;
+            if ((byte & 64) == 0) break;
+        }
+        return value;
+    }
+
+    Table table_;
+    std::size_t position_;
+};
+
+std::int64_t line_in_locations(Table table, std::int64_t line, int offset) {
+    constexpr int unit_size = 2;
+    constexpr unsigned one_line_0 = 10, one_line_2 = 12, no_columns = 13, with_columns = 14, no_line = 15;
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        if ((table[i] & 128) == 0) continue;  // not the first byte of an entry
+        const unsigned code = table[i] >> 3 & 15;
+        end += ((table[i] & 7) + 1) * unit_size;
+        if (code >= one_line_0 && code <= one_line_2) line += code - one_line_0;
+        if (code == no_columns || code == with_columns) line += LineEntryReader(table, i + 1).signed_number();
+        if (offset < end) return code == no_line ? 0 : line;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int line_at(LineTableForm form, Table table, int first_line, int offset) {
+    const auto find = form == LineTableForm::lnotab   ? line_in_lnotab
+                      : form == LineTableForm::ranges ? line_in_ranges
+                                                      : line_in_locations;
+    return static_cast<int>(find(table, first_line, offset));
 }
 
 }  // namespace fp32shim::where

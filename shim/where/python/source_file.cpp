@@ -11,6 +11,7 @@
 #include "system/line_writer.hpp"
 #include "system/mapped_memory.hpp"
 #include "system/raw_file.hpp"
+#include "system/small_files.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::where {
@@ -30,7 +31,7 @@ const SourceFile* find(std::uint64_t hash, std::string_view path) {
 
 void warn_unread_source(std::string_view path, std::string_view why) {
     static constinit system::OncePerProcess said;
-    if (!said.first()) return;
+    if (!said.is_first_call()) return;
     char buffer[768];
     system::LineWriter line(buffer);
     line.text("rules by text: ").escaped(path, 400).texts(": ", why);
@@ -48,7 +49,7 @@ std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i)
         if (text[i] == '\n') ends[count++] = static_cast<std::uint32_t>(i);
     ends[count++] = static_cast<std::uint32_t>(text.size());
-    memory.abandon();
+    memory.keep_mapped();
     return {ends, count};
 }
 
@@ -69,7 +70,7 @@ std::string_view read_into(SourceFile& file) {
     file.ends = ends_of_lines({memory.bytes().data(), got});
     if (file.ends.empty()) return "out of memory";
     file.bytes = memory.bytes().data();
-    memory.abandon();
+    memory.keep_mapped();
     return {};
 }
 
@@ -79,11 +80,7 @@ std::optional<std::string_view> SourceFile::line(int number) const {
     if (number < 1 || static_cast<std::size_t>(number) > ends.size()) return std::nullopt;
     const auto index = static_cast<std::size_t>(number) - 1;
     const std::size_t begin = index == 0 ? 0 : ends[index - 1] + 1;
-    std::string_view text(bytes + begin, ends[index] - begin);
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; };
-    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-    return text;
+    return system::trimmed({bytes + begin, ends[index] - begin}, " \t\r\f");
 }
 
 const SourceFile* source_file(std::string_view path) {
@@ -99,11 +96,8 @@ const SourceFile* source_file(std::string_view path) {
             arena_new<SourceFile>(hash, arena_copy(path), nullptr, std::span<const std::uint32_t>(), nullptr);
         const std::string_view why = read_into(*fresh);
         if (!why.empty()) warn_unread_source(path, why);
-        fresh->next = files.load(std::memory_order_relaxed);
         // If two threads add a file at the same time, it is stored twice, which does no harm.
-        while (
-            !files.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
-        }
+        push_front(files, fresh);
         known = fresh;
     }
     return known->bytes == nullptr ? nullptr : known;

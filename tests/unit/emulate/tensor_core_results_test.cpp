@@ -18,7 +18,7 @@ namespace {
 
 using blas::OperandRounding;
 using blas::TensorCore;
-using policy::Accumulation;
+using policy::AccumulationModel;
 
 /// D = C + a · b, as a GPU gave it.
 struct Result {
@@ -94,7 +94,7 @@ float model_of(const Result& result, const TensorCore& core) {
     return sums[0];
 }
 
-std::size_t agreeing(const ResultsOfGpu& of, Accumulation gpu, OperandRounding rounding) {
+std::size_t agreeing(const ResultsOfGpu& of, AccumulationModel gpu, OperandRounding rounding) {
     const TensorCore core = blas::tensor_core(gpu, rounding).value();
     return static_cast<std::size_t>(std::ranges::count_if(of.results, [&](const Result& result) {
         return std::bit_cast<std::uint32_t>(model_of(result, core)) == std::bit_cast<std::uint32_t>(result.d);
@@ -117,17 +117,18 @@ TEST(TensorCoreResults, AllResultsOfRealGpusAreThoseOfTheModelOfTheirName) {
         ASSERT_GE(gpus.size(), 5U) << format.file;
         for (const ResultsOfGpu& gpu : gpus) {
             ASSERT_GE(gpu.results.size(), 100U) << format.file;
-            const Accumulation word = policy::parse_word(policy::accumulation_words, gpu.name).value();
+            const AccumulationModel word = policy::parse_word(policy::accumulation_words, gpu.name).value();
             EXPECT_EQ(agreeing(gpu, word, format.rounding), gpu.results.size()) << gpu.name << ' ' << format.file;
         }
     }
 }
 
 TEST(TensorCoreResults, TellTheModelsApart) {
-    constexpr Accumulation models[] = {Accumulation::v100, Accumulation::a100, Accumulation::hopper};
+    constexpr AccumulationModel models[] = {AccumulationModel::v100, AccumulationModel::a100,
+                                            AccumulationModel::hopper};
     for (const ResultsOfGpu& gpu : results_in("fp16.txt"))
         EXPECT_EQ(std::ranges::count_if(models,
-                                        [&](Accumulation model) {
+                                        [&](AccumulationModel model) {
                                             return agreeing(gpu, model, OperandRounding::fp16_even) ==
                                                    gpu.results.size();
                                         }),
@@ -136,9 +137,9 @@ TEST(TensorCoreResults, TellTheModelsApart) {
     // E4M3's products are too short for more than this; E5M2 has a result that shows how C joins.
     for (const Format& format : {formats[3], formats[4]})
         for (const ResultsOfGpu& gpu : results_in(format.file))
-            EXPECT_LT(
-                agreeing(gpu, gpu.name == "B200" ? Accumulation::b200_tcgen05 : Accumulation::b200, format.rounding),
-                gpu.results.size())
+            EXPECT_LT(agreeing(gpu, gpu.name == "B200" ? AccumulationModel::b200_tcgen05 : AccumulationModel::b200,
+                               format.rounding),
+                      gpu.results.size())
                 << gpu.name << ' ' << format.file;
 }
 

@@ -21,9 +21,10 @@ namespace {
 
 using blas::OperandRounding;
 using blas::TensorCore;
-using policy::Accumulation;
+using policy::AccumulationModel;
 
-constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::ada, Accumulation::hopper, Accumulation::b200};
+constexpr AccumulationModel gpus[] = {AccumulationModel::a100, AccumulationModel::ada, AccumulationModel::hopper,
+                                      AccumulationModel::b200};
 
 float nearest_number(float number, OperandRounding rounding) {
     blas::best_rounding_kernel(rounding)(&number, &number, 1);
@@ -70,7 +71,7 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
     std::uniform_real_distribution<float> fraction(-2, 2);
     for (const OperandRounding rounding : {OperandRounding::tf32_away, OperandRounding::bf16_even,
                                            OperandRounding::fp16_even, OperandRounding::e4m3_even})
-        for (const Accumulation gpu : gpus) {
+        for (const AccumulationModel gpu : gpus) {
             const TensorCore core = blas::tensor_core(gpu, rounding).value();
             for (int i = 0; i < 20'000; ++i) {
                 const auto number = [&] {
@@ -88,7 +89,7 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
 }
 
 /// Multiplies a row of `k` positive numbers by a column of them.
-double relative_error_of_a_long_sum(Accumulation gpu, std::int64_t k) {
+double relative_error_of_a_long_sum(AccumulationModel gpu, std::int64_t k) {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> uniform(0, 1);
     Case test_case = plain_gemm(1, 1, k);
@@ -107,14 +108,14 @@ double relative_error_of_a_long_sum(Accumulation gpu, std::int64_t k) {
 
 // docs/choosing-a-precision.md has these figures, by the models of arXiv:2511.10909 and arXiv:2512.07004.
 TEST(TensorCore, ALongSumOfOneSignIsTooSmall) {
-    EXPECT_NEAR(relative_error_of_a_long_sum(Accumulation::a100, 65'536), -8e-4, 1e-4);
-    EXPECT_NEAR(relative_error_of_a_long_sum(Accumulation::hopper, 65'536), -4e-4, 5e-5);
-    EXPECT_LT(std::abs(relative_error_of_a_long_sum(Accumulation::hopper, 8)), 1e-6);
+    EXPECT_NEAR(relative_error_of_a_long_sum(AccumulationModel::a100, 65'536), -8e-4, 1e-4);
+    EXPECT_NEAR(relative_error_of_a_long_sum(AccumulationModel::hopper, 65'536), -4e-4, 5e-5);
+    EXPECT_LT(std::abs(relative_error_of_a_long_sum(AccumulationModel::hopper, 8)), 1e-6);
 }
 
 TEST(TensorCore, InfinityAndNaNAreThoseOfIeee) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    const TensorCore core = blas::tensor_core(Accumulation::hopper, OperandRounding::tf32_away).value();
+    const TensorCore core = blas::tensor_core(AccumulationModel::hopper, OperandRounding::tf32_away).value();
     EXPECT_EQ(model_step({infinity, 1}, {2, 1}, 1, core), infinity);
     EXPECT_EQ(model_step({-infinity, 1}, {2, 1}, 1, core), -infinity);
     EXPECT_TRUE(std::isnan(model_step({infinity, 1}, {0, 1}, 1, core)));
@@ -126,7 +127,7 @@ TEST(TensorCore, InfinityAndNaNAreThoseOfIeee) {
 class EveryOperationOnATensorCore : public EveryOperation {};
 
 TEST_P(EveryOperationOnATensorCore, IsTheProductAndTouchesNothingElse) {
-    for (const Accumulation gpu : gpus)
+    for (const AccumulationModel gpu : gpus)
         for_cases(5, 19, 18, [gpu](const Case& test_case) {
             SCOPED_TRACE(test_case.description());
             Placed placed = place(test_case);

@@ -13,23 +13,23 @@ namespace {
 TEST(Algorithms, AWordHasTheIdAndEachPartWithAnotherThanItsInitialValue) {
     Algorithm algorithm;
     algorithm.id = 66;
-    EXPECT_EQ(word_of(algorithm).view(), "66");
+    EXPECT_EQ(format_algorithm(algorithm).view(), "66");
     algorithm.tile = 20;
     algorithm.stages = 15;
     algorithm.split_k = 4;
     algorithm.reduction = 2;
     algorithm.swizzle = 1;
-    EXPECT_EQ(word_of(algorithm).view(), "66:t20:s15:k4:r2:w1");
+    EXPECT_EQ(format_algorithm(algorithm).view(), "66:t20:s15:k4:r2:w1");
     algorithm.inner_shape = 3;
     algorithm.cluster_shape = 7;
-    EXPECT_EQ(word_of(algorithm).view(), "66:t20:s15:k4:r2:w1:i3:c7");
+    EXPECT_EQ(format_algorithm(algorithm).view(), "66:t20:s15:k4:r2:w1:i3:c7");
 }
 
 TEST(Algorithms, EachPartOfAWordIsReadBack) {
-    for (const AlgorithmPart& part : algorithm_parts) {
+    for (const AlgorithmAttribute& part : algorithm_attributes) {
         Algorithm algorithm;
         algorithm.*part.value = 12345;
-        EXPECT_EQ(parse_algorithm(word_of(algorithm).view()), algorithm) << part.key;
+        EXPECT_EQ(parse_algorithm(format_algorithm(algorithm).view()), algorithm) << part.key;
     }
     EXPECT_EQ(parse_algorithm("66:k4:z9"), parse_algorithm("66:k4")) << "a part of a newer version is left out";
     for (const char* const other : {"", "k4", "66k4", "66:", "66:k", "66:kx", "66:k4:", "-1"})
@@ -38,8 +38,8 @@ TEST(Algorithms, EachPartOfAWordIsReadBack) {
 
 TEST(Algorithms, AWordFitsIntoARowWhateverItsNumbers) {
     Algorithm algorithm;
-    for (const AlgorithmPart& part : algorithm_parts) algorithm.*part.value = 0xffffffff;
-    const AlgorithmWord word = word_of(algorithm);
+    for (const AlgorithmAttribute& part : algorithm_attributes) algorithm.*part.value = 0xffffffff;
+    const AlgorithmText word = format_algorithm(algorithm);
     EXPECT_LE(word.view().size(), 63U);
     EXPECT_TRUE(parse_algorithm(word.view()).has_value());
 }
@@ -54,7 +54,7 @@ TEST(Algorithms, TheDifferenceNamesJustThePartsThatDiffer) {
 
 TEST(Algorithms, OneIsKnownToBeWrongWithSplitKFromAVersionOn) {
     const auto is_wrong = [](const char* word, std::int32_t version) {
-        return find_known_wrong(*parse_algorithm(word), version) != nullptr;
+        return find_known_wrong_algorithm(*parse_algorithm(word), version) != nullptr;
     };
     EXPECT_TRUE(is_wrong("66:k2", 120603));
     EXPECT_TRUE(is_wrong("66:t20:k16:r2", 130401));
@@ -65,7 +65,7 @@ TEST(Algorithms, OneIsKnownToBeWrongWithSplitKFromAVersionOn) {
 }
 
 Decision decide_about(const std::string& text, std::string_view function, Dtype dtype) {
-    const Loaded loaded = read_policy("schema = 1\n" + text, "p.toml");
+    const LoadedPolicy loaded = read_policy("schema = 1\n" + text, "p.toml");
     EXPECT_TRUE(loaded.errors.empty()) << loaded.errors.front().message;
     MatmulCall call;
     call.function = function;
@@ -112,7 +112,7 @@ TEST(AlgorithmLimits, ARuleOnTheSameCallsThatDecidesSomethingElseIsReached) {
 
 TEST(AlgorithmLimits, OnlyOnePartAndTheComputeTypeCanBeAskedFor) {
     const auto error = [](const std::string& text) {
-        const Loaded loaded = read_policy("schema = 1\n[cuda]\n" + text, "p.toml");
+        const LoadedPolicy loaded = read_policy("schema = 1\n[cuda]\n" + text, "p.toml");
         return loaded.errors.empty() ? std::string() : loaded.errors.front().message;
     };
     EXPECT_EQ(error("split_k = 4"),

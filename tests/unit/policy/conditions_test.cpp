@@ -8,7 +8,7 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Process process = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
+constexpr ProcessDescription process = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
 
 MatmulCall gemm() {
     MatmulCall call;
@@ -39,13 +39,13 @@ class When : public testing::TestWithParam<ConditionCase> {};
 
 TEST_P(When, HoldsOrNot) {
     const auto& [condition, expected] = GetParam();
-    EXPECT_EQ(matches(rule_when("when = { " + condition + " }"), gemm(), process), expected) << condition;
+    EXPECT_EQ(decides_call(rule_when("when = { " + condition + " }"), gemm(), process), expected) << condition;
 }
 
 TEST_P(When, IsTurnedRoundByUnless) {
     const auto& [condition, expected] = GetParam();
     const auto rule = rule_when("when = { host = \"node*\" }\nunless = { " + condition + " }");
-    EXPECT_EQ(matches(rule, gemm(), process), !expected) << condition;
+    EXPECT_EQ(decides_call(rule, gemm(), process), !expected) << condition;
 }
 
 INSTANTIATE_TEST_SUITE_P(Globs, When,
@@ -112,75 +112,75 @@ INSTANTIATE_TEST_SUITE_P(Sizes, When,
                                          ConditionCase{R"(flops = "<=1T")", true}));
 
 TEST(Matches, NeedsEveryKeyOfWhen) {
-    EXPECT_TRUE(matches(rule_when(R"(when = { device = "cuda", m = 128, caller = "lib*" })"), gemm(), process));
-    EXPECT_FALSE(matches(rule_when(R"(when = { device = "cuda", m = 129, caller = "lib*" })"), gemm(), process));
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { device = "cuda", m = 128, caller = "lib*" })"), gemm(), process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { device = "cuda", m = 129, caller = "lib*" })"), gemm(), process));
 }
 
 TEST(Matches, NeedsEveryKeyOfUnlessToExclude) {
-    EXPECT_FALSE(matches(rule_when("when = { m = 128 }\nunless = { n = 256, k = 64 }"), gemm(), process));
-    EXPECT_TRUE(matches(rule_when("when = { m = 128 }\nunless = { n = 256, k = 65 }"), gemm(), process));
+    EXPECT_FALSE(decides_call(rule_when("when = { m = 128 }\nunless = { n = 256, k = 64 }"), gemm(), process));
+    EXPECT_TRUE(decides_call(rule_when("when = { m = 128 }\nunless = { n = 256, k = 65 }"), gemm(), process));
 }
 
 TEST(Matches, TakesARuleWithoutConditionsForEveryCall) {
-    EXPECT_TRUE(matches(rule_when(""), gemm(), process));
-    EXPECT_TRUE(matches(rule_when("unless = {}"), gemm(), process));
-    EXPECT_TRUE(matches(Rule{}, MatmulCall{}, Process{}));
+    EXPECT_TRUE(decides_call(rule_when(""), gemm(), process));
+    EXPECT_TRUE(decides_call(rule_when("unless = {}"), gemm(), process));
+    EXPECT_TRUE(decides_call(Rule{}, MatmulCall{}, ProcessDescription{}));
 }
 
 TEST(Matches, NeverHoldsForASizeThatTheFunctionDoesNotHave) {
     MatmulCall call = gemm();
     call.k = -1;
-    EXPECT_FALSE(matches(rule_when(R"(when = { k = ">=0" })"), call, process));
-    EXPECT_FALSE(matches(rule_when(R"(when = { flops = ">=0" })"), call, process));
-    EXPECT_TRUE(matches(rule_when("when = { min_dim = 128, max_dim = 256 }"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { k = ">=0" })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { flops = ">=0" })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when("when = { min_dim = 128, max_dim = 256 }"), call, process));
     call.m = call.n = -1;
-    EXPECT_FALSE(matches(rule_when(R"(when = { min_dim = ">=0" })"), call, process));
-    EXPECT_FALSE(matches(rule_when(R"(when = { max_dim = "<=128" })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { min_dim = ">=0" })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { max_dim = "<=128" })"), call, process));
 }
 
 TEST(Matches, CountsFourTimesTheFlopsForComplexProducts) {
     MatmulCall call = gemm();
     call.dtype = Dtype::complex64;
-    EXPECT_TRUE(matches(rule_when("when = { flops = 50331648 }"), call, process));
+    EXPECT_TRUE(decides_call(rule_when("when = { flops = 50331648 }"), call, process));
 }
 
 TEST(Matches, CountsFlopsBeyondSixtyFourBits) {
     MatmulCall call = gemm();
     call.m = call.n = call.k = std::int64_t{1} << 30;
-    EXPECT_TRUE(matches(rule_when(R"(when = { flops = ">=1000000T" })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { flops = ">=1000000T" })"), call, process));
 }
 
 TEST(Matches, NeverHoldsForAnUnknownComputeCapability) {
     MatmulCall call = gemm();
     call.compute_capability = 0;
-    EXPECT_FALSE(matches(rule_when(R"(when = { compute_capability = "<=9.0" })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { compute_capability = "<=9.0" })"), call, process));
 }
 
 TEST(Matches, FindsAnEmptyScopeOnlyOutsideOfScopes) {
     MatmulCall call = gemm();
     call.scope = "";
-    EXPECT_TRUE(matches(rule_when(R"(when = { scope = "" })"), call, process));
-    EXPECT_FALSE(matches(rule_when(R"(when = { scope = "?*" })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { scope = "" })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { scope = "?*" })"), call, process));
 }
 
 TEST(Matches, TriesACallSiteWithItsOffsetAndWithout) {
-    constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve", "libphysics.so+0x31c4"};
+    constexpr CallSiteText site{"libphysics.so!solve+0x1c4", "libphysics.so!solve", "libphysics.so+0x31c4"};
     MatmulCall call = gemm();
-    EXPECT_TRUE(matches(rule_when(R"(when = { call_site = "" })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { call_site = "" })"), call, process));
     call.call_site = &site;
     for (const auto* glob : {"libphysics.so!solve", "*!solve", "libphysics.so!solve*", "*.so+0x*", "*+0x1c4", "*",
                              "libphysics.so!solve+0x1c4"})
-        EXPECT_TRUE(matches(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
+        EXPECT_TRUE(decides_call(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
             << glob;
     for (const auto* glob : {"", "solve", "libphysics.so", "libphysics.so!sol", "*!solve+0x1c", "*+0x1c"})
-        EXPECT_FALSE(matches(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
+        EXPECT_FALSE(decides_call(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
             << glob;
 }
 
 /// Lines of Python that count how often they are read.
-struct Lines : CallLines {
+struct Lines : PythonStackLines {
     explicit Lines(std::vector<std::string> all) : lines(std::move(all)) {
-        any = [](const CallLines& self, bool (*judge)(void*, std::string_view), void* context) {
+        any = [](const PythonStackLines& self, bool (*judge)(void*, std::string_view), void* context) {
             const auto& mine = static_cast<const Lines&>(self);
             ++mine.asked;
             return std::any_of(mine.lines.begin(), mine.lines.end(),
@@ -194,23 +194,25 @@ struct Lines : CallLines {
 TEST(Matches, FindsAnyLineOfAStack) {
     const Lines lines({"main.py:9 <module>", "train.py:41 Trainer.step", "model.py:7 forward"});
     MatmulCall call = gemm();
-    EXPECT_TRUE(matches(rule_when(R"(when = { stack = "" })"), call, process)) << "no line is known";
-    EXPECT_FALSE(matches(rule_when(R"(when = { stack = "?*" })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { stack = "" })"), call, process)) << "no line is known";
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { stack = "?*" })"), call, process));
     call.stack = &lines;
     for (const auto* glob : {"main.py:*", "* Trainer.*", "model.py:7 forward", "*"})
-        EXPECT_TRUE(matches(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process)) << glob;
+        EXPECT_TRUE(decides_call(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process))
+            << glob;
     for (const auto* glob : {"", "train.py", "Trainer.step", "*<module>*forward"})
-        EXPECT_FALSE(matches(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process)) << glob;
-    EXPECT_TRUE(matches(rule_when(R"(when = { stack = ["nothing", "* forward"] })"), call, process));
-    EXPECT_FALSE(matches(rule_when("when = { m = 128 }\nunless = { stack = \"main.py:*\" }"), call, process));
+        EXPECT_FALSE(decides_call(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process))
+            << glob;
+    EXPECT_TRUE(decides_call(rule_when(R"(when = { stack = ["nothing", "* forward"] })"), call, process));
+    EXPECT_FALSE(decides_call(rule_when("when = { m = 128 }\nunless = { stack = \"main.py:*\" }"), call, process));
 }
 
 TEST(Matches, ReadsTheStackOnlyWhereTheRestHolds) {
     const Lines lines({"main.py:9 <module>"});
     MatmulCall call = gemm();
     call.stack = &lines;
-    EXPECT_FALSE(matches(rule_when(R"(when = { stack = "*", m = 127 })"), call, process));
-    EXPECT_TRUE(matches(rule_when("when = { m = 128 }"), call, process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { stack = "*", m = 127 })"), call, process));
+    EXPECT_TRUE(decides_call(rule_when("when = { m = 128 }"), call, process));
     EXPECT_EQ(lines.asked, 0);
 }
 
@@ -262,12 +264,12 @@ TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
 
 /// Returns a call from a line with this text; nullopt: the text cannot be read.
 MatmulCall at_line(std::string_view where, std::optional<std::string_view> text) {
-    struct Text : LineText {
+    struct Text : SourceLineText {
         std::optional<std::string_view> text;
     };
     static Text line;
     line.text = text;
-    line.read_text = [](const LineText& self) { return static_cast<const Text&>(self).text; };
+    line.read_text = [](const SourceLineText& self) { return static_cast<const Text&>(self).text; };
     MatmulCall call = gemm();
     call.where = where;
     call.text = &line;
@@ -276,19 +278,19 @@ MatmulCall at_line(std::string_view where, std::optional<std::string_view> text)
 
 TEST(Text, FindsALineThatHasMoved) {
     const Rule rule = rule_when(R"(when = { where = "t.py:7 f", text = "return a @ b" })");
-    EXPECT_TRUE(matches(rule, at_line("t.py:7 f", "return a @ b"), process));
-    EXPECT_TRUE(matches(rule, at_line("t.py:99 f", "return a @ b"), process));
-    EXPECT_FALSE(matches(rule, at_line("t.py:7 f", "return a @ c"), process));
-    EXPECT_FALSE(matches(rule, at_line("t.py:7 g", "return a @ b"), process));
-    EXPECT_FALSE(matches(rule, at_line("u.py:7 f", "return a @ b"), process));
+    EXPECT_TRUE(decides_call(rule, at_line("t.py:7 f", "return a @ b"), process));
+    EXPECT_TRUE(decides_call(rule, at_line("t.py:99 f", "return a @ b"), process));
+    EXPECT_FALSE(decides_call(rule, at_line("t.py:7 f", "return a @ c"), process));
+    EXPECT_FALSE(decides_call(rule, at_line("t.py:7 g", "return a @ b"), process));
+    EXPECT_FALSE(decides_call(rule, at_line("u.py:7 f", "return a @ b"), process));
 }
 
 TEST(Text, GoesByTheNumberWhereItCannotBeRead) {
     const Rule rule = rule_when(R"(when = { where = "t.py:7 f", text = "return a @ b" })");
-    EXPECT_TRUE(matches(rule, at_line("t.py:7 f", std::nullopt), process));
-    EXPECT_FALSE(matches(rule, at_line("t.py:8 f", std::nullopt), process));
-    EXPECT_FALSE(matches(rule_when(R"(when = { where = "t.py:* f", text = "x" })"), at_line("t.py:7 f", std::nullopt),
-                         process));
+    EXPECT_TRUE(decides_call(rule, at_line("t.py:7 f", std::nullopt), process));
+    EXPECT_FALSE(decides_call(rule, at_line("t.py:8 f", std::nullopt), process));
+    EXPECT_FALSE(decides_call(rule_when(R"(when = { where = "t.py:* f", text = "x" })"),
+                              at_line("t.py:7 f", std::nullopt), process));
 }
 
 TEST(Text, NeedsAPlaceBesideIt) {
@@ -304,7 +306,7 @@ TEST(Text, RulesOfTwoLinesOfOneFunctionDoNotShadowEachOther) {
         "[[rule]]\nprecision = \"high\"\nwhen = { where = \"t.py:8 f\", text = \"y\" }\n"
         "[[rule]]\nprecision = \"high\"\nwhen = { where = \"t.py:9 f\", text = \"y\", m = 3 }\n",
         "t.toml");
-    const auto shadowed = shadowed_rules(loaded.policy.rules);
+    const auto shadowed = find_shadowed_rules(loaded.policy.rules);
     ASSERT_EQ(shadowed.size(), 1U);
     EXPECT_EQ(shadowed.front().rule, 2U);
     EXPECT_EQ(shadowed.front().by, 1U);

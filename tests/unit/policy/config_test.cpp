@@ -12,7 +12,7 @@ namespace {
 const std::filesystem::path folder = CONFIG_FOLDER;
 
 Policy shipped(const std::string& name) {
-    const Loaded loaded = read_policy_file(folder / name);
+    const LoadedPolicy loaded = read_policy_file(folder / name);
     for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
     for (const auto& warning : loaded.warnings) ADD_FAILURE() << warning.text();
     return loaded.policy;
@@ -23,7 +23,7 @@ Precision decided(const Policy& policy, Device device, std::int64_t size) {
     call.device = device;
     call.compute_capability = device == Device::cuda ? 90 : 0;
     call.m = call.n = call.k = size;
-    return decide(call, Process{}, policy, Overrides{}).precision;
+    return decide(call, ProcessDescription{}, policy, PrecisionOverrides{}).precision;
 }
 
 TEST(Config, HoldsNothingButGoodPoliciesNamedAfterTheirFiles) {

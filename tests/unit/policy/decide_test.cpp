@@ -19,7 +19,7 @@ namespace {
 
 using enum Precision;
 constexpr auto as_requested = Reason::as_requested;
-constexpr Process program = {"program", "program", "host"};
+constexpr ProcessDescription program = {"program", "program", "host"};
 
 MatmulCall on_cpu() {
     MatmulCall call;
@@ -50,7 +50,9 @@ Rule rule_for(Precision precision) {
     return rule;
 }
 
-Decision decide(const MatmulCall& call, const Policy& policy) { return decide(call, program, policy, Overrides{}); }
+Decision decide(const MatmulCall& call, const Policy& policy) {
+    return decide(call, program, policy, PrecisionOverrides{});
+}
 
 // ---- the vocabulary's table -------------------------------------------------------------------------------------
 
@@ -198,7 +200,7 @@ TEST(Decide, OnlyObservesNarrowerProducts) {
     Policy policy = with_default(highest);
     policy.floor = Floor::fp32;
     policy.rules.push_back(rule_for(high));
-    Overrides overrides;
+    PrecisionOverrides overrides;
     overrides.pinned = true;
     for (const auto dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float8}) {
         MatmulCall call = on_cuda(90);
@@ -217,7 +219,7 @@ TEST(Decide, LetsTheFirstRuleWithAccumulateDecideWhatHalfProductsAddIn) {
     policy.rules[1].has_precision = false;
     policy.rules[2].accumulate = Accumulate::fp32;
     policy.rules[2].has_precision = false;
-    Overrides overrides;
+    PrecisionOverrides overrides;
     overrides.pinned = true;
     for (const auto dtype : {Dtype::float16, Dtype::bfloat16}) {
         MatmulCall call = on_cuda(90);
@@ -251,7 +253,7 @@ TEST(Decide, GivesFloat64ProductsOnlyPrecisionsThatTheyHaveWhateverTheFloor) {
             for (const auto& [mode_word, mode] : cpu_mode_words)
                 for (const bool allow_bf16x9 : {false, true})
                     for (MatmulCall call : {on_cpu(), on_cuda(100)}) {
-                        if (!is_precision_of_float64(precision)) continue;
+                        if (!is_allowed_for_float64(precision)) continue;
                         Policy policy = with_default(high);
                         policy.floor = floor;
                         policy.allow_bf16x9 = allow_bf16x9;
@@ -261,7 +263,7 @@ TEST(Decide, GivesFloat64ProductsOnlyPrecisionsThatTheyHaveWhateverTheFloor) {
                         call.dtype = Dtype::float64;
                         const Decision decision = decide(call, program, policy, {});
                         SCOPED_TRACE(std::string(word) + ", floor " + std::string(floor_word));
-                        EXPECT_TRUE(is_precision_of_float64(decision.precision)) << to_string(decision.precision);
+                        EXPECT_TRUE(is_allowed_for_float64(decision.precision)) << to_string(decision.precision);
                         const bool is_on_gpu = decision.precision == native ||
                                                decision.precision == Precision::fp64 ||
                                                decision.precision == Precision::fp64_emulated;
@@ -275,7 +277,7 @@ TEST(Decide, LetsCublasEmulateFloat64OnlyWithoutAFloor) {
     for (const auto& [word, floor] : floor_words) {
         for (const bool is_of_thread : {false, true}) {
             Policy policy = with_default(high);
-            Overrides overrides;
+            PrecisionOverrides overrides;
             (is_of_thread ? overrides.floor : policy.floor) = floor;
             policy.rules.push_back(rule_for(Precision::fp64_emulated));
             policy.rules.back().when.dtype = {Dtype::float64};
@@ -302,7 +304,7 @@ TEST(Decide, LetsCublasEmulateFloat64OnlyWithoutAFloor) {
 /// All sources that can choose a precision, each with a different one.
 struct Everything {
     Policy policy = with_default(medium);
-    Overrides overrides;
+    PrecisionOverrides overrides;
 
     Everything() {
         overrides.pinned = true;
@@ -376,17 +378,17 @@ TEST(Decide, KeepsProductsInFp32UntilAnAuditHasJudgedTheirTolerance) {
         policy.cpu_mode = CpuMode::emulate;
         const Decision decision = decide(call, policy);
         EXPECT_EQ(decision.precision, medium);
-        const Decision now = without_audits(decision, policy, call.dtype);
+        const Decision now = decision_before_audits(decision, policy, call.dtype);
         EXPECT_EQ(now.precision, highest);
         EXPECT_EQ(now.reason, Reason::learning);
         EXPECT_EQ(now.rule, 0);
     }
     // An older GPU has FP32 for another reason.
     const Decision old = decide(on_cuda(75), policy);
-    EXPECT_EQ(without_audits(old, policy, Dtype::float32), old);
+    EXPECT_EQ(decision_before_audits(old, policy, Dtype::float32), old);
     policy.rules.back().tolerance.reset();
     const Decision other = decide(on_cuda(90), policy);
-    EXPECT_EQ(without_audits(other, policy, Dtype::float32), other);
+    EXPECT_EQ(decision_before_audits(other, policy, Dtype::float32), other);
 }
 
 TEST(Decide, CanBeToldByARuleToLeaveACallAlone) {
@@ -398,7 +400,7 @@ TEST(Decide, CanBeToldByARuleToLeaveACallAlone) {
 TEST(Decide, PinsOnTheCpuByLeavingTheCallAlone) {
     Policy policy = with_default(high);
     policy.cpu_mode = CpuMode::emulate;
-    Overrides overrides;
+    PrecisionOverrides overrides;
     overrides.pinned = true;
     EXPECT_EQ(decide(on_cpu(), program, policy, overrides),
               (Decision{highest, native, Source::guard_pin, -1, Reason::pinned}));
@@ -462,7 +464,7 @@ TEST(Decide, HoldsTheStrictestOfBothFloors) {
         for (const Floor of_overrides : floors) {
             Policy policy = with_default(medium);
             policy.floor = of_policy;
-            Overrides overrides;
+            PrecisionOverrides overrides;
             overrides.floor = of_overrides;
             Policy strictest = with_default(medium);
             strictest.floor = std::max(of_policy, of_overrides);

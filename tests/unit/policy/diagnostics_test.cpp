@@ -353,7 +353,7 @@ TEST(Diagnostics, StayPrintable) {
 }
 
 TEST(Diagnostics, LeaveNothingOfABrokenFile) {
-    const Loaded loaded =
+    const LoadedPolicy loaded =
         read_policy("schema = 1\nname = \"x\"\ndefault = \"high\"\nlimits.floor = \"fp32\"\nbad = 1\n", "p.toml");
     EXPECT_EQ(loaded.errors.size(), 1u);
     EXPECT_EQ(loaded.policy.name, "");

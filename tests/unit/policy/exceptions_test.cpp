@@ -24,19 +24,19 @@ struct Site : testing::Test {
         std::ofstream(folder / name) << text;
         return folder / name;
     }
-    Loaded load(const std::string& limits, const Applicant& applicant, Environment environment = {}) const {
-        return policy::load(environment, {.site_policy = write("site.toml", "schema = 1\n[limits]\n" + limits),
-                                          .site_owner = geteuid(),
-                                          .applicant = &applicant});
+    LoadedPolicy load(const std::string& limits, const JobIdentity& applicant, Environment environment = {}) const {
+        return policy::load_policy(environment, {.site_policy = write("site.toml", "schema = 1\n[limits]\n" + limits),
+                                                 .site_owner = geteuid(),
+                                                 .applicant = &applicant});
     }
     std::filesystem::path folder;
 };
 
-const Applicant alice{
+const JobIdentity alice{
     .user = 1017, .groups = {100, 4242}, .command = "python3 train.py --fast", .job = "4711", .account = "vision"};
 
-Applicant user_in(std::uint32_t user, std::vector<std::uint32_t> groups = {}) {
-    Applicant applicant;
+JobIdentity user_in(std::uint32_t user, std::vector<std::uint32_t> groups = {}) {
+    JobIdentity applicant;
     applicant.user = user;
     applicant.groups = std::move(groups);
     return applicant;
@@ -70,7 +70,7 @@ TEST_F(Site, ExceptsThoseForWhomAllConditionsHold) {
                  {"user = 5\ngroup = 100", false},
                  {"job = 4711\naccount = \"other\"", false}};
     for (const auto& c : cases) {
-        const Loaded loaded = load(
+        const LoadedPolicy loaded = load(
             "floor = \"fp32\"\n[[limits.except]]\nname = \"x\"\nfloor = \"tf32\"\n" + c.conditions + "\n", alice);
         EXPECT_TRUE(loaded.errors.empty() && loaded.warnings.empty()) << c.conditions;
         EXPECT_EQ(loaded.policy.floor, c.holds ? Floor::tf32 : Floor::fp32) << c.conditions;
@@ -119,7 +119,7 @@ TEST_F(Site, AllowsBf16x9ToSomeOnly) {
 }
 
 TEST_F(Site, WarnsOnceOfANameWithoutANumberAndKeepsTheFloor) {
-    const Loaded loaded =
+    const LoadedPolicy loaded =
         load("floor = \"fp32\"\n[[limits.except]]\nname = \"x\"\ngroup = [\"no-such-group\", \"nor-this\"]\n", alice);
     EXPECT_EQ(loaded.policy.floor, Floor::fp32);
     ASSERT_EQ(loaded.warnings.size(), 1u);
@@ -132,9 +132,9 @@ TEST_F(Site, WarnsOnceOfANameWithoutANumberAndKeepsTheFloor) {
 TEST_F(Site, BelievesNoIdsOfAUserNamespace) {
     const int status = test::in_child([&] {
         if (unshare(CLONE_NEWUSER) != 0) return 77;
-        const Applicant applicant = this_applicant({});
+        const JobIdentity applicant = own_job_identity({});
         const std::string user = "floor = \"fp32\"\n[[limits.except]]\nuser = " + std::to_string(applicant.user);
-        return !applicant.has_real_ids && load(user, applicant).policy.floor == Floor::fp32 ? 0 : 1;
+        return !applicant.has_real_user_ids && load(user, applicant).policy.floor == Floor::fp32 ? 0 : 1;
     });
     if (status == 77) GTEST_SKIP() << "no user namespaces here";
     EXPECT_EQ(status, 0);
@@ -172,10 +172,10 @@ TEST_F(Site, TakesJobAndAccountFromTheFirstBatchSystemsVariables) {
                  {{"SLURM_JOB_ID=", "PBS_JOBID=2"}, "2", ""},
                  {{"SLURM_JOB_ACCOUNT=a"}, "", ""},
                  {{}, "", ""}};
-    const bool is_in_job = !this_applicant({}, "/nowhere").job.empty();
+    const bool is_in_job = !own_job_identity({}, "/nowhere").job.empty();
     if (is_in_job) GTEST_SKIP() << "this is a job here";
     for (const auto& c : cases) {
-        const Applicant applicant = this_applicant(c.environment, "/nowhere");
+        const JobIdentity applicant = own_job_identity(c.environment, "/nowhere");
         EXPECT_EQ(applicant.job, c.job);
         EXPECT_EQ(applicant.account, c.account);
         EXPECT_EQ(applicant.user, getuid());
@@ -187,10 +187,10 @@ TEST_F(Site, BelievesNoVariableWhereTheSiteVouches) {
     if (geteuid() != 0) GTEST_SKIP() << "only root can vouch";
     const Environment variables = {"SLURM_JOB_ID=1", "SLURM_JOB_ACCOUNT=a"};
     chmod(folder.c_str(), 0755);
-    EXPECT_EQ(this_applicant(variables, folder).job, "");
-    EXPECT_EQ(this_applicant(variables, folder).account, "");
+    EXPECT_EQ(own_job_identity(variables, folder).job, "");
+    EXPECT_EQ(own_job_identity(variables, folder).account, "");
     chmod(folder.c_str(), 0777);  // others may write there, so the site does not vouch
-    EXPECT_EQ(this_applicant(variables, folder).account, "a");
+    EXPECT_EQ(own_job_identity(variables, folder).account, "a");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Process trainer = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
+constexpr ProcessDescription trainer = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
 
 MatmulCall call_of_trainer() {
     MatmulCall call;
@@ -76,15 +76,15 @@ TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
         const auto verdict = explain_rule(rule_of("when = { " + condition + " }"), call, trainer);
         return verdict.when.empty() ? std::string() : verdict.when.front().found;
     };
-    struct TwoLines : CallLines {
+    struct TwoLines : PythonStackLines {
         TwoLines() {
-            any = [](const CallLines&, bool (*judge)(void*, std::string_view), void* context) {
+            any = [](const PythonStackLines&, bool (*judge)(void*, std::string_view), void* context) {
                 return judge(context, "main.py:1 <module>") || judge(context, "a.py:2 f");
             };
         }
     };
     const TwoLines lines;
-    constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve", "libphysics.so+0x31c4"};
+    constexpr CallSiteText site{"libphysics.so!solve+0x1c4", "libphysics.so!solve", "libphysics.so+0x31c4"};
     MatmulCall call = call_of_trainer();
     EXPECT_EQ(found_for(call, R"(call_site = "*!f")"), "none");
     EXPECT_EQ(found_for(call, R"(stack = "*!f")"), "none");
@@ -107,8 +107,8 @@ TEST(ExplainRule, CallsASizeUnknownThatTheFunctionDoesNotHave) {
 TEST(ExplainRule, CallsTheCallerAndTheProcessUnknownWhereTheyAreNotNamed) {
     MatmulCall call = call_of_trainer();
     call.caller = {};
-    const auto verdict =
-        explain_rule(rule_of(R"(when = { caller = "a", executable = "b", command = "c" })"), call, Process{});
+    const auto verdict = explain_rule(rule_of(R"(when = { caller = "a", executable = "b", command = "c" })"), call,
+                                      ProcessDescription{});
     ASSERT_EQ(verdict.when.size(), 3U);
     for (const auto& condition : verdict.when) EXPECT_EQ(condition.found, unknown_value) << condition.key;
 }
@@ -139,7 +139,8 @@ unless = { executable = "train?r" })",
     };
     for (const std::string& table : tables) {
         const Rule rule = rule_of(table);
-        EXPECT_EQ(explain_rule(rule, call_of_trainer(), trainer).applies, matches(rule, call_of_trainer(), trainer))
+        EXPECT_EQ(explain_rule(rule, call_of_trainer(), trainer).applies,
+                  decides_call(rule, call_of_trainer(), trainer))
             << table;
     }
 }

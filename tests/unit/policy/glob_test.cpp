@@ -95,9 +95,9 @@ TEST(Glob, SaysWhetherSetsAreClosed) {
 /// Matches by the definition, which glob_matches() must agree with.
 bool matches_by_definition(std::string_view pattern, std::string_view text) {
     if (pattern.empty()) return text.empty();
-    const GlobElement element = glob_element(pattern, 0);
+    const GlobElement element = parse_glob_element(pattern, 0);
     const std::string_view rest = pattern.substr(element.text.size());
-    if (element.kind != GlobElement::Kind::run)
+    if (element.kind != GlobElement::ElementKind::run)
         return !text.empty() && element.matches(text[0]) && matches_by_definition(rest, text.substr(1));
     return matches_by_definition(rest, text) || (!text.empty() && matches_by_definition(pattern, text.substr(1)));
 }

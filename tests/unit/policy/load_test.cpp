@@ -43,13 +43,13 @@ class Load : public testing::Test {
         return "FP32_MATMUL_POLICY=" + write("user.toml", "schema = 1\n" + text);
     }
 
-    Loaded load(const std::vector<std::string>& variables, bool elevated = false) const {
-        return policy::load(Environment(variables.begin(), variables.end()),
-                            {.site_policy = path("site.toml"), .elevated = elevated, .site_owner = geteuid()});
+    LoadedPolicy load(const std::vector<std::string>& variables, bool elevated = false) const {
+        return policy::load_policy(Environment(variables.begin(), variables.end()),
+                                   {.site_policy = path("site.toml"), .elevated = elevated, .site_owner = geteuid()});
     }
 
     Policy load_without_errors(const std::vector<std::string>& variables) const {
-        const Loaded loaded = load(variables);
+        const LoadedPolicy loaded = load(variables);
         for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
         for (const auto& warning : loaded.warnings) ADD_FAILURE() << warning.text();
         return loaded.policy;
@@ -151,7 +151,7 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
         {"DISABLE=yes", "DISABLE: found \"yes\"; allowed: 0, 1"},
     };
     for (const auto& [variable, message] : cases) {
-        const Loaded loaded = load({"FP32_MATMUL_" + variable});
+        const LoadedPolicy loaded = load({"FP32_MATMUL_" + variable});
         ASSERT_EQ(loaded.errors.size(), 1u) << variable;
         EXPECT_EQ(loaded.errors[0].text(), "FP32_MATMUL_" + message);
         EXPECT_TRUE(loaded.warnings.empty());
@@ -160,8 +160,9 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
 }
 
 TEST_F(Load, AppliesTheOtherVariablesWhereOneIsBroken) {
-    const Loaded loaded = load({"FP32_MATMUL_PRECISION=nonsense", "FP32_MATMUL_FLOOR=tf32", "FP32_MATMUL_CPU=on",
-                                "FP32_MATMUL_LOG=stderr", user("default = \"medium\"\n")});
+    const LoadedPolicy loaded =
+        load({"FP32_MATMUL_PRECISION=nonsense", "FP32_MATMUL_FLOOR=tf32", "FP32_MATMUL_CPU=on",
+              "FP32_MATMUL_LOG=stderr", user("default = \"medium\"\n")});
     EXPECT_EQ(loaded.errors.size(), 2u);
     EXPECT_EQ(loaded.policy.floor, Floor::tf32);
     EXPECT_EQ(loaded.policy.log_path, "stderr");
@@ -170,7 +171,7 @@ TEST_F(Load, AppliesTheOtherVariablesWhereOneIsBroken) {
 }
 
 TEST_F(Load, WarnsAboutUnknownVariables) {
-    const Loaded loaded = load({"FP32_MATMUL_PRECISON=high", "FP32_MATMUL_ALLOW_TF32=1", "FP32_MATMUL_=1"});
+    const LoadedPolicy loaded = load({"FP32_MATMUL_PRECISON=high", "FP32_MATMUL_ALLOW_TF32=1", "FP32_MATMUL_=1"});
     EXPECT_TRUE(loaded.errors.empty());
     ASSERT_EQ(loaded.warnings.size(), 3u);
     EXPECT_EQ(loaded.warnings[0].text(),
@@ -186,9 +187,9 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
 
 TEST_F(Load, ReadsNothingAndComplainsOfNothingInElevatedProcesses) {
     site("name = \"site\"\ntypo = 1\n");
-    const Loaded loaded = load({"FP32_MATMUL_PRECISION=high", "FP32_MATMUL_FLOOR=nonsense", "FP32_MATMUL_NOPE=1",
-                                "FP32_MATMUL_DISABLE=1", user("default = \"medium\"\n")},
-                               true);
+    const LoadedPolicy loaded = load({"FP32_MATMUL_PRECISION=high", "FP32_MATMUL_FLOOR=nonsense",
+                                      "FP32_MATMUL_NOPE=1", "FP32_MATMUL_DISABLE=1", user("default = \"medium\"\n")},
+                                     true);
     EXPECT_TRUE(loaded.errors.empty());
     EXPECT_TRUE(loaded.warnings.empty());
     EXPECT_EQ(loaded.policy.name, "");
@@ -223,7 +224,7 @@ TEST_F(Load, FallsBackWhereOnErrorItselfIsBroken) {
 }
 
 TEST_F(Load, CountsABrokenFloorAsOneThatWasWanted) {
-    const Loaded loaded = load({"FP32_MATMUL_FLOOR=fp23"});
+    const LoadedPolicy loaded = load({"FP32_MATMUL_FLOOR=fp23"});
     EXPECT_EQ(loaded.policy.floor, Floor::none);
     EXPECT_EQ(loaded.policy.on_error, OnError::abort);
 }
@@ -318,8 +319,9 @@ TEST_F(Load, DoesNotLetAUserLoosenTheSitesLimitsByBf16x9) {
 
 TEST_F(Load, AppliesNothingOfABrokenUsersFile) {
     site("name = \"site\"\nlimits.floor = \"tf32\"\n");
-    const Loaded loaded = load({user("name = \"mine\"\ndefault = \"high\"\nlimits.floor = \"fp32\"\ntypo = 1\n"),
-                                "FP32_MATMUL_CPU=emulate"});
+    const LoadedPolicy loaded =
+        load({user("name = \"mine\"\ndefault = \"high\"\nlimits.floor = \"fp32\"\ntypo = 1\n"),
+              "FP32_MATMUL_CPU=emulate"});
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_TRUE(loaded.errors[0].where == path("user.toml") + ":5:1") << loaded.errors[0].text();
     EXPECT_EQ(loaded.policy.name, "site");
@@ -330,27 +332,27 @@ TEST_F(Load, AppliesNothingOfABrokenUsersFile) {
 
 TEST_F(Load, KeepsTheEnvironmentsFloorWhereEveryFileIsBroken) {
     site("typo = 1\n");
-    const Loaded loaded = load({user("typo = 2\n"), "FP32_MATMUL_FLOOR=fp32"});
+    const LoadedPolicy loaded = load({user("typo = 2\n"), "FP32_MATMUL_FLOOR=fp32"});
     EXPECT_EQ(loaded.errors.size(), 2u);
     EXPECT_EQ(loaded.policy.floor, Floor::fp32);
     EXPECT_EQ(loaded.policy.on_error, OnError::abort);
 }
 
 TEST_F(Load, ReportsAUsersPolicyThatIsNotThere) {
-    const Loaded loaded = load({"FP32_MATMUL_POLICY=" + path("absent.toml")});
+    const LoadedPolicy loaded = load({"FP32_MATMUL_POLICY=" + path("absent.toml")});
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_EQ(loaded.errors[0].text(), path("absent.toml") + ": cannot be read: No such file or directory");
 }
 
 TEST_F(Load, NeedsNoSitePolicy) {
-    EXPECT_TRUE(policy::load({}, {.site_policy = path("absent.toml")}).errors.empty());
-    EXPECT_TRUE(policy::load({}, {.site_policy = path("absent/absent.toml")}).errors.empty());
-    EXPECT_TRUE(policy::load({}, {.site_policy = ""}).errors.empty());
+    EXPECT_TRUE(policy::load_policy({}, {.site_policy = path("absent.toml")}).errors.empty());
+    EXPECT_TRUE(policy::load_policy({}, {.site_policy = path("absent/absent.toml")}).errors.empty());
+    EXPECT_TRUE(policy::load_policy({}, {.site_policy = ""}).errors.empty());
 }
 
 TEST(ReadPolicyFile, RefusesWhatIsNotARegularFile) {
     for (const std::string& path : {testing::TempDir(), std::string("/dev/null")}) {
-        const Loaded loaded = read_policy_file(path);
+        const LoadedPolicy loaded = read_policy_file(path);
         ASSERT_EQ(loaded.errors.size(), 1u);
         EXPECT_EQ(loaded.errors[0].text(), path + ": is not a regular file");
     }
@@ -359,7 +361,7 @@ TEST(ReadPolicyFile, RefusesWhatIsNotARegularFile) {
 TEST(ReadPolicyFile, RefusesWhatTheKernelMakesUp) {
     for (const std::string& path : {std::string("/proc/self/environ"), std::string("/proc/kmsg")}) {
         if (access(path.c_str(), F_OK) != 0) continue;
-        const Loaded loaded = read_policy_file(path);
+        const LoadedPolicy loaded = read_policy_file(path);
         ASSERT_EQ(loaded.errors.size(), 1u);
         EXPECT_EQ(loaded.errors[0].text(), path + ": is a kernel file, not a file on a disk");
         EXPECT_FALSE(loaded.is_readable);
@@ -368,7 +370,7 @@ TEST(ReadPolicyFile, RefusesWhatTheKernelMakesUp) {
 
 TEST_F(Load, OpensNoPipe) {
     ASSERT_EQ(mkfifo(path("pipe.toml").c_str(), 0600), 0);
-    const Loaded loaded = load({"FP32_MATMUL_POLICY=" + path("pipe.toml")});
+    const LoadedPolicy loaded = load({"FP32_MATMUL_POLICY=" + path("pipe.toml")});
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_EQ(loaded.errors[0].text(), path("pipe.toml") + ": is not a regular file");
 }
@@ -376,7 +378,8 @@ TEST_F(Load, OpensNoPipe) {
 TEST_F(Load, ReadsASitesPolicyOfItsOwnerOnly) {
     site("name = \"site\"\n");
     EXPECT_EQ(load({}).policy.name, "site");
-    const Loaded loaded = policy::load({}, {.site_policy = path("site.toml"), .site_owner = geteuid() + 1});
+    const LoadedPolicy loaded =
+        policy::load_policy({}, {.site_policy = path("site.toml"), .site_owner = geteuid() + 1});
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_EQ(loaded.errors[0].where, path("site.toml"));
     EXPECT_EQ(loaded.errors[0].message.find("belongs to user " + std::to_string(geteuid()) + "; allowed: "), 0u)
@@ -388,7 +391,7 @@ TEST_F(Load, RefusesASitesPolicyThatOthersMayWrite) {
     site("name = \"site\"\n");
     for (const mode_t mode : {0664, 0646, 0666, 0777}) {
         ASSERT_EQ(chmod(path("site.toml").c_str(), mode), 0);
-        const Loaded loaded = load({});
+        const LoadedPolicy loaded = load({});
         ASSERT_EQ(loaded.errors.size(), 1u) << mode;
         EXPECT_NE(loaded.errors[0].message.find("is writable by its group or by others"), std::string::npos);
         EXPECT_EQ(loaded.policy.name, "");
@@ -409,7 +412,7 @@ TEST_F(Load, ReadsASitesPolicyWhereRootHasNoNumber) {
     ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);
     const int status = test::in_child([&] {
         if (unshare(CLONE_NEWUSER) != 0) return 77;
-        const Loaded loaded = policy::load({}, {.site_policy = path("site.toml")});
+        const LoadedPolicy loaded = policy::load_policy({}, {.site_policy = path("site.toml")});
         return loaded.errors.empty() && loaded.policy.name == "site" ? 0 : 1;
     });
     if (status == 77) GTEST_SKIP() << "no user namespaces here";
@@ -418,7 +421,7 @@ TEST_F(Load, ReadsASitesPolicyWhereRootHasNoNumber) {
 
 TEST_F(Load, RefusesFilesOfMoreThanOneMebibyte) {
     const std::string large = write("large.toml", "schema = 1\n" + std::string(2 << 20, '#'));
-    const Loaded loaded = read_policy_file(large);
+    const LoadedPolicy loaded = read_policy_file(large);
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_EQ(loaded.errors[0].text(), large + ":1:1: found more than 1 MiB; a policy may not be larger");
 }

@@ -8,18 +8,18 @@ namespace {
 const std::vector<std::string_view> words = {"native", "highest", "high", "medium", "auto"};
 
 TEST(Nearest, FindsMisspellings) {
-    EXPECT_EQ(nearest("hihgest", words), "highest");
-    EXPECT_EQ(nearest("hihg", words), "high");
-    EXPECT_EQ(nearest("NATIV", words), "native");
-    EXPECT_EQ(nearest("meduim", words), "medium");
-    EXPECT_EQ(nearest("aut", words), "auto");
-    EXPECT_EQ(nearest("autoo", words), "auto");
+    EXPECT_EQ(nearest_name("hihgest", words), "highest");
+    EXPECT_EQ(nearest_name("hihg", words), "high");
+    EXPECT_EQ(nearest_name("NATIV", words), "native");
+    EXPECT_EQ(nearest_name("meduim", words), "medium");
+    EXPECT_EQ(nearest_name("aut", words), "auto");
+    EXPECT_EQ(nearest_name("autoo", words), "auto");
 }
 
 TEST(Nearest, StaysSilentWhereNothingIsNear) {
     const std::string endless(1'000'000, 'h');
     for (const std::string_view name : {"", "h", "fp64", "something else", endless.c_str()}) {
-        EXPECT_EQ(nearest(name, words), std::nullopt) << printable(name);
+        EXPECT_EQ(nearest_name(name, words), std::nullopt) << printable(name);
     }
 }
 

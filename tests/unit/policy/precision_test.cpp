@@ -23,7 +23,7 @@ TEST(Precision, IsParsedByNameAndAlias) {
     for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
 }
 
-TEST(Where, ListsAreReadAndWritten) {
+TEST(LocationSources, ListsAreReadAndWritten) {
     const std::pair<std::string_view, std::string_view> cases[] = {
         {"native", "native"},
         {"native:8", "native:8"},
@@ -37,10 +37,10 @@ TEST(Where, ListsAreReadAndWritten) {
         {"", ""},
     };
     for (const auto& [list, text] : cases) {
-        WhereSet where, again;
-        EXPECT_EQ(parse_where(list, where), "") << list;
+        LocationSourceSet where, again;
+        EXPECT_EQ(parse_location_sources(list, where), "") << list;
         EXPECT_EQ(to_string(where), text);
-        EXPECT_EQ(parse_where(to_string(where), again), "");
+        EXPECT_EQ(parse_location_sources(to_string(where), again), "");
         EXPECT_EQ(again, where) << list;
     }
 }
@@ -91,10 +91,10 @@ TEST(Floor, IsMetByFormatsInThisOrder) {
 
 TEST(Format, IsReplacedOnGpusByOneThatMeetsItsFloorToo) {
     for (const auto& [text, format] : applied_words) {
-        const Applied nearest = nearest_on_gpu(format);
+        const Applied nearest = nearest_gpu_format(format);
         EXPECT_GE(floor_met_by(nearest), floor_met_by(format)) << text;
-        EXPECT_TRUE(gpu_has(nearest, 103)) << text;
-        EXPECT_EQ(gpu_has(format, 103), nearest == format) << text;
+        EXPECT_TRUE(gpu_supports(nearest, 103)) << text;
+        EXPECT_EQ(gpu_supports(format, 103), nearest == format) << text;
     }
 }
 
@@ -109,8 +109,9 @@ TEST(Format, IsInGpusOfItsCapabilities) {
                           {Applied::bf16, {80, 103}, {0, 75}},
                           {Applied::fp16, {70, 75, 103}, {0, 61}}};
     for (const Case& a_case : cases) {
-        for (const auto capability : a_case.in) EXPECT_TRUE(gpu_has(a_case.format, capability)) << capability;
-        for (const auto capability : a_case.not_in) EXPECT_FALSE(gpu_has(a_case.format, capability)) << capability;
+        for (const auto capability : a_case.in) EXPECT_TRUE(gpu_supports(a_case.format, capability)) << capability;
+        for (const auto capability : a_case.not_in)
+            EXPECT_FALSE(gpu_supports(a_case.format, capability)) << capability;
     }
 }
 

@@ -10,18 +10,18 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(Range, IsReadFromTerms) {
-    const std::pair<std::string_view, Range> cases[] = {
+    const std::pair<std::string_view, NumberRange> cases[] = {
         {"128", {128, 128}},         {"=128", {128, 128}},      {"==128", {128, 128}},   {"<=128", {0, 128}},
         {"<128", {0, 127}},          {">=64", {64, infinity}},  {">64", {65, infinity}}, {">=64 <=256", {64, 256}},
         {">= 64 <= 256", {64, 256}}, {">=64<=256", {64, 256}},  {"  <=5  ", {0, 5}},     {"2K", {2000, 2000}},
         {"3m", {3e6, 3e6}},          {">=2G", {2e9, infinity}}, {"<=1T", {0, 1e12}},     {">=1 >=5 <=9", {5, 9}},
     };
-    for (const auto& [text, range] : cases) EXPECT_EQ(parse_range(text, Quantity::size), range) << text;
+    for (const auto& [text, range] : cases) EXPECT_EQ(parse_range(text, RangeNotation::size), range) << text;
 }
 
 TEST(Range, IsEmptyWhereTermsContradict) {
     for (const auto* text : {">=10 <=5", ">5 <6", "<0", "3 4"}) {
-        const auto range = parse_range(text, Quantity::size);
+        const auto range = parse_range(text, RangeNotation::size);
         ASSERT_TRUE(range) << text;
         EXPECT_GT(range->lowest, range->highest) << text;
     }
@@ -30,15 +30,15 @@ TEST(Range, IsEmptyWhereTermsContradict) {
 TEST(Range, RefusesWhatIsNotANumber) {
     for (const auto* text : {"", " ", "<", "<=", "<= <=5", "abc", "-5", "1.5", "5 5x", "<>5", "=<5", "5,6", "2GB",
                              "1e3", "99999999999999999999", "99999999999999999T", "5\t6"}) {
-        EXPECT_EQ(parse_range(text, Quantity::size), std::nullopt) << text;
+        EXPECT_EQ(parse_range(text, RangeNotation::size), std::nullopt) << text;
     }
 }
 
 TEST(Range, CountsComputeCapabilityInTenths) {
-    EXPECT_EQ(parse_range(">=8.0", Quantity::compute_capability), (Range{80, infinity}));
-    EXPECT_EQ(parse_range(">=8.6 <9.0", Quantity::compute_capability), (Range{86, 89}));
-    EXPECT_EQ(parse_range("12", Quantity::compute_capability), (Range{120, 120}));
-    EXPECT_EQ(parse_range("8.0K", Quantity::compute_capability), std::nullopt);
+    EXPECT_EQ(parse_range(">=8.0", RangeNotation::compute_capability), (NumberRange{80, infinity}));
+    EXPECT_EQ(parse_range(">=8.6 <9.0", RangeNotation::compute_capability), (NumberRange{86, 89}));
+    EXPECT_EQ(parse_range("12", RangeNotation::compute_capability), (NumberRange{120, 120}));
+    EXPECT_EQ(parse_range("8.0K", RangeNotation::compute_capability), std::nullopt);
 }
 
 TEST(ComputeCapability, HasOneMinorDigit) {
@@ -51,16 +51,16 @@ TEST(ComputeCapability, HasOneMinorDigit) {
 }
 
 TEST(Bytes, KnowBinaryAndDecimalUnits) {
-    EXPECT_EQ(parse_bytes("4096"), 4096u);
-    EXPECT_EQ(parse_bytes("7B"), 7u);
-    EXPECT_EQ(parse_bytes("64KiB"), 65536u);
-    EXPECT_EQ(parse_bytes("2mib"), 2u << 20);
-    EXPECT_EQ(parse_bytes("1GiB"), 1u << 30);
-    EXPECT_EQ(parse_bytes("1TiB"), std::uint64_t{1} << 40);
-    EXPECT_EQ(parse_bytes("500MB"), 500'000'000u);
-    EXPECT_EQ(parse_bytes("2G"), 2'000'000'000u);
+    EXPECT_EQ(parse_byte_count("4096"), 4096u);
+    EXPECT_EQ(parse_byte_count("7B"), 7u);
+    EXPECT_EQ(parse_byte_count("64KiB"), 65536u);
+    EXPECT_EQ(parse_byte_count("2mib"), 2u << 20);
+    EXPECT_EQ(parse_byte_count("1GiB"), 1u << 30);
+    EXPECT_EQ(parse_byte_count("1TiB"), std::uint64_t{1} << 40);
+    EXPECT_EQ(parse_byte_count("500MB"), 500'000'000u);
+    EXPECT_EQ(parse_byte_count("2G"), 2'000'000'000u);
     for (const auto* text : {"", "GiB", "1 GiB", "1.5GiB", "-1", "1PiB", "99999999999TiB"}) {
-        EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+        EXPECT_EQ(parse_byte_count(text), std::nullopt) << text;
     }
 }
 

@@ -81,7 +81,7 @@ lower_guarded = true
 )";
 
 Policy read(std::string_view text) {
-    const Loaded loaded = read_policy(text, "prod.toml");
+    const LoadedPolicy loaded = read_policy(text, "prod.toml");
     for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
     EXPECT_TRUE(loaded.warnings.empty());
     return loaded.policy;
@@ -112,7 +112,7 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(policy.audit_sample, 0.001);
     EXPECT_EQ(policy.audit_seed, 42u);
     EXPECT_EQ(policy.audit_against, AuditFormat::bf16);
-    EXPECT_EQ(policy.audit_metric, Metric::norm);
+    EXPECT_EQ(policy.audit_metric, ErrorMetric::norm);
     EXPECT_EQ(policy.audit_tolerance, 5e-3);
     EXPECT_EQ(policy.audit_action, AuditAction::pin);
     EXPECT_TRUE(policy.audit_fingerprint);
@@ -129,7 +129,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
     EXPECT_EQ(first.line, 39);
-    EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
+    EXPECT_EQ(first.when.max_dim, (std::vector<NumberRange>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
     EXPECT_EQ(first.unless.scope, std::vector<std::string>{"inference.*"});
@@ -149,20 +149,20 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.when.dtype, (std::vector{Dtype::float32, Dtype::complex64}));
     EXPECT_EQ(second.when.where, std::vector<std::string>{"train.py:41 forward"});
     EXPECT_EQ(second.when.text, std::vector<std::string>{"return a @ b"});
-    EXPECT_EQ(second.when.compute_capability, (std::vector<Range>{{100, infinity}}));
-    EXPECT_EQ(second.when.m, (std::vector<Range>{{128, 128}}));
-    EXPECT_EQ(second.when.n, (std::vector<Range>{{1, 1}, {0, 4}}));
-    EXPECT_EQ(second.when.k, (std::vector<Range>{{64, 256}}));
-    EXPECT_EQ(second.when.batch, (std::vector<Range>{{0, 9}}));
-    EXPECT_EQ(second.when.min_dim, (std::vector<Range>{{1, 1}}));
-    EXPECT_EQ(second.when.flops, (std::vector<Range>{{2e9, infinity}}));
-    EXPECT_EQ(second.when.call_number, (std::vector<Range>{{3, 5}}));
+    EXPECT_EQ(second.when.compute_capability, (std::vector<NumberRange>{{100, infinity}}));
+    EXPECT_EQ(second.when.m, (std::vector<NumberRange>{{128, 128}}));
+    EXPECT_EQ(second.when.n, (std::vector<NumberRange>{{1, 1}, {0, 4}}));
+    EXPECT_EQ(second.when.k, (std::vector<NumberRange>{{64, 256}}));
+    EXPECT_EQ(second.when.batch, (std::vector<NumberRange>{{0, 9}}));
+    EXPECT_EQ(second.when.min_dim, (std::vector<NumberRange>{{1, 1}}));
+    EXPECT_EQ(second.when.flops, (std::vector<NumberRange>{{2e9, infinity}}));
+    EXPECT_EQ(second.when.call_number, (std::vector<NumberRange>{{3, 5}}));
 
     EXPECT_FALSE(second.tolerance || second.lower_guarded);
 
     EXPECT_EQ(policy.rules[2].name, "the rest");
     EXPECT_EQ(policy.rules[2].precision, Precision::medium);
-    EXPECT_EQ(policy.rules[2].tolerance, (Tolerance{3e-3, Metric::norm}));
+    EXPECT_EQ(policy.rules[2].tolerance, (Tolerance{3e-3, ErrorMetric::norm}));
     EXPECT_TRUE(policy.rules[2].lower_guarded);
     EXPECT_TRUE(policy.rules[2].when.empty());
 }
@@ -228,20 +228,20 @@ TEST(ReadPolicy, TakesEveryPrecisionInARule) {
     }
 }
 
-Loaded read_fixed(const std::string& word) {
+LoadedPolicy read_fixed(const std::string& word) {
     return read_policy("schema = 1\n[[rule]]\nwhen.dtype = \"float64\"\nprecision = \"" + word + "\"\n", "p.toml");
 }
 
 TEST(ReadPolicy, TakesFixedPointNumbersOf8To53Bits) {
     for (const int bits : {8, 9, 40, 53}) {
-        const Loaded loaded = read_fixed("fixed:" + std::to_string(bits));
+        const LoadedPolicy loaded = read_fixed("fixed:" + std::to_string(bits));
         ASSERT_EQ(loaded.policy.rules.size(), 1u) << bits;
         EXPECT_EQ(loaded.policy.rules[0].precision, Precision::fixed);
         EXPECT_EQ(loaded.policy.rules[0].fixed_point_bits, bits);
     }
     for (const std::string word :
          {"fixed", "fixed:", "fixed:7", "fixed:54", "fixed:040", "fixed:4a", "fixed:a", "fixed=40"}) {
-        const Loaded loaded = read_fixed(word);
+        const LoadedPolicy loaded = read_fixed(word);
         ASSERT_EQ(loaded.errors.size(), 1u) << word;
         EXPECT_EQ(loaded.errors[0].text(), "p.toml:4:13: precision: found \"" + word +
                                                "\"; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");

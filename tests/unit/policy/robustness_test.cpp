@@ -33,7 +33,7 @@ precision = "medium"
 )";
 
 void expect_nothing_applied_with_errors(std::string_view text) {
-    const Loaded loaded = read_policy(text, "p.toml");
+    const LoadedPolicy loaded = read_policy(text, "p.toml");
     if (loaded.errors.empty()) return;
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
     EXPECT_EQ(loaded.policy.floor, Floor::none);
@@ -101,7 +101,7 @@ TEST(Robustness, SurvivesRandomBytes) {
 }
 
 std::string only_error_of(std::string_view text) {
-    const Loaded loaded = read_policy(text, "p.toml");
+    const LoadedPolicy loaded = read_policy(text, "p.toml");
     return loaded.errors.size() == 1 ? loaded.errors.front().text()
                                      : std::to_string(loaded.errors.size()) + " errors";
 }
@@ -187,7 +187,7 @@ TEST(Robustness, ReadsManyUnknownKeysInReasonableTime) {
 }
 
 TEST(Robustness, QuotesEndlessNamesInPart) {
-    const Loaded loaded = read_policy("schema = 1\n" + std::string(500'000, 'a') + " = 1\n", "p.toml");
+    const LoadedPolicy loaded = read_policy("schema = 1\n" + std::string(500'000, 'a') + " = 1\n", "p.toml");
     ASSERT_EQ(loaded.errors.size(), 1u);
     EXPECT_LT(loaded.errors.front().text().size(), 500u);
 }

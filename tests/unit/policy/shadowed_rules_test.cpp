@@ -14,7 +14,7 @@ namespace fp32shim::policy {
 namespace {
 
 std::vector<Rule> rules_of(std::string_view text) {
-    const Loaded loaded = read_policy("schema = 1\n" + std::string(text), "policy.toml");
+    const LoadedPolicy loaded = read_policy("schema = 1\n" + std::string(text), "policy.toml");
     for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
     return loaded.policy.rules;
 }
@@ -72,7 +72,7 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { caller = "*" })", "", false},
     };
     for (const auto& [earlier, later, shadows] : cases) {
-        const std::vector<ShadowedRule> found = shadowed_rules(rules_of(rule_text(earlier) + rule_text(later)));
+        const std::vector<ShadowedRule> found = find_shadowed_rules(rules_of(rule_text(earlier) + rule_text(later)));
         EXPECT_EQ(found.size(), shadows ? 1u : 0u) << earlier << " before " << later;
         if (found.size() == 1) {
             EXPECT_EQ(found[0].rule, 1u);
@@ -82,9 +82,9 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
 }
 
 TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
-    const auto found =
-        shadowed_rules(rules_of(rule_text(R"(when = { m = 3 })") + rule_text(R"(when = { caller = "a*" })") +
-                                rule_text(R"(when = { caller = "*" })") + rule_text(R"(when = { caller = "ab" })")));
+    const auto found = find_shadowed_rules(
+        rules_of(rule_text(R"(when = { m = 3 })") + rule_text(R"(when = { caller = "a*" })") +
+                 rule_text(R"(when = { caller = "*" })") + rule_text(R"(when = { caller = "ab" })")));
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].rule, 3u);
     EXPECT_EQ(found[0].by, 1u);
@@ -98,10 +98,10 @@ TEST(ShadowedRules, AreNotLookedForWithoutEndInAFileThatIsMadeForIt) {
     for (int i = 0; i < 900; ++i)
         text += rule_text("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
     const std::string shadowed = rule_text("when = { caller = \"b*\" }") + rule_text("when = { caller = \"bc\" }");
-    ASSERT_EQ(shadowed_rules(rules_of(shadowed)).size(), 1u);
+    ASSERT_EQ(find_shadowed_rules(rules_of(shadowed)).size(), 1u);
     const std::vector<Rule> rules = rules_of(text + shadowed);
     ASSERT_EQ(rules.size(), 902u);
-    EXPECT_TRUE(shadowed_rules(rules).empty());
+    EXPECT_TRUE(find_shadowed_rules(rules).empty());
 }
 
 TEST(ShadowedRules, CompareGlobs) {
@@ -170,9 +170,9 @@ TEST(ShadowedRules, NeverDecideACall) {
             text += rule_text((when.empty() ? "" : "when = { " + when + " }\n") +
                               (unless.empty() || random() % 2 == 0 ? "" : "unless = { " + unless + " }\n"));
         }
-        const Loaded loaded = read_policy("schema = 1\n" + text, "policy.toml");
+        const LoadedPolicy loaded = read_policy("schema = 1\n" + text, "policy.toml");
         if (!loaded.errors.empty()) continue;  // such as rules that can never apply
-        const auto shadowed = shadowed_rules(loaded.policy.rules);
+        const auto shadowed = find_shadowed_rules(loaded.policy.rules);
         if (shadowed.empty()) continue;
         ++shadowed_ones;
         for (int j = 0; j < 100; ++j) {

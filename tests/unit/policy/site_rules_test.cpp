@@ -9,7 +9,7 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Process python = {"python3", "python3 -m train", "node17"};
+constexpr ProcessDescription python = {"python3", "python3 -m train", "node17"};
 constexpr std::string_view functions[] = {"sgemm_", "cgemm_", "cblas_sgemm", "cublasSgemm_v2"};
 constexpr std::string_view callers[] = {"", "libtorch_cpu.so", "_fblas.so"};
 constexpr std::string_view scopes[] = {"", "train", "train/attention"};
@@ -60,7 +60,7 @@ Policy random_policy(Chance& chance) {
     return policy;
 }
 
-MatmulCall random_call(Chance& chance, const SiteFacts& site) {
+MatmulCall random_call(Chance& chance, const CallSiteFacts& site) {
     MatmulCall call;
     call.function = site.function;
     call.caller = site.caller;
@@ -78,7 +78,7 @@ TEST(PolicySiteRules, JudgingOnlyWhatMayMatchIsJudgingAll) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
         Chance chance(seed);
         const Policy policy = random_policy(chance);
-        SiteFacts site{chance.of(functions), chance.of(callers), Device::cpu, std::nullopt};
+        CallSiteFacts site{chance.of(functions), chance.of(callers), Device::cpu, std::nullopt};
         if (site.function.starts_with("cublas")) {
             site.device = Device::cuda;
         } else {
@@ -91,8 +91,8 @@ TEST(PolicySiteRules, JudgingOnlyWhatMayMatchIsJudgingAll) {
         kept += may.size();
         for (int i = 0; i < 50; ++i) {
             const MatmulCall call = random_call(chance, site);
-            const Decision all = decide(call, python, policy, Overrides{});
-            ASSERT_EQ(decide(call, python, policy, Overrides{}, may), all) << "seed " << seed;
+            const Decision all = decide(call, python, policy, PrecisionOverrides{});
+            ASSERT_EQ(decide(call, python, policy, PrecisionOverrides{}, may), all) << "seed " << seed;
             decided_by_rule += all.source == Source::rule ? 1 : 0;
         }
     }
@@ -101,7 +101,7 @@ TEST(PolicySiteRules, JudgingOnlyWhatMayMatchIsJudgingAll) {
 }
 
 TEST(PolicySiteRules, WhatTheSiteDoesNotSayMayBeAnything) {
-    const SiteFacts site{"sgemm_", "libfoo.so", Device::cpu, Dtype::float32};
+    const CallSiteFacts site{"sgemm_", "libfoo.so", Device::cpu, Dtype::float32};
     Rule rule;
     rule.when.m = {{8, 8}};
     rule.when.scope = {"train"};

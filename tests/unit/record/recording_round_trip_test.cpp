@@ -529,11 +529,11 @@ TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
 TEST(RecordingRoundTrip, GroupsAreFoundByNameAndNumber) {
     for (const char* const path : {system::groups_file, system::users_file}) {
         const std::string file = system::read_small_file(path);
-        EXPECT_EQ(system::find_id(file, "0"), 0);
-        EXPECT_EQ(system::find_id(file, "root"), 0);
-        EXPECT_EQ(system::find_id(file, "daemon"), 1);
-        EXPECT_EQ(system::find_id(file, "no such group"), -1);
-        EXPECT_EQ(system::find_id(file, ""), -1);
+        EXPECT_EQ(system::find_account_id(file, "0"), 0);
+        EXPECT_EQ(system::find_account_id(file, "root"), 0);
+        EXPECT_EQ(system::find_account_id(file, "daemon"), 1);
+        EXPECT_EQ(system::find_account_id(file, "no such group"), -1);
+        EXPECT_EQ(system::find_account_id(file, ""), -1);
     }
 }
 

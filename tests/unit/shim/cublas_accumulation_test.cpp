@@ -18,7 +18,8 @@ using policy::Reason;
 using record::How;
 
 RequestedPrecision asked_of_half(std::int32_t compute_type) {
-    RequestedPrecision asked{.road = Road::compute_type, .compute_type = compute_type, .compute_capability = 90};
+    RequestedPrecision asked{
+        .control = FormatControl::compute_type, .compute_type = compute_type, .compute_capability = 90};
     asked.half.is_half = true;
     return asked;
 }
@@ -61,7 +62,7 @@ TEST(Accumulator, FollowsFromComputeTypeModeAlgorithmAndResult) {
     asked = asked_of_half(compute_32f);
     asked.math_mode = math_full_precision_reduction;
     EXPECT_EQ(accumulator_of(asked), Accumulator::fp32);
-    asked.road = Road::lt_matmul;  // has no mode
+    asked.control = FormatControl::lt_matmul;  // has no mode
     EXPECT_EQ(accumulator_of(asked), Accumulator::fp32_reduced);
     asked.half.has_full_reduction = true;
     EXPECT_EQ(accumulator_of(asked), Accumulator::fp32);
@@ -89,7 +90,7 @@ TEST(AccumulationPlan, ChangesWhatIsNeededAndNothingElse) {
     EXPECT_EQ(plan.change.how, How::math_mode);
     EXPECT_FALSE(plan.change.converts_scalars);
     asked = asked_of_half(compute_32f);
-    asked.road = Road::lt_matmul;
+    asked.control = FormatControl::lt_matmul;
     plan = plan_for(asked);
     EXPECT_EQ(plan.change.how, How::algorithm);
     EXPECT_TRUE(plan.change.needs_full_reduction);

@@ -52,21 +52,24 @@ std::vector<RequestedPrecision> all_calls() {
     };
     for (const std::int32_t mode : math_modes) {
         for (const bool ignores : {false, true})
-            add({.road = Road::math_mode, .math_mode = mode, .ignores_tf32_mode = ignores});
+            add({.control = FormatControl::math_mode, .math_mode = mode, .ignores_tf32_mode = ignores});
         for (const std::int32_t type : compute_types) {
             for (const std::int32_t algorithm : algorithms)
                 if (type != 0 || algorithm == gemm_default)
-                    add({.road = Road::compute_type,
+                    add({.control = FormatControl::compute_type,
                          .math_mode = mode,
                          .compute_type = type,
                          .algorithm = algorithm});
-            add({.road = Road::compute_type, .math_mode = mode, .compute_type = type, .is_grouped = true});
+            add({.control = FormatControl::compute_type,
+                 .math_mode = mode,
+                 .compute_type = type,
+                 .is_grouped = true});
         }
-        add({.road = Road::compute_type, .math_mode = mode, .has_compute_type_form = false});
+        add({.control = FormatControl::compute_type, .math_mode = mode, .has_compute_type_form = false});
     }
     for (const std::int32_t type : compute_types)
         for (const Format format : {Format::fp16, Format::bf16, Format::tf32, Format::fp32})
-            if (type != 0) add({.road = Road::lt_matmul, .compute_type = type, .of_algorithm = format});
+            if (type != 0) add({.control = FormatControl::lt_matmul, .compute_type = type, .of_algorithm = format});
     return calls;
 }
 
@@ -85,12 +88,13 @@ RequestedPrecision changed_call(RequestedPrecision asked, const CallChange& chan
 std::string words_of(const RequestedPrecision& asked, const Environment& environment, Precision precision,
                      Floor floor, const Policy& policy) {
     std::ostringstream text;
-    text << "road " << static_cast<int>(asked.road) << " mode " << asked.math_mode << " type " << asked.compute_type
-         << " algorithm " << asked.algorithm << " (" << static_cast<int>(asked.of_algorithm) << ") capability "
-         << asked.compute_capability << (asked.is_grouped ? " grouped" : "") << (asked.has_bf16x9 ? " bf16x9" : "")
-         << " environment " << environment.tf32_is_off << environment.tf32_may_be_on << environment.emulates_fp32
-         << " precision " << static_cast<int>(precision) << " floor " << static_cast<int>(floor)
-         << (policy.allow_bf16x9 ? " allow_bf16x9" : "") << (policy.pedantic ? " pedantic" : "");
+    text << "control " << static_cast<int>(asked.control) << " mode " << asked.math_mode << " type "
+         << asked.compute_type << " algorithm " << asked.algorithm << " (" << static_cast<int>(asked.of_algorithm)
+         << ") capability " << asked.compute_capability << (asked.is_grouped ? " grouped" : "")
+         << (asked.has_bf16x9 ? " bf16x9" : "") << " environment " << environment.tf32_is_off
+         << environment.tf32_may_be_on << environment.emulates_fp32 << " precision " << static_cast<int>(precision)
+         << " floor " << static_cast<int>(floor) << (policy.allow_bf16x9 ? " allow_bf16x9" : "")
+         << (policy.pedantic ? " pedantic" : "");
     return text.str();
 }
 
@@ -201,7 +205,8 @@ const char* judge_float64(const RequestedPrecision& asked, const Environment& en
     if ((changed.math_mode & ~31) != 0 && change.math_mode >= 0) return "it sets unknown bits";
     if (((asked.math_mode ^ changed.math_mode) & 16) != 0) return "it changes the flag of reductions";
     if (asked.compute_type == 0 && changed.compute_type != 0) return "it becomes another function";
-    if (asked.road == Road::none || (precision != Precision::fp64 && precision != Precision::fp64_emulated))
+    if (asked.control == FormatControl::none ||
+        (precision != Precision::fp64 && precision != Precision::fp64_emulated))
         return change.how == How::forward ? "" : "it is changed";
     if (precision == Precision::fp64)
         return change.format == Format::fp64 && change.reason == Reason::as_requested ? "" : "`fp64` is not FP64";
@@ -217,15 +222,17 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
         for (const std::int32_t mode : math_modes) {
             for (const std::int32_t type : {0, +compute_64f, +compute_64f_pedantic, +compute_64f_emulated_fixedpoint})
                 for (const bool is_grouped : {false, true})
-                    calls.push_back({.road = Road::compute_type,
+                    calls.push_back({.control = FormatControl::compute_type,
                                      .math_mode = mode,
                                      .compute_type = type,
                                      .is_grouped = is_grouped,
                                      .has_fp64_emulation = has_emulation});
-            calls.push_back({.road = Road::math_mode, .math_mode = mode, .has_fp64_emulation = has_emulation});
+            calls.push_back(
+                {.control = FormatControl::math_mode, .math_mode = mode, .has_fp64_emulation = has_emulation});
         }
         for (const std::int32_t type : {+compute_64f, +compute_64f_pedantic, +compute_64f_emulated_fixedpoint})
-            calls.push_back({.road = Road::lt_matmul, .compute_type = type, .has_fp64_emulation = has_emulation});
+            calls.push_back(
+                {.control = FormatControl::lt_matmul, .compute_type = type, .has_fp64_emulation = has_emulation});
         calls.push_back({.has_fp64_emulation = has_emulation});
     }
     std::erase_if(calls, [](const RequestedPrecision& asked) { return !is_known_float64_request(asked); });
@@ -245,13 +252,13 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
                     CallChange of_bits =
                         plan_change_of_float64(asked, environment, forbids, {.precision = precision}, bits);
                     const bool has_bits = precision == Precision::fp64_emulated &&
-                                          of_bits.format == Format::fp64_emulated && asked.road != Road::none &&
-                                          forbids == Reason::as_requested;
+                                          of_bits.format == Format::fp64_emulated &&
+                                          asked.control != FormatControl::none && forbids == Reason::as_requested;
                     EXPECT_EQ(of_bits.mantissa_bits, has_bits ? bits : 0)
                         << words_of(asked, environment, precision, Floor::none, {});
                     counted += of_bits.mantissa_bits == bits ? 1 : 0;
                     of_bits.mantissa_bits = 0;
-                    if (asked.road != Road::none && forbids == Reason::as_requested) {
+                    if (asked.control != FormatControl::none && forbids == Reason::as_requested) {
                         EXPECT_EQ(of_bits, change);
                     }
                 }

@@ -20,7 +20,7 @@ using record::How;
 
 RequestedPrecision by_compute_type(std::int32_t compute_type, std::int32_t math_mode = math_default,
                                    std::int32_t algorithm = gemm_default) {
-    return {.road = Road::compute_type,
+    return {.control = FormatControl::compute_type,
             .math_mode = math_mode,
             .compute_type = compute_type,
             .algorithm = algorithm,
@@ -29,7 +29,8 @@ RequestedPrecision by_compute_type(std::int32_t compute_type, std::int32_t math_
 }
 
 RequestedPrecision by_math_mode(std::int32_t math_mode) {
-    return {.road = Road::math_mode, .math_mode = math_mode, .compute_capability = 90, .has_bf16x9 = true};
+    return {
+        .control = FormatControl::math_mode, .math_mode = math_mode, .compute_capability = 90, .has_bf16x9 = true};
 }
 
 RequestedPrecision on(std::int32_t compute_capability, RequestedPrecision asked) {
@@ -265,8 +266,10 @@ TEST(Plan, AFloorIsKeptWhereTheDeviceLacksTheFormat) {
 }
 
 TEST(Plan, AnAlgorithmThatRoundsBelowItsComputeTypeCounts) {
-    RequestedPrecision asked = {
-        .road = Road::lt_matmul, .compute_type = compute_32f, .compute_capability = 90, .of_algorithm = Format::tf32};
+    RequestedPrecision asked = {.control = FormatControl::lt_matmul,
+                                .compute_type = compute_32f,
+                                .compute_capability = 90,
+                                .of_algorithm = Format::tf32};
     EXPECT_EQ(requested_format(asked, {}), Format::tf32);
     EXPECT_EQ(plan(asked, wanting(Precision::highest)).compute_type, compute_32f);
     asked.of_algorithm = Format::fp16;

@@ -23,7 +23,7 @@ using record::How;
 PlanRequest sgemm_of(std::string_view caller) {
     PlanRequest request;
     request.caller = caller;
-    request.asked = {.road = Road::compute_type, .compute_capability = 90};
+    request.asked = {.control = FormatControl::compute_type, .compute_capability = 90};
     return request;
 }
 
@@ -31,7 +31,7 @@ PlanRequest strsm_of(std::string_view caller) {
     PlanRequest request;
     request.is_solve = true;
     request.caller = caller;
-    request.asked = {.road = Road::math_mode, .compute_capability = 90};
+    request.asked = {.control = FormatControl::math_mode, .compute_capability = 90};
     return request;
 }
 
@@ -103,7 +103,8 @@ TEST(ProtectedCalls, AreRaisedAsAnyOther) {
 
 TEST(PedanticMode, IsReplacedByDefaultModeWhereTheLibraryRefusesIt) {
     PlanRequest request;  // as cublasCsyrk3mEx
-    request.asked = {.road = Road::math_mode, .math_mode = math_tf32_tensor_op | 16, .compute_capability = 90};
+    request.asked = {
+        .control = FormatControl::math_mode, .math_mode = math_tf32_tensor_op | 16, .compute_capability = 90};
     Policy policy;
     policy.pedantic = true;
     const Plan pinned = plan_request(request, {.precision = Precision::highest}, Floor::none, {}, policy);
@@ -141,7 +142,7 @@ TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt
         PlanRequest request;
         request.counted = OperandTreatment::as_called;
         request.is_solve = family->operation == blas::Operation::trsm;
-        request.asked = {.road = family->road, .math_mode = math_fp64_emulated_fixedpoint};
+        request.asked = {.control = family->control, .math_mode = math_fp64_emulated_fixedpoint};
         EXPECT_EQ(by_default(request, Precision::native).applied, Applied::fp64_emulated);
         const Plan forbidden = by_default(request, Precision::fp64);
         EXPECT_EQ(forbidden.applied, Applied::fp64);

@@ -10,13 +10,13 @@
 namespace fp32shim {
 namespace {
 
-constexpr Circumstances plain{.has_module_paths = true};
-constexpr Circumstances recorded{.has_module_paths = true, .log = LogKind::recording};
-constexpr Circumstances in_json{.has_module_paths = true, .log = LogKind::json_lines};
-constexpr Circumstances on_stderr{.has_module_paths = true, .log = LogKind::stderr_lines};
+constexpr SettingsContext plain{.has_module_paths = true};
+constexpr SettingsContext recorded{.has_module_paths = true, .log = LogKind::recording};
+constexpr SettingsContext in_json{.has_module_paths = true, .log = LogKind::json_lines};
+constexpr SettingsContext on_stderr{.has_module_paths = true, .log = LogKind::stderr_lines};
 
 policy::Policy policy_of(const std::string& text) {
-    const policy::Loaded loaded = policy::read_policy("schema = 1\n" + text, "policy.toml");
+    const policy::LoadedPolicy loaded = policy::read_policy("schema = 1\n" + text, "policy.toml");
     for (const policy::Diagnostic& error : loaded.errors) ADD_FAILURE() << error.text();
     return loaded.policy;
 }
@@ -49,7 +49,7 @@ std::string rule_with(const std::string& condition) {
 
 struct Case {
     std::string policy;
-    Circumstances circumstances;
+    SettingsContext circumstances;
     std::string expected;
 };
 
@@ -93,7 +93,7 @@ TEST(DerivedSettings, FollowFromThePolicyAndTheLog) {
 TEST(DerivedSettings, AreNoneWhereEverythingIsForwarded) {
     policy::Policy policy =
         policy_of(rule_with("where = \"train.py:3\"") + "[audit]\nsample = 1\nnonfinite = true\n");
-    Circumstances elevated = recorded;
+    SettingsContext elevated = recorded;
     elevated.has_elevated_rights = true;
     DerivedSettings forwards;
     forwards.forward_everything = true;
@@ -111,7 +111,7 @@ TEST(DerivedSettings, KnowTheLogByItsPath) {
 
 TEST(DerivedSettings, NoteEachCallInARecordingOnlyIfToldTo) {
     const auto notes = [](const std::string& path, const std::string& level) {
-        return wants_every_call(policy_of("[log]\npath = \"" + path + "\"\n" + level));
+        return logs_every_call(policy_of("[log]\npath = \"" + path + "\"\n" + level));
     };
     EXPECT_FALSE(notes("a.fp32rec", ""));
     EXPECT_FALSE(notes("a.fp32rec", "level = \"summary\""));
@@ -121,9 +121,9 @@ TEST(DerivedSettings, NoteEachCallInARecordingOnlyIfToldTo) {
 }
 
 TEST(DerivedSettings, AuditOneCallInAThousandForWhoeverJudgesByAudits) {
-    EXPECT_EQ(audit_sample_of(policy_of("")), 0);
-    EXPECT_EQ(audit_sample_of(policy_of("[audit]\naction = \"pin\"\n")), 1e-3);
-    EXPECT_EQ(audit_sample_of(policy_of("[audit]\naction = \"pin\"\nsample = 0.5\n")), 0.5);
+    EXPECT_EQ(effective_audit_sample(policy_of("")), 0);
+    EXPECT_EQ(effective_audit_sample(policy_of("[audit]\naction = \"pin\"\n")), 1e-3);
+    EXPECT_EQ(effective_audit_sample(policy_of("[audit]\naction = \"pin\"\nsample = 0.5\n")), 0.5);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Library {
 };
 
 std::string name_at(const link_map* object, std::uintptr_t return_address) {
-    const elf::Reading reading;
+    const elf::ReadGuard reading;
     const ExportedFunction found = exported_caller(object, return_address);
     return found.name.empty() ? "" : std::string(found.name) + "+" + std::to_string(found.offset);
 }
@@ -59,7 +59,7 @@ TEST(ExportedCaller, NeedsNoMallocAndKeepsErrno) {
     const std::size_t used = mallinfo2().uordblks;
     errno = 77;
     for (int i = 0; i < 100; ++i) {
-        const elf::Reading reading;
+        const elf::ReadGuard reading;
         EXPECT_EQ(exported_caller(library.object(), address).offset, 1U);
     }
     EXPECT_EQ(errno, 77);

@@ -29,7 +29,7 @@ TEST(Functions, AreNotFoundByOtherNames) {
 }
 
 TEST(Functions, AreFoundByFamilyAndForm) {
-    const auto beside = [](const char* name, const Family& family) {
+    const auto beside = [](const char* name, const FunctionFamily& family) {
         const FunctionIndex found = find_function(family, functions[find_function(name)].form);
         return found < 0 ? "" : name_of(found);
     };
@@ -53,7 +53,7 @@ TEST(Functions, OfTheCpuHaveOneNameOfEachForm) {
 
 TEST(Functions, UnderBareNamesHaveAnUnderscoredOne) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
-        if (functions[index].convention != Convention::bare) continue;
+        if (functions[index].convention != CallingConvention::bare) continue;
         const FunctionIndex known = find_function(*functions[index].family, NameForm::underscored);
         ASSERT_GE(known, 0) << name_of(index);
         std::string expected = name_of(index) + "_";
@@ -83,7 +83,7 @@ TEST(Functions, TakeALayoutFirstInCblasOnlyIfTheyHaveAMatrix) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
         if (!is_of_cpu(function.convention)) continue;
-        const bool is_cblas = function.convention == Convention::cblas;
+        const bool is_cblas = function.convention == CallingConvention::cblas;
         EXPECT_EQ(name_of(index).find("cblas") != std::string::npos, is_cblas) << name_of(index);
         const bool has_layout = is_cblas && has_matrix(function.product().operation);
         EXPECT_EQ(function.positions().of(Role::layout) >= 0, has_layout) << name_of(index);
@@ -169,7 +169,7 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         SCOPED_TRACE(expected.name);
         const FunctionIndex index = find_function(expected.name);
         ASSERT_GE(index, 0);
-        const Positions& positions = functions[index].positions();
+        const ArgumentPositions& positions = functions[index].positions();
         EXPECT_EQ(positions.words, expected.words);
         EXPECT_EQ(positions.of(Role::a), expected.a);
         EXPECT_EQ(positions.of(Role::ldc), expected.ldc);
@@ -194,9 +194,10 @@ TEST(Functions, ThatReturnNumbersAreDotProductsAndNorms) {
 TEST(Functions, OfCublasTakeTheirHandleFirst) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
-        const bool creates_no_handle = function.multiplies() || function.state().effect != Effect::handle_created;
+        const bool creates_no_handle =
+            function.multiplies() || function.state().effect != StateEffect::handle_created;
         const bool has_handle = function.positions().of(Role::handle) >= 0;
-        if (function.convention == Convention::cublas && creates_no_handle) {
+        if (function.convention == CallingConvention::cublas && creates_no_handle) {
             EXPECT_EQ(function.positions().of(Role::handle), 0) << name_of(index);
         } else {
             EXPECT_FALSE(has_handle) << name_of(index);
@@ -207,7 +208,7 @@ TEST(Functions, OfCublasTakeTheirHandleFirst) {
 TEST(Functions, OfCublasThatGoByComputeTypeNameAFunctionOfTheTable) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
-        if (!function.multiplies() || function.product().road != Road::compute_type) continue;
+        if (!function.multiplies() || function.product().control != FormatControl::compute_type) continue;
         const FunctionIndex typed = find_function(*function.product().with_compute_type, function.form);
         ASSERT_GE(typed, 0) << name_of(index);
         EXPECT_EQ(functions[typed].width, function.width) << name_of(index);

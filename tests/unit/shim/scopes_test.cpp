@@ -17,9 +17,9 @@ namespace {
 using policy::Floor;
 using policy::Precision;
 
-std::unique_ptr<Scopes> no_scopes() { return std::make_unique<Scopes>(); }
+std::unique_ptr<ScopeStack> no_scopes() { return std::make_unique<ScopeStack>(); }
 
-TEST(Scopes, LabelsAreJoinedBySlashes) {
+TEST(ScopeStack, LabelsAreJoinedBySlashes) {
     const auto scopes = no_scopes();
     EXPECT_EQ(scopes->label(), "");
     EXPECT_TRUE(scopes->push({"inference"}));
@@ -33,13 +33,13 @@ TEST(Scopes, LabelsAreJoinedBySlashes) {
     EXPECT_EQ(scopes->label(), "");
 }
 
-TEST(Scopes, ALabelThatBeginsWithADotFollowsAtOnce) {
+TEST(ScopeStack, ALabelThatBeginsWithADotFollowsAtOnce) {
     const auto scopes = no_scopes();
     for (const char* label : {"Model", ".encoder", ".layers.3", "step"}) scopes->push({label});
     EXPECT_EQ(scopes->label(), "Model.encoder.layers.3/step");
 }
 
-TEST(Scopes, AnOwnerClosesItsOwnAlsoFromTheMiddle) {
+TEST(ScopeStack, AnOwnerClosesItsOwnAlsoFromTheMiddle) {
     const auto scopes = no_scopes();
     EXPECT_EQ(scopes->push_range(default_domain, "a"), 0);
     EXPECT_EQ(scopes->push_range(first_named_domain, "b"), 0);
@@ -57,7 +57,7 @@ TEST(Scopes, AnOwnerClosesItsOwnAlsoFromTheMiddle) {
     EXPECT_TRUE(scopes->is_empty());
 }
 
-TEST(Scopes, PrecisionAndFloorOfTheRestHoldAfterOneIsClosed) {
+TEST(ScopeStack, PrecisionAndFloorOfTheRestHoldAfterOneIsClosed) {
     const auto scopes = no_scopes();
     EXPECT_TRUE(scopes->push({"a", Precision::high, Floor::bf16}));
     EXPECT_EQ(scopes->push_range(default_domain, "range"), 0);
@@ -71,7 +71,7 @@ TEST(Scopes, PrecisionAndFloorOfTheRestHoldAfterOneIsClosed) {
     EXPECT_EQ(scopes->label(), "a");
 }
 
-TEST(Scopes, ARangeThatIsTooDeepOrTooLongChangesNothingAndIsBalanced) {
+TEST(ScopeStack, ARangeThatIsTooDeepOrTooLongChangesNothingAndIsBalanced) {
     const auto scopes = no_scopes();
     for (int level = 0; level < 10'000; ++level) ASSERT_EQ(scopes->push_range(default_domain, "r"), level);
     const std::string deepest(scopes->label());
@@ -94,7 +94,7 @@ TEST(Scopes, ARangeThatIsTooDeepOrTooLongChangesNothingAndIsBalanced) {
     EXPECT_EQ(scopes->pop_range(default_domain), 0);
 }
 
-TEST(Scopes, TheCApiHasItsOwnLimit) {
+TEST(ScopeStack, TheCApiHasItsOwnLimit) {
     const auto scopes = no_scopes();
     for (int i = 0; i < 2 * range_depth_limit; ++i) scopes->push_range(default_domain, "");
     int count = 0;
@@ -121,7 +121,7 @@ std::string joined(const std::vector<Open>& all) {
     return text;
 }
 
-void expect_equal(const Scopes& scopes, const std::vector<Open>& all) {
+void expect_equal(const ScopeStack& scopes, const std::vector<Open>& all) {
     int precision = -1;
     Floor floor = Floor::none;
     for (const Open& open : all) {
@@ -134,7 +134,7 @@ void expect_equal(const Scopes& scopes, const std::vector<Open>& all) {
     ASSERT_EQ(scopes.is_empty(), all.empty());
 }
 
-TEST(Scopes, AnyOrderOfOpeningAndClosingAgreesWithAList) {
+TEST(ScopeStack, AnyOrderOfOpeningAndClosingAgreesWithAList) {
     const auto scopes = no_scopes();
     std::vector<Open> all;
     std::map<std::uint64_t, std::tuple<std::string, int, Floor>> by_key;

@@ -11,14 +11,14 @@
 namespace fp32shim {
 namespace {
 
-TableShape shape_of(std::size_t ways, const std::vector<std::uintptr_t>& addresses) {
-    return shape_for(ways, [&](auto accept) {
+SiteTableHash shape_of(std::size_t ways, const std::vector<std::uintptr_t>& addresses) {
+    return find_collision_free_hash(ways, [&](auto accept) {
         for (const std::uintptr_t address : addresses)
             if (!accept(address)) return;
     });
 }
 
-std::size_t collisions(TableShape shape, const std::vector<std::uintptr_t>& addresses) {
+std::size_t collisions(SiteTableHash shape, const std::vector<std::uintptr_t>& addresses) {
     std::set<std::size_t> ways;
     for (const std::uintptr_t address : addresses) ways.insert(shape.way_of(address));
     return addresses.size() - ways.size();
@@ -34,7 +34,7 @@ TEST(SiteTable, TenAddressesAtAnyDistanceHaveTenWaysOfASmallTable) {
     for (int shift = 0; shift <= 43; ++shift) {
         for (const std::uintptr_t odd : {1, 3, 5, 17, 1001}) {
             const auto addresses = row_of(10, 0x7f0000001234, odd << shift);
-            const TableShape shape = shape_of(min_ways, addresses);
+            const SiteTableHash shape = shape_of(min_ways, addresses);
             EXPECT_EQ(collisions(shape, addresses), 0) << shift << " " << odd;
             EXPECT_LE(shape.mask + 1, 64) << shift << " " << odd;
         }
@@ -49,7 +49,7 @@ TEST(SiteTable, TenRandomAddressesHaveTenWays) {
         for (int i = 0; i < 10; ++i) addresses.push_back(0x550000000000 + (random() >> (64 - bits)));
         std::sort(addresses.begin(), addresses.end());
         addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-        const TableShape shape = shape_of(min_ways, addresses);
+        const SiteTableHash shape = shape_of(min_ways, addresses);
         ASSERT_EQ(collisions(shape, addresses), 0);
         ASSERT_LE(shape.mask + 1, 256);
     }
@@ -74,7 +74,7 @@ TEST(SiteTable, AHundredAddressesHaveAHundredWays) {
 
 TEST(SiteTable, TooManyAddressesForAnyTableGetTheLargest) {
     const auto addresses = row_of(5 * max_ways, 0x7f0000000000, 24);
-    const TableShape shape = shape_of(min_ways, addresses);
+    const SiteTableHash shape = shape_of(min_ways, addresses);
     EXPECT_EQ(shape.mask + 1, max_ways);
     EXPECT_LT(collisions(shape, addresses), addresses.size() - max_ways * 99 / 100) << "not spread over all of it";
 }

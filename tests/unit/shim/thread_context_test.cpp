@@ -19,19 +19,19 @@ bool is_mapped(void* page) {
 }
 
 TEST(ThreadContext, HasPartsThatAreMadeOnce) {
-    auto* const kept = thread_part<Numbers>(ThreadPart::kept_decisions);
+    auto* const kept = thread_part<Numbers>(ThreadPart::decision_cache);
     ASSERT_NE(kept, nullptr);
     EXPECT_EQ(kept->numbers[4999], 0);
     EXPECT_NE(thread_part<Numbers>(ThreadPart::unwind_cache), kept);
-    EXPECT_EQ(thread_part<Numbers>(ThreadPart::kept_decisions), kept);
-    EXPECT_EQ(make_thread_part(ThreadPart::kept_decisions, sizeof(Numbers)), kept);
+    EXPECT_EQ(thread_part<Numbers>(ThreadPart::decision_cache), kept);
+    EXPECT_EQ(make_thread_part(ThreadPart::decision_cache, sizeof(Numbers)), kept);
 }
 
 TEST(ThreadContext, IsEachThreadsOwnUntilItsEnd) {
-    void* const own = thread_part<Numbers>(ThreadPart::kept_decisions);
+    void* const own = thread_part<Numbers>(ThreadPart::decision_cache);
     void* of_thread[3] = {};
     std::thread([&] {
-        of_thread[0] = thread_part<Numbers>(ThreadPart::kept_decisions);
+        of_thread[0] = thread_part<Numbers>(ThreadPart::decision_cache);
         of_thread[1] = thread_part<Numbers>(ThreadPart::unwind_cache);
         of_thread[2] = existing_thread_context();
         for (void* const memory : of_thread) EXPECT_TRUE(is_mapped(memory));

@@ -73,7 +73,7 @@ TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
     std::size_t known = 0;
     for (const std::uintptr_t function : own.functions) {
         const FrameRule rule = find_frame_rule(own.tables, function);
-        if (rule.kind != FrameRule::Kind::call) continue;  // a part that was split off from a function
+        if (rule.kind != FrameRule::FrameKind::call) continue;  // a part that was split off from a function
         ++known;
 #if defined(__x86_64__)
         // At the start of a function, the stack holds only the address of its caller.
@@ -100,7 +100,7 @@ TEST(UnwindRules, FramesAreAsLargeAsTheCompilersUnwinderSays) {
     std::size_t compared = 0;
     for (std::size_t i = 0; i + 3 < frames.size(); i += 2) {
         const FrameRule rule = find_frame_rule(own.tables, frames[i] - 1);
-        if (rule.kind != FrameRule::Kind::call || rule.frame_register != stack_pointer_index) continue;
+        if (rule.kind != FrameRule::FrameKind::call || rule.frame_register != stack_pointer_index) continue;
         // The compiler's "CFA" of a frame is the stack pointer in that frame.
         EXPECT_EQ(frames[i + 1] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset}), frames[i + 3]);
         ++compared;
@@ -110,10 +110,10 @@ TEST(UnwindRules, FramesAreAsLargeAsTheCompilersUnwinderSays) {
 
 TEST(UnwindRules, AddressesOutsideOfFunctionsHaveNone) {
     const OwnTables own = own_tables();
-    EXPECT_EQ(find_frame_rule(own.tables, own.functions.front() - 1).kind, FrameRule::Kind::unknown);
-    EXPECT_EQ(find_frame_rule(own.tables, 0).kind, FrameRule::Kind::unknown);
-    EXPECT_EQ(find_frame_rule(own.tables, UINTPTR_MAX).kind, FrameRule::Kind::unknown);
-    EXPECT_EQ(find_frame_rule({}, own.functions.front()).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(find_frame_rule(own.tables, own.functions.front() - 1).kind, FrameRule::FrameKind::unknown);
+    EXPECT_EQ(find_frame_rule(own.tables, 0).kind, FrameRule::FrameKind::unknown);
+    EXPECT_EQ(find_frame_rule(own.tables, UINTPTR_MAX).kind, FrameRule::FrameKind::unknown);
+    EXPECT_EQ(find_frame_rule({}, own.functions.front()).kind, FrameRule::FrameKind::unknown);
 }
 
 TEST(UnwindRules, ACopyOfTheTablesGivesTheSameRules) {
@@ -181,7 +181,7 @@ TEST(UnwindRules, AreThoseOfTheInstructionsUpToTheAddress) {
         program.insert(program.end(), instruction.begin(), instruction.end());
     const OneFunction function(program);
 
-    FrameRule start{.kind = FrameRule::Kind::call, .saved = 1U << return_address_index, .frame_offset = 8};
+    FrameRule start{.kind = FrameRule::FrameKind::call, .saved = 1U << return_address_index, .frame_offset = 8};
     start.offsets[return_address_index] = -8;
     FrameRule pushed = start;
     pushed.saved |= 1;
@@ -204,9 +204,9 @@ TEST(UnwindRules, AreThoseOfTheInstructionsUpToTheAddress) {
     framed.base_register = 0;
     framed.offsets[0] = -8;
     EXPECT_TRUE(function.rule_at(28) == framed);
-    EXPECT_EQ(function.rule_at(32).kind, FrameRule::Kind::outermost);
-    EXPECT_EQ(function.rule_at(-1).kind, FrameRule::Kind::unknown);
-    EXPECT_EQ(function.rule_at(100).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(function.rule_at(32).kind, FrameRule::FrameKind::outermost);
+    EXPECT_EQ(function.rule_at(-1).kind, FrameRule::FrameKind::unknown);
+    EXPECT_EQ(function.rule_at(100).kind, FrameRule::FrameKind::unknown);
 }
 
 TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {

@@ -11,7 +11,7 @@
 
 #include "../in_child.hpp"
 #include "system/fork_safe_lock.hpp"
-#include "system/in_use.hpp"
+#include "system/reentrancy.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
@@ -35,17 +35,17 @@ TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
 
 TEST(ThisProcess, IsANumberThatNoAncestorHad) {
     static std::uint32_t parent, child;
-    parent = this_process();
+    parent = fork_generation();
     EXPECT_NE(parent, 0U);
-    EXPECT_EQ(this_process(), parent);
+    EXPECT_EQ(fork_generation(), parent);
     EXPECT_EQ(in_child([] {
-                  child = this_process();
+                  child = fork_generation();
                   EXPECT_GT(child, parent);
                   EXPECT_TRUE(is_forked_child());
-                  EXPECT_EQ(in_child([] { EXPECT_GT(this_process(), child); }), 0);
+                  EXPECT_EQ(in_child([] { EXPECT_GT(fork_generation(), child); }), 0);
               }),
               0);
-    EXPECT_EQ(this_process(), parent);
+    EXPECT_EQ(fork_generation(), parent);
 }
 
 TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
@@ -53,10 +53,10 @@ TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
     GTEST_SKIP() << "the thread sanitizer makes vfork a fork";
 #endif
     static volatile std::uint32_t of_child;
-    const std::uint32_t parent = this_process();
+    const std::uint32_t parent = fork_generation();
     const pid_t forked = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (forked == 0) {
-        of_child = this_process();
+        of_child = fork_generation();
         _exit(0);
     }
     int status = -1;
@@ -135,43 +135,43 @@ TEST(StderrLine, DoesNoHarmWhereNobodyListens) {
 
 TEST(OncePerProcess, IsFirstOnceInEveryProcess) {
     static constinit OncePerProcess said;
-    EXPECT_TRUE(said.first());
-    EXPECT_FALSE(said.first());
+    EXPECT_TRUE(said.is_first_call());
+    EXPECT_FALSE(said.is_first_call());
     EXPECT_EQ(in_child([] {
-                  EXPECT_TRUE(said.first());
-                  EXPECT_FALSE(said.first());
+                  EXPECT_TRUE(said.is_first_call());
+                  EXPECT_FALSE(said.is_first_call());
               }),
               0);
 }
 
-[[gnu::noinline]] bool begin_deeper(InUse& thing) {
+[[gnu::noinline]] bool begin_deeper(ReentrancyFlag& thing) {
     char frame[256];
     __asm__ volatile("" : : "r"(frame) : "memory");
-    const bool has_begun = thing.begin();
+    const bool has_begun = thing.begin_use();
     __asm__ volatile("" : : "r"(frame) : "memory");
     return has_begun;
 }
 
-TEST(InUse, GivesAThingToOneUserAtATime) {
-    InUse thing{};
-    ASSERT_TRUE(thing.begin());
+TEST(ReentrancyFlag, GivesAThingToOneUserAtATime) {
+    ReentrancyFlag thing{};
+    ASSERT_TRUE(thing.begin_use());
     EXPECT_FALSE(begin_deeper(thing)) << "as a signal handler would ask";
-    thing.end();
+    thing.end_use();
     EXPECT_TRUE(begin_deeper(thing));
 }
 
-TEST(InUse, TakesAUseForEndedOnceItsCodeWasLeft) {
-    InUse thing{};
+TEST(ReentrancyFlag, TakesAUseForEndedOnceItsCodeWasLeft) {
+    ReentrancyFlag thing{};
     ASSERT_TRUE(begin_deeper(thing));
     EXPECT_FALSE(thing.is_free());
-    EXPECT_TRUE(thing.begin());
-    thing.end();
+    EXPECT_TRUE(thing.begin_use());
+    thing.end_use();
     EXPECT_TRUE(thing.is_free());
 }
 
-TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
+TEST(ReentrancyFlag, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
     // Addresses above and below this thread's stack, where the loader and the heap may place the object.
-    static InUse thing{};
+    static ReentrancyFlag thing{};
     static bool has_begun = true;
     for (const bool is_above : {false, true}) {
         char frame[1 << 16];
@@ -182,11 +182,11 @@ TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
             ASSERT_EQ(sigaltstack(&alternate, &before), 0);
             struct sigaction action {};
             action.sa_flags = SA_ONSTACK;
-            action.sa_handler = [](int) { has_begun = thing.begin(); };
+            action.sa_handler = [](int) { has_begun = thing.begin_use(); };
             ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
-            ASSERT_TRUE(thing.begin());
+            ASSERT_TRUE(thing.begin_use());
             pthread_kill(pthread_self(), SIGUSR1);
-            thing.end();
+            thing.end_use();
             ASSERT_EQ(sigaltstack(&before, nullptr), 0);
         }).join();
         EXPECT_FALSE(has_begun);

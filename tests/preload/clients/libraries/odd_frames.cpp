@@ -30,9 +30,9 @@ bool can_read(const char*, std::size_t) { return true; }
 /// Returns the place in the innermost frame of the calling thread that holds the address of the calling frame.
 /// `version`: sys.hexversion.
 char* slot_of_caller(unsigned version, const char*& frame) {
-    const auto layout = layout_of(version, find_symbol("_PyRuntime"));
+    const auto layout = python_layout_of(version, find_symbol("_PyRuntime"));
     PythonStack stack;
-    Python::find(find_symbol, can_read)->read_stack(stack);
+    PythonReader::find_interpreter(find_symbol, can_read)->read_stack(stack);
     frame = stack.frames[0];
     return const_cast<char*>(frame) + layout->frame_previous;
 }

@@ -10,10 +10,10 @@ using namespace fp32shim::where;
 
 namespace {
 
-const std::optional<Python>& interpreter() {
-    static const std::optional<Python> python =
-        Python::find([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); },
-                     [](const char*, std::size_t) { return true; });
+const std::optional<PythonReader>& interpreter() {
+    static const std::optional<PythonReader> python =
+        PythonReader::find_interpreter([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); },
+                                       [](const char*, std::size_t) { return true; });
     return python;
 }
 
@@ -25,8 +25,8 @@ extern "C" unsigned long long python_stack_key() { return interpreter() ? interp
 /// Writes the calling thread's frames, innermost first, as lines `file:line:function`. Returns their number, negative
 /// if outer frames were left out; 0: there are no frames, or this version of Python is unknown.
 extern "C" int python_stack(char* out, int size) {
-    const std::optional<Python>& python = interpreter();
-    if (!python || python->verify_layout() != Python::LayoutCheck::as_expected) return 0;
+    const std::optional<PythonReader>& python = interpreter();
+    if (!python || python->verify_layout() != PythonReader::LayoutCheck::as_expected) return 0;
     PythonStack stack;
     python->read_stack(stack);
     int used = 0, shown = 0;

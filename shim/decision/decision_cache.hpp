@@ -9,7 +9,7 @@
 
 #include "policy/decide.hpp"
 #include "system/hash.hpp"
-#include "system/in_use.hpp"
+#include "system/reentrancy.hpp"
 
 namespace fp32shim {
 
@@ -29,21 +29,21 @@ struct DecisionKey {
 
 /// The kept decisions of one thread, shared with signal handlers on it. A handler that interrupts find() or keep()
 /// finds nothing and stores nothing. All zeros is an empty object.
-class KeptDecisions {
+class DecisionCache {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
-        const system::Use use(in_use_);
+        const system::ReentrancyGuard use(in_use_);
         if (!use) return std::nullopt;
-        for (const Entry& entry : set_of(key))
+        for (const CachedDecision& entry : set_of(key))
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
     /// Stores a decision. Replaces an older one if no entry is free.
-    void keep(const DecisionKey& key, const policy::Decision& decision) {
-        const system::Use use(in_use_);
+    void store(const DecisionKey& key, const policy::Decision& decision) {
+        const system::ReentrancyGuard use(in_use_);
         if (!use) return;
         Set& set = set_of(key);
-        for (Entry& entry : set) {
+        for (CachedDecision& entry : set) {
             if (entry.key.site != 0 && is_current(entry.key, key)) continue;
             entry = {key, decision};
             return;
@@ -54,11 +54,11 @@ class KeptDecisions {
   private:
     static constexpr std::size_t ways = 4;
     static constexpr unsigned set_bits = 10;
-    struct Entry {
+    struct CachedDecision {
         DecisionKey key;
         policy::Decision decision;
     };
-    using Set = std::array<Entry, ways>;
+    using Set = std::array<CachedDecision, ways>;
 
     static bool is_current(const DecisionKey& kept, const DecisionKey& now) {
         return kept.generation == now.generation && kept.change_count == now.change_count;
@@ -71,10 +71,10 @@ class KeptDecisions {
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
                                   part(key.batch, 0x66d6a2999d170b6b) + key.location;
         // Evenly spaced sizes give evenly spaced sums; multiplying spreads them over the sets.
-        return sets_[system::table_index(system::folded(sum), set_bits)];
+        return sets_[system::table_index(system::fold_high_half(sum), set_bits)];
     }
 
-    system::InUse in_use_;
+    system::ReentrancyFlag in_use_;
     unsigned next_victim_;
     std::array<Set, std::size_t{1} << set_bits> sets_;
 };

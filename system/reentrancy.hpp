@@ -15,22 +15,22 @@ namespace fp32shim::system {
 ///
 /// A use is identified by its stack pointer. Stacks grow downwards, and a handler runs below the code that it
 /// interrupted. So if code runs at or above the stack pointer of a use, on the same stack, the using code was left
-/// without an end(). Below that stack pointer, an abandoned use looks like a current one, and counts as current. On
-/// an alternate signal stack, stack pointers of other stacks are not compared. That cannot be detected if the program
-/// set SS_AUTODISARM, which hides the alternate stack.
-class InUse {
+/// without an end_use(). Below that stack pointer, an abandoned use looks like a current one, and counts as current.
+/// On an alternate signal stack, stack pointers of other stacks are not compared. That cannot be detected if the
+/// program set SS_AUTODISARM, which hides the alternate stack.
+class ReentrancyFlag {
   public:
     /// Begins a use. Returns false if the object is in use. Makes a system call only if an earlier use has not ended.
-    [[gnu::always_inline]] bool begin() {
+    [[gnu::always_inline]] bool begin_use() {
         if (!is_free() && !was_left_by_jump(user_, stack_pointer())) [[unlikely]]
             return false;
-        begin_free();
+        begin_first_use();
         return true;
     }
     /// Returns true if no use is marked. An abandoned use is still marked. Calls nothing.
     [[gnu::always_inline]] bool is_free() const { return user_ == 0; }
     /// Begins a use. Calls nothing. Precondition: is_free().
-    [[gnu::always_inline]] void begin_free() {
+    [[gnu::always_inline]] void begin_first_use() {
         // A single instruction on x86-64, since every call of the program does this.
 #if defined(__x86_64__)
         __asm__ volatile("mov %%rsp, %0" : "=m"(user_));
@@ -39,7 +39,7 @@ class InUse {
 #endif
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
-    [[gnu::always_inline]] void end() {
+    [[gnu::always_inline]] void end_use() {
         std::atomic_signal_fence(std::memory_order_seq_cst);
         user_ = 0;
     }
@@ -70,18 +70,19 @@ class InUse {
 };
 
 /// Holds one use for the object's lifetime. Converts to false if the object was in use already.
-class Use {
+class ReentrancyGuard {
   public:
-    [[gnu::always_inline]] explicit Use(InUse& object) : object_(object), is_held_(object.begin()) {}
-    [[gnu::always_inline]] ~Use() {
-        if (is_held_) object_.end();
+    [[gnu::always_inline]] explicit ReentrancyGuard(ReentrancyFlag& object)
+        : object_(object), is_held_(object.begin_use()) {}
+    [[gnu::always_inline]] ~ReentrancyGuard() {
+        if (is_held_) object_.end_use();
     }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
+    ReentrancyGuard(const ReentrancyGuard&) = delete;
+    ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
     explicit operator bool() const { return is_held_; }
 
   private:
-    InUse& object_;
+    ReentrancyFlag& object_;
     const bool is_held_;
 };
 

@@ -1,5 +1,5 @@
 // Tests the decisions that a thread keeps: a look-up finds only a decision that was kept for exactly that call.
-#include "shim/decision/kept_decisions.hpp"
+#include "shim/decision/decision_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ policy::Decision decision_number(std::int32_t rule) {
     return decision;
 }
 
-TEST(KeptDecisions, WhatIsFoundIsWhatWasKeptForThatCall) {
-    const auto kept = std::make_unique<KeptDecisions>();
+TEST(DecisionCache, WhatIsFoundIsWhatWasKeptForThatCall) {
+    const auto kept = std::make_unique<DecisionCache>();
     std::map<decltype(as_tuple({})), policy::Decision> all;
     std::mt19937 random(3);
     const auto below = [&](std::uint32_t limit) { return static_cast<std::int32_t>(random() % limit); };
@@ -45,14 +45,14 @@ TEST(KeptDecisions, WhatIsFoundIsWhatWasKeptForThatCall) {
             ASSERT_EQ(*decision, known->second);
             ++found;
         } else {
-            kept->keep(key, decision_number(i));
+            kept->store(key, decision_number(i));
             all[as_tuple(key)] = decision_number(i);
         }
     }
     EXPECT_GT(found, 10'000);
 }
 
-TEST(KeptDecisions, AThousandSizesOfASiteAreAllKept) {
+TEST(DecisionCache, AThousandSizesOfASiteAreAllKept) {
     // Programs step through one or all sizes, in steps of one or of another number.
     for (const std::int64_t step : {1, 8, 23, 64, 1000})
         for (const int which : {0, 1, 2, 3}) {
@@ -62,8 +62,8 @@ TEST(KeptDecisions, AThousandSizesOfASiteAreAllKept) {
             const auto key_of = [&](std::int64_t i) {
                 return DecisionKey{1, size(0, i), size(1, i), size(2, i), 1, 0, {}, 1, static_cast<unsigned>(step)};
             };
-            const auto kept = std::make_unique<KeptDecisions>();
-            for (std::int32_t i = 1; i <= 1000; ++i) kept->keep(key_of(i), decision_number(i));
+            const auto kept = std::make_unique<DecisionCache>();
+            for (std::int32_t i = 1; i <= 1000; ++i) kept->store(key_of(i), decision_number(i));
             int found = 0;
             for (std::int32_t i = 1; i <= 1000; ++i)
                 if (const auto decision = kept->find(key_of(i))) found += decision->rule == i ? 1 : 0;
@@ -71,13 +71,13 @@ TEST(KeptDecisions, AThousandSizesOfASiteAreAllKept) {
         }
 }
 
-TEST(KeptDecisions, OnesOfOtherSettingsGiveWayFirst) {
-    const auto kept = std::make_unique<KeptDecisions>();
+TEST(DecisionCache, OnesOfOtherSettingsGiveWayFirst) {
+    const auto kept = std::make_unique<DecisionCache>();
     for (std::uint32_t changes = 1; changes < 100; ++changes)
         for (std::int64_t m = 0; m < 100; ++m) {
             const DecisionKey key{1, m, m, m, 1, 0, {}, changes, changes};
             EXPECT_EQ(kept->find(key), std::nullopt);
-            kept->keep(key, decision_number(static_cast<std::int32_t>(m)));
+            kept->store(key, decision_number(static_cast<std::int32_t>(m)));
             EXPECT_EQ(kept->find(key)->rule, m);
         }
 }
