@@ -73,10 +73,10 @@ std::string problem_with_call(const Function& function, const ExplainOptions& op
 }
 
 /// The lines of Python from the command line, outermost first.
-struct GivenLines : policy::CallLines {
-    explicit GivenLines(const std::vector<std::string>& given) : lines(&given) {
+struct GivenStack : policy::CallLines {
+    explicit GivenStack(const std::vector<std::string>& given) : lines(&given) {
         any = [](const CallLines& all, bool (*judge)(void*, std::string_view), void* context) {
-            return std::ranges::any_of(*static_cast<const GivenLines&>(all).lines,
+            return std::ranges::any_of(*static_cast<const GivenStack&>(all).lines,
                                        [&](const std::string& line) { return judge(context, line); });
         };
     }
@@ -84,10 +84,10 @@ struct GivenLines : policy::CallLines {
 };
 
 /// Source text of the calling line of Python, as given on the command line.
-struct GivenText : policy::LineText {
-    explicit GivenText(std::string_view given) : text(given) {
+struct GivenSourceText : policy::LineText {
+    explicit GivenSourceText(std::string_view given) : text(given) {
         read_text = [](const LineText& line) {
-            return std::optional<std::string_view>(static_cast<const GivenText&>(line).text);
+            return std::optional<std::string_view>(static_cast<const GivenSourceText&>(line).text);
         };
     }
     std::string_view text;
@@ -249,7 +249,7 @@ std::string to_json(const Explanation& e) {
                          {"when", to_json(e.tried[i].when)},
                          {"unless", to_json(e.tried[i].unless)}});
     }
-    const Json others = json_list(e.planned.others, [](const PlannedCall::Other& other) -> Json {
+    const Json others = json_list(e.planned.others, [](const PlannedCall::OtherOutcome& other) -> Json {
         return {{"applied", policy::to_string(other.outcome.applied)},
                 {"accumulator", accumulator_json(other.outcome.accumulator)},
                 {"reason", policy::to_string(other.outcome.reason)},
@@ -355,7 +355,7 @@ std::string text_of(const Explanation& e) {
     if (!e.planned.supposed.empty()) {
         text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
     }
-    for (const PlannedCall::Other& other : e.planned.others) {
+    for (const PlannedCall::OtherOutcome& other : e.planned.others) {
         const bool adds = other.outcome.accumulator != policy::Accumulator::unknown;
         text += fmt::format("  but         {} ({}) with {}\n",
                             adds ? accumulator_text(other.outcome) : policy::to_string(other.outcome.applied),
@@ -393,8 +393,8 @@ int explain(const ExplainOptions& options) {
 
     explanation.call = call_of(function, options);
     const policy::CallSite call_site = call_site_in(options.call_site);
-    const GivenLines stack(options.stack);
-    const GivenText text(options.text);
+    const GivenStack stack(options.stack);
+    const GivenSourceText text(options.text);
     if (!options.text.empty()) explanation.call.text = &text;
     if (!options.call_site.empty()) explanation.call.call_site = &call_site;
     if (!options.stack.empty()) explanation.call.stack = &stack;

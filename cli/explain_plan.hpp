@@ -24,7 +24,7 @@ struct PlannedFormat {
 /// Predicted treatment of a call by the shim.
 struct PlannedCall {
     /// Another possible outcome, if one of the assumptions is wrong.
-    struct Other {
+    struct OtherOutcome {
         PlannedFormat outcome;
         std::vector<std::string> where;  ///< facts each of which would cause this outcome: `math mode
                                          ///< CUBLAS_TENSOR_OP_MATH`
@@ -33,7 +33,7 @@ struct PlannedCall {
     PlannedFormat outcome;
     std::string words;                    ///< description of the outcome, for people
     std::vector<std::string> supposed{};  ///< assumptions on which the outcome depends
-    std::vector<Other> others{};
+    std::vector<OtherOutcome> others{};
     std::vector<std::string> notes{};
 };
 

@@ -24,7 +24,7 @@ std::optional<Number> parse_number(const std::string& text) {
 }
 
 CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_view>& words) {
-    return option->type_name(alternatives(words))
+    return option->type_name(joined_by_bars(words))
         ->transform(CLI::Validator(
             [words](std::string& text) {
                 const auto word = std::ranges::find_if(
@@ -36,25 +36,25 @@ CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_v
             ""));
 }
 
-constexpr char whole_mark = '\0';  // a character that no argument can contain
+constexpr char split_guard = '\0';  // a character that no argument can contain
 
 }  // namespace
 
-std::string with_whole_mark(const std::string& word) {
-    return word.starts_with('[') && word.ends_with(']') ? word + whole_mark : word;
+std::string with_split_guard(const std::string& word) {
+    return word.starts_with('[') && word.ends_with(']') ? word + split_guard : word;
 }
 
-std::string without_whole_mark(const std::string& word) { return word.substr(0, word.find(whole_mark)); }
+std::string without_split_guard(const std::string& word) { return word.substr(0, word.find(split_guard)); }
 
-void remove_whole_marks(CLI::Option& option) {
+void remove_split_guards(CLI::Option& option) {
     const auto remove_mark = [](std::string& word) {
-        word = without_whole_mark(word);
+        word = without_split_guard(word);
         return std::string();
     };
     option.transform(CLI::Validator(remove_mark, ""));
 }
 
-std::string alternatives(const std::vector<std::string_view>& words) {
+std::string joined_by_bars(const std::vector<std::string_view>& words) {
     return fmt::format("{}", fmt::join(words, "|"));
 }
 
@@ -179,13 +179,13 @@ std::optional<std::int32_t> parse_process_id(const std::string& word) {
     return number && *number > 0 ? number : std::nullopt;
 }
 
-std::string not_a_process_id(const std::string& word) {
+std::string invalid_process_id_message(const std::string& word) {
     return policy::in_quotes(word) + " is not a process id; fp32shim ps lists the processes that are recording";
 }
 
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
     return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
-        return parse_process_id(text) ? std::string() : not_a_process_id(text);
+        return parse_process_id(text) ? std::string() : invalid_process_id_message(text);
     });
 }
 

@@ -69,7 +69,7 @@ std::vector<LocatedLibrary> read_loader_cache() {
 std::vector<LocatedLibrary> findable_libraries() {
     std::vector<LocatedLibrary> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
-    for (const std::string& folder : list_entries(variable == nullptr ? "" : variable, ":;")) {
+    for (const std::string& folder : split_list(variable == nullptr ? "" : variable, ":;")) {
         std::error_code error;
         const auto first = static_cast<std::ptrdiff_t>(found.size());
         for (const auto& entry : std::filesystem::directory_iterator(folder, error))
@@ -125,7 +125,7 @@ Message ask_mkl(void* library) {
 
 }  // namespace
 
-bool is_blas_identity(std::string_view name) {
+bool identifies_blas_implementation(std::string_view name) {
     return name.find("openblas_get_co") != std::string_view::npos || name == "bli_arch_query_id" ||
            name == "MKL_Get_Version_String" || name == "flexiblas_info";
 }
@@ -134,7 +134,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
     std::error_code error;
     BlasLibrary library{soname, path, std::filesystem::canonical(path, error).string(), "other", {}, {}, {}};
     if (error) library.file = path;
-    const auto elf = read_elf(path, is_blas_identity);
+    const auto elf = read_elf(path, identifies_blas_implementation);
     if (!elf) {
         library.problem = "cannot be read as an ELF file";
         return library;
@@ -198,7 +198,7 @@ std::string find_library(const std::string& soname) {
     return {};
 }
 
-std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor) {
+std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor) {
     if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
     const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
         return std::ranges::any_of(

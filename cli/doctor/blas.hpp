@@ -25,7 +25,7 @@ struct BlasLibrary {
 };
 
 /// Returns true if a function of this name identifies an implementation of BLAS: `flexiblas_info`.
-bool is_blas_identity(std::string_view name);
+bool identifies_blas_implementation(std::string_view name);
 
 /// Identifies a library by its file, then loads it in a child process to read its version and kernels.
 BlasLibrary identify_blas(const std::string& soname, const std::string& path);
@@ -37,6 +37,6 @@ std::vector<BlasLibrary> find_blas_libraries();
 std::string find_library(const std::string& soname);
 
 /// Returns a finding if the library uses kernels for an older processor than this machine has.
-std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor);
+std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor);
 
 }  // namespace fp32shim::cli

@@ -59,9 +59,9 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
 }
 
 /// Reads the loader's log for one process id, line by line.
-class Reader {
+class LoaderLogReader {
   public:
-    explicit Reader(int pid) : pid_(pid) {}
+    explicit LoaderLogReader(int pid) : pid_(pid) {}
 
     void read(std::string_view line) {
         line.remove_prefix(std::min(line.find(":\t") + 2, line.size()));
@@ -176,13 +176,13 @@ class TemporaryFolder {
 }  // namespace
 
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
-    Reader reader(pid);
+    LoaderLogReader reader(pid);
     for (std::string line; std::getline(log, line);) reader.read(line);
     return reader.finished();
 }
 
-Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
-    Observation observation;
+ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
+    ObservedRun observation;
     const TemporaryFolder folder;
     if (folder.path().empty()) {
         observation.problem = "no temporary folder could be made; set TMPDIR";

@@ -39,15 +39,15 @@ struct LoggedProcess {
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
 /// Result of running a program with LD_DEBUG.
-struct Observation {
+struct ObservedRun {
     std::string problem;  ///< reason why there is no log of the loader; empty if there is one
-    Ended ended;
+    ProgramEnd ended;
     std::vector<LoggedProcess> processes;
 };
 
 /// Runs the program to its end with LD_DEBUG. The program gets this process's environment, and its stdout goes to
 /// stderr. `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a
 /// temporary folder.
-Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
+ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 /// All results and conclusions of `doctor`.
 struct DoctorResult {
     Processor processor;
-    Gpus gpus;
+    GpuInventory gpus;
     std::vector<BlasLibrary> libraries;
     ExaminedSettings settings;
     std::optional<ExaminedProgram> program;

@@ -6,7 +6,7 @@
 
 namespace fp32shim::cli {
 
-std::string text_of_json(const Json& json, int indent) {
+std::string dump_json(const Json& json, int indent) {
     std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
     std::string_view rest = text;
     std::string result;
@@ -29,12 +29,12 @@ std::string text_of_json(const Json& json, int indent) {
     }
 }
 
-void make_texts_plain(Json& json) {
+void make_texts_printable(Json& json) {
     if (json.is_string()) {
         auto& text = json.get_ref<std::string&>();
         if (system::plain_prefix_length(text) < text.size()) text = system::plain_text(text, "\n\t");
     } else if (json.is_structured()) {
-        for (Json& value : json) make_texts_plain(value);
+        for (Json& value : json) make_texts_printable(value);
     }
 }
 

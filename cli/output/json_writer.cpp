@@ -4,13 +4,13 @@
 
 namespace fp32shim::cli {
 
-JsonWriter& JsonWriter::tree(const Json& value) {
-    begin();
+JsonWriter& JsonWriter::json_value(const Json& value) {
+    begin_item();
     if (layout_.indentation == 0) {
-        text_ += text_of_json(value, -1);
+        text_ += dump_json(value, -1);
         return *this;
     }
-    for (const char c : text_of_json(value, static_cast<int>(layout_.indentation))) {
+    for (const char c : dump_json(value, static_cast<int>(layout_.indentation))) {
         text_ += c;
         if (c == '\n') text_.append(level_ * layout_.indentation, ' ');
     }
@@ -18,7 +18,7 @@ JsonWriter& JsonWriter::tree(const Json& value) {
 }
 
 JsonWriter& JsonWriter::members(const Json& object) {
-    for (const auto& [name, value] : object.items()) key(name).tree(value);
+    for (const auto& [name, value] : object.items()) key(name).json_value(value);
     return *this;
 }
 

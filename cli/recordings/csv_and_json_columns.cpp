@@ -13,7 +13,7 @@ FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(te
 FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
 FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
 FieldValue compute_capability(std::int32_t value) {
-    return value <= 0 ? FieldValue() : FieldValue(FieldValue::Capability{value});
+    return value <= 0 ? FieldValue() : FieldValue(FieldValue::ComputeCapability{value});
 }
 FieldValue size(std::int64_t value) { return FieldValue::size_or_null(value); }
 FieldValue positive(std::int64_t value) { return value == 0 ? FieldValue() : FieldValue(value); }

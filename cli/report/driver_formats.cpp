@@ -214,12 +214,13 @@ std::string rocblas_line(const ProductKind& kind) {
 
 /// Writes `head`, then a line with its comments for each kind of product. For a kind that the driver cannot express,
 /// writes only a comment.
-void write_lines(std::string head, const ReportContents& contents, const ReportView& view, ReportOutput& output,
-                 std::string (*why_not)(const ProductKind&), std::string (*line)(const ProductKind&)) {
-    output.put(head);
+void write_driver_lines(std::string head, const ReportContents& contents, const ReportView& view,
+                        ReportOutput& output, std::string (*why_not)(const ProductKind&),
+                        std::string (*line)(const ProductKind&)) {
+    output.write(head);
     for (const ProductKind& kind : product_kinds(contents.calls, view.order)) {
         const std::string why = why_not(kind);
-        if (!output.put(why.empty() ? comment_on(kind) + line(kind) : left_out_comment(kind, why))) return;
+        if (!output.write(why.empty() ? comment_on(kind) + line(kind) : left_out_comment(kind, why))) return;
     }
 }
 
@@ -246,15 +247,17 @@ constexpr RowColumn work_column[] = {
 }  // namespace
 
 void write_benchdnn(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    write_lines(fmt::format("# For benchdnn --matmul --mode=P --batch=FILE\n{}--reset\n--dt=f32\n", assumptions),
-                contents, view, output, why_not_benchdnn, benchdnn_line);
+    write_driver_lines(
+        fmt::format("# For benchdnn --matmul --mode=P --batch=FILE\n{}--reset\n--dt=f32\n", assumptions), contents,
+        view, output, why_not_benchdnn, benchdnn_line);
 }
 
 void write_rocblas_bench(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    write_lines(fmt::format("#!/bin/sh\n{}# rocblas-bench multiplies in the operands' type, whatever the calls ran "
-                            "at.\n",
-                            assumptions),
-                contents, view, output, why_not_rocblas, rocblas_line);
+    write_driver_lines(
+        fmt::format("#!/bin/sh\n{}# rocblas-bench multiplies in the operands' type, whatever the calls ran "
+                    "at.\n",
+                    assumptions),
+        contents, view, output, why_not_rocblas, rocblas_line);
 }
 
 void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {

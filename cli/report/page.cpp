@@ -21,7 +21,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// Limits for the size of the page. Those for its rows are in report/page_rows.cpp.
+// Limits for the size of the page. Those for its rows are in report/page_decisions.cpp.
 constexpr std::size_t max_processes = 200;
 constexpr std::size_t max_audits = 200;  ///< rows of the table of audits
 constexpr std::size_t max_found = 50;    ///< rows of the tables of NaN and infinity
@@ -129,52 +129,52 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the source lines of all nodes that have one, in the form of SourceLines::read().
+/// Returns the source lines of all nodes that have one, in the form of SourceLineReader::read_wanted_lines().
 Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
-    SourceLines lines;
+    SourceLineReader lines;
     for (const PathNode& node : paths.nodes())
-        if (node.line != 0 && !node.file.empty()) lines.want(node.file, node.line);
-    return lines.read(changed_after_ns);
+        if (node.line != 0 && !node.file.empty()) lines.add_wanted_line(node.file, node.line);
+    return lines.read_wanted_lines(changed_after_ns);
 }
 
 /// Returns the data of the page. It begins like the JSON of the report.
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
-    Json json = head_json(calls);
+    Json json = report_head_json(calls);
     // The page shows these in tables and warnings of limited size instead.
     for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
-    json["sort"] = script_name_of(view.order);
+    json["sort"] = quantity_name_in_scripts(view.order);
     for (const auto& [word, key] : grouping_words) json["by"][std::string(word)] = view.grouping.*key;
     json["verdict"] = verdict_json(calls);
     json["warnings"] = warnings_json(contents, view.is_since);
     json["facts"] = facts_json(calls);
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
-    json["nonfinite"] = table_json(nonfinite_table(calls, max_found));
-    json["received"] = table_json(received_table(calls, max_found));
+    json["nonfinite"] = table_json(first_nonfinite_table(calls, max_found));
+    json["received"] = table_json(first_received_table(calls, max_found));
     json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(contents.timeline);
-    PageRows rows = page_rows(calls, view.order);
+    PageDecisions rows = page_decisions(calls, view.order);
     json["paths"] = page_paths_json(contents.paths, calls, view.order, rows.list_indices);
     json["sources"] = sources_json(contents.paths, calls.first_ns());
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
-        json["scopes"] = page_paths_json(scope_paths(calls), calls, view.order, rows.list_indices);
+        json["scopes"] = page_paths_json(scope_tree(calls), calls, view.order, rows.list_indices);
     json["decisions"] = std::move(rows.json);  // last: a further key could copy it, and it is large
     return json;
 }
 
 }  // namespace
 
-std::string_view script_name_of(RowOrder order) {
+std::string_view quantity_name_in_scripts(RowOrder order) {
     constexpr std::string_view names[] = {"host_ns", "calls", "work"};
     return names[static_cast<std::size_t>(order)];
 }
 
 void write_html(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    output.put(html_page(Page::report, page_data(contents, view)));
+    output.write(html_page(Page::report, page_data(contents, view)));
 }
 
 }  // namespace fp32shim::cli

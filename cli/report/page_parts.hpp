@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 
 /// List of distinct texts, to which the page's data refers by index.
-class PageTexts {
+class PageTextList {
   public:
     std::size_t index_of(std::string_view text) {
         const auto [entry, is_new] = indices_.emplace(text, texts_.size());
@@ -29,7 +29,7 @@ class PageTexts {
 };
 
 /// Decisions of the page.
-struct PageRows {
+struct PageDecisions {
     Json json;
     std::vector<std::int32_t> list_indices;  ///< index in the page's list, by index in MergedCalls::rows(); -1: not
                                              ///< listed
@@ -40,7 +40,7 @@ struct PageRows {
 ///   Each is an array whose texts are indices into one shared list.
 /// - `groups`: the other decisions, summed by function and size class, as objects, up to a limit.
 /// - `rest`: the sum of the groups beyond that limit.
-PageRows page_rows(const MergedCalls& calls, RowOrder order);
+PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 
 /// Returns the data for page/report/verdict.js:
 /// - `measure`: the quantity that tells best how much was multiplied: `work`, or `host_ns` if the work of some calls
@@ -60,7 +60,7 @@ Json verdict_json(const MergedCalls& calls);
 Json warnings_json(const ReportContents& contents, bool is_since);
 
 /// Returns the name of a quantity in a page's scripts.
-std::string_view script_name_of(RowOrder order);
+std::string_view quantity_name_in_scripts(RowOrder order);
 
 /// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index
@@ -72,6 +72,6 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
 
 /// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
 /// calls, if they are known, and functions.
-CallPaths scope_paths(const MergedCalls& calls);
+CallPaths scope_tree(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

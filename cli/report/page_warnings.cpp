@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_lines = 50;  ///< lines of a warning
 
 bool is_unchanged(const MergedRow& row) {
-    return !row.is_overflow && format_of(row) == "unchanged" && row.reason != "no_product";
+    return !row.is_overflow && ran_at_or_unknown(row) == "unchanged" && row.reason != "no_product";
 }
 
 /// A warning about rows. It shows their number of calls before `title`, then a line for each distinct text.
@@ -33,7 +33,7 @@ struct RowWarning {
 constexpr RowWarning row_warnings[] = {
     {"did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
      [](const MergedRow& row) {
-         return fmt::format("{} requested, {} applied ({})", row.requested, format_of(row), row.reason);
+         return fmt::format("{} requested, {} applied ({})", row.requested, ran_at_or_unknown(row), row.reason);
      },
      true},
     {"were forwarded unchanged: the format that they ran at is not known",

@@ -61,7 +61,8 @@ std::string labels_of(const record::RecordedRow* row) {
 
 }  // namespace
 
-void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics) {
+void add_prometheus_metrics(record::RecordingReader& recording, const Filter& filter,
+                            std::map<std::string, Share>& metrics) {
     const std::string process = labels_of(recording);
     RowFilter rows(filter, recording);
     for (const auto& [id, counters] : recording.counters()) {
@@ -101,7 +102,7 @@ void write_prometheus(const ReportContents& contents, const ReportView&, ReportO
            calls.dropped_events());
     single("fp32shim_overwritten_events_total", "counter", "Events that were overwritten by later ones.",
            calls.overwritten_events());
-    output.put(text);
+    output.write(text);
 }
 
 }  // namespace fp32shim::cli

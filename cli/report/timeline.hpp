@@ -16,7 +16,7 @@ class CallDurations;
 class Filter;
 
 /// Returns the format at which the calls of a row ran; `unknown` for calls without a decision.
-std::string_view format_of(const MergedRow& row);
+std::string_view ran_at_or_unknown(const MergedRow& row);
 
 /// Calls over time in bins of equal width, by the format at which they ran. When the calls would span more than
 /// `max_bins` bins, neighbouring bins are joined and the width doubles.
@@ -30,9 +30,9 @@ class Timeline {
 
     /// Adds one call. It is counted in the bin in which it returned, and its duration is spread over all bins in
     /// which it ran. Times are nanoseconds since 1970. `format_index` is an index in formats().
-    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index);
+    void add_call(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index);
     /// Returns the index of a format in formats(). Adds the format if it is new.
-    std::size_t index_of(std::string_view format);
+    std::size_t index_of_format(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
     /// Returns the width of each bin, in nanoseconds.

@@ -47,7 +47,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; path != outer && is_taken(path); ++i) path = numbered(absolute.string(), i);
+    for (int i = 1; path != outer && is_taken(path); ++i) path = with_number(absolute.string(), i);
     return path;
 }
 
@@ -66,8 +66,8 @@ bool make_children_file(const std::string& path, std::uint64_t run) {
 
 }  // namespace
 
-RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProcess process,
-                         ProcessEnvironment& environment, const record::ProcessFacts& facts) {
+RunChildrenFile::RunChildrenFile(const std::string& log_path, bool is_own, ProgramProcess process,
+                                 ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!is_recording_name(log_path)) return;
     environment.set(
         record::run_process_variable,
@@ -87,22 +87,22 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     environment.set(record::run_variable, fmt::format("{:016x}{}{}", run_, is_awaited_ ? '+' : ' ', path_));
 }
 
-void RunChildren::remove_file() const {
+void RunChildrenFile::remove_file() const {
     if (is_awaited_) unlink(path_.c_str());
 }
 
-void RunChildren::record_unseen(const std::string& program, record::WhyUnseen why) const {
+void RunChildrenFile::add_unseen_program(const std::string& program, record::WhyUnseen why) const {
     if (path_.empty()) return;
     record::record_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
 }
 
-std::vector<record::RecordedChild> RunChildren::all() const {
+std::vector<record::RecordedChild> RunChildrenFile::read_children() const {
     if (path_.empty() || !is_taken(path_)) return {};
     const auto opened = record::RecordingReader::open(path_);
     return opened.reader ? opened.reader->children() : std::vector<record::RecordedChild>();
 }
 
-std::string children_line(const std::vector<record::RecordedChild>& children) {
+std::string unseen_children_line(const std::vector<record::RecordedChild>& children) {
     if (children.empty()) return {};
     constexpr std::size_t most = 5;
     std::string text = "started without the shim, so their products are unknown: ";

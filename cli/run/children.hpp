@@ -14,16 +14,16 @@ namespace fp32shim::cli {
 /// The process that becomes the program: `fp32shim run` itself, or its child.
 enum class ProgramProcess : bool { own, child };
 
-class RunChildren {
+class RunChildrenFile {
   public:
     /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
     /// nothing if `log_path` names no recordings. `is_own` is true if this run named the log. If it is false and
     /// there is an outer `fp32shim run`, that run's number and file are used.
-    RunChildren(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
-                const record::ProcessFacts& facts);
+    RunChildrenFile(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
+                    const record::ProcessFacts& facts);
 
     /// Returns the number of this run in its recordings (ProcessFacts::run); 0: none.
-    std::uint64_t run() const { return run_; }
+    std::uint64_t run_number() const { return run_; }
     /// Returns true if this command waits for the program and has made the file, in which processes count their
     /// recordings. Then it has to note the end of the run.
     bool is_awaited() const { return is_awaited_; }
@@ -34,10 +34,10 @@ class RunChildren {
     void remove_file() const;
 
     /// Writes into the file for uncovered children that the shim does not cover `program`, and why.
-    void record_unseen(const std::string& program, record::WhyUnseen why) const;
+    void add_unseen_program(const std::string& program, record::WhyUnseen why) const;
 
     /// Returns the children that the file for uncovered children lists.
-    std::vector<record::RecordedChild> all() const;
+    std::vector<record::RecordedChild> read_children() const;
 
   private:
     std::string path_;
@@ -46,6 +46,6 @@ class RunChildren {
 };
 
 /// Returns a line `started without the shim, …` with the first few of `children`; empty if there are none.
-std::string children_line(const std::vector<record::RecordedChild>& children);
+std::string unseen_children_line(const std::vector<record::RecordedChild>& children);
 
 }  // namespace fp32shim::cli

@@ -76,7 +76,7 @@ std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) 
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Removes from a path the part that an earlier call of cache_folder_for() added.
+/// Removes from a path the part that an earlier call of jax_cache_folder() added.
 void remove_own_part(std::string& folder) {
     const std::size_t mark_begin = folder.rfind(mark);
     if (mark_begin == std::string::npos || folder.size() != mark_begin + mark.size() + digits) return;
@@ -86,7 +86,7 @@ void remove_own_part(std::string& folder) {
 
 }  // namespace
 
-std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, std::string folder) {
+std::string jax_cache_folder(const policy::Policy& policy, std::uint16_t pins, std::string folder) {
     remove_own_part(folder);
     if (!changes_products(policy)) return folder;
     while (folder.ends_with('/')) folder.pop_back();

@@ -15,6 +15,6 @@ inline constexpr std::string_view cache_variable = "JAX_COMPILATION_CACHE_DIR";
 /// Returns the folder for JAX's compilation cache. This is a folder in `folder`, the same for settings that
 /// change products on a GPU alike; or `folder` itself if the policy changes no product. If `folder` was returned by
 /// this function before, it is replaced and not nested. `pins` are those of ProcessFacts::pins.
-std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, std::string folder);
+std::string jax_cache_folder(const policy::Policy& policy, std::uint16_t pins, std::string folder);
 
 }  // namespace fp32shim::cli

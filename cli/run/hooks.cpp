@@ -19,7 +19,7 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
                        nvtx_variable, policy::quoted_path(set));
 }
 
-std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {
+std::string add_python_startup_file(const policy::Policy& policy, ProcessEnvironment& environment) {
     const bool wants_torch = policy.wants(policy::Where::torch);
     if (policy.disabled || !(wants_torch || policy.log_onednn)) return {};
     const std::string_view what = wants_torch ? "where: torch" : "products of JAX";

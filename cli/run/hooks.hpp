@@ -26,6 +26,6 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
 /// `where` or of rules, or products of JAX, which are recorded with those of oneDNN. Sets FP32_MATMUL_WHERE,
 /// by which the file knows of the former. Returns one line with the reason if this is impossible;
 /// otherwise an empty text.
-std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment);
+std::string add_python_startup_file(const policy::Policy& policy, ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

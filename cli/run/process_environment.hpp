@@ -8,7 +8,7 @@
 namespace fp32shim::cli {
 
 /// Splits a list such as the value of LD_PRELOAD at any of `separators`, and leaves empty entries out.
-std::vector<std::string> list_entries(std::string_view list, std::string_view separators);
+std::vector<std::string> split_list(std::string_view list, std::string_view separators);
 
 class ProcessEnvironment {
   public:

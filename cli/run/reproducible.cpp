@@ -34,7 +34,7 @@ std::string default_threads(const ProcessEnvironment& environment) {
 
 }  // namespace
 
-std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
+std::vector<std::string> set_reproducible_variables(ProcessEnvironment& environment) {
     environment.set("FP32_MATMUL_CPU", "reproducible");
     std::string set;
     std::string kept;

@@ -9,6 +9,6 @@
 namespace fp32shim::cli {
 
 /// Sets the variables for --reproducible, except those that the environment has. Returns what to tell the user.
-std::vector<std::string> make_reproducible(ProcessEnvironment& environment);
+std::vector<std::string> set_reproducible_variables(ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

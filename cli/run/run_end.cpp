@@ -46,7 +46,7 @@ void note_end_elsewhere(int descriptor, RunEnd end) {
 
 }  // namespace
 
-void note_end(const RunEnding& ending) {
+void note_run_end(const RunEnding& ending) {
     const record::ProcessIdentity self = record::identify_self();
     const auto file = read_run_member(ending.children_file);
     RunEnd end{.ended_ns = now_ns(),
@@ -71,7 +71,7 @@ void note_end(const RunEnding& ending) {
     if (file && !is_needed) unlink(ending.children_file.c_str());
 }
 
-std::string running_line(const RunEnding& ending) {
+std::string still_running_line(const RunEnding& ending) {
     if (ending.running.empty()) return {};
     return fmt::format("still running, so more products may follow: {}", running_text(ending.running));
 }

@@ -19,9 +19,9 @@ struct RunEnding {
 
 /// Notes the end in each recording. A recording that cannot be written stays without the note. Removes the file for
 /// children if all processes have ended and it says nothing that the recordings do not.
-void note_end(const RunEnding& ending);
+void note_run_end(const RunEnding& ending);
 
 /// Returns a line about the processes that still run; empty if there are none.
-std::string running_line(const RunEnding& ending);
+std::string still_running_line(const RunEnding& ending);
 
 }  // namespace fp32shim::cli

@@ -174,7 +174,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
         const std::string program = find_trial_program(options.name, options.words, options.runner);
         settings.name = options.name;
         settings.runs.command = options.words;
-        settings.runs.runner = list_entries(options.runner, " ");
+        settings.runs.runner = split_list(options.runner, " ");
         settings.runs.cpu = options.cpu;
         settings.runs.keeps_stdout = settings.compares_numbers && options.compare.empty();
         settings.state_path = options.state;
@@ -199,7 +199,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
     } catch (const End& end) {
         return fail(options, end);
     }
-    end_by_signal(signal);
+    end_self_by_signal(signal);
 }
 
 void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups) {
@@ -248,8 +248,8 @@ std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettin
     if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
         words += " --precision " + requested_precision(settings.precision);
     if (!settings.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) words += " --cpu " + settings.cpu;
-    return fmt::format("Policy: {}\n  fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
-                       shell_words(options.words));
+    return fmt::format("Policy: {}\n  fp32shim run --policy {}{} -- {}\n", printable(path), quote_shell_path(path),
+                       words, shell_words(options.words));
 }
 
 std::string comment_on_line(const Group& group, const LineTexts& lines) {

@@ -31,7 +31,7 @@ struct PossibleBypass {
 
 /// Returns true if `processes` include another recording with which this process continued after a reload. The other
 /// recording lists the libraries that were loaded later.
-bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
+bool continues_after_reload(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
 /// Returns each possible bypass once. A loaded file is judged by its contents. A file that cannot be read, or was
 /// changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
@@ -42,7 +42,7 @@ std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProce
 std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls);
 
 /// Returns true for the name of a child, `child:NAME`.
-bool is_child_name(std::string_view name);
+bool is_child_bypass_name(std::string_view name);
 
 /// Returns the names of all possible bypasses, except those of children (`child:NAME`).
 std::vector<std::string_view> possible_bypass_names();

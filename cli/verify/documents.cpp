@@ -62,7 +62,7 @@ std::string escaped(std::string_view text) {
 /// Returns a value as escaped text; `unknown` for null.
 std::string html_text(const Json& value) {
     if (value.is_null()) return "unknown";
-    return escaped(value.is_string() ? value.get<std::string>() : text_of_json(value, -1));
+    return escaped(value.is_string() ? value.get<std::string>() : dump_json(value, -1));
 }
 
 std::string violator_text(const Json& process) {
@@ -155,16 +155,16 @@ std::string basis_part(const Json& result) {
 
 }  // namespace
 
-Claim claim_of(const std::string& at_least, bool of_accumulation) {
+VerdictWords verdict_words(const std::string& at_least, bool of_accumulation) {
     if (of_accumulation) return {"add in FP32", "may add in less than FP32", ""};
     if (at_least.empty()) return {"ran in a fixed order", "ran in another order", ""};
     return {"ran at " + at_least + " or above", "ran below " + at_least, " below " + at_least};
 }
 
-std::string verdict_page(Json result, const std::string& date) {
-    make_texts_plain(result);
+std::string verdict_html_page(Json result, const std::string& date) {
+    make_texts_printable(result);
     const std::string at_least = result["at_least"].is_null() ? "" : result["at_least"].get<std::string>();
-    const std::string below = claim_of(at_least, !result["accumulate"].is_null()).below;
+    const std::string below = verdict_words(at_least, !result["accumulate"].is_null()).below;
     std::string html(head);
     html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
                         result["verdict"].get<std::string>(), html_text(result["summary"]));
@@ -180,7 +180,7 @@ std::string verdict_page(Json result, const std::string& date) {
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", html_text(result["scope"]));
 }
 
-Json verdict_statement(const Json& result, const std::string& date) {
+Json in_toto_statement(const Json& result, const std::string& date) {
     Json subjects = Json::array();
     for (const Json& process : result["processes"]) {
         if (process["sha256"].is_null()) continue;

@@ -33,10 +33,10 @@ bool is_rounded_to(policy::Applied format, const MergedRow& row) {
 
 }  // namespace
 
-JudgedCalls judge_calls(const record::RecordingReader& recording,
-                        const std::function<bool(const record::RecordedRow*)>& is_below,
-                        const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of) {
-    JudgedCalls judged;
+JudgedCallCounts count_judged_calls(
+    const record::RecordingReader& recording, const std::function<bool(const record::RecordedRow*)>& is_below,
+    const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of) {
+    JudgedCallCounts judged;
     for (const auto& [row, counters] : recording.counters()) {
         if (counters.calls == 0) continue;
         judged.first_ns = judged.first_ns == 0 ? counters.first_ns : std::min(judged.first_ns, counters.first_ns);
@@ -48,7 +48,7 @@ JudgedCalls judge_calls(const record::RecordingReader& recording,
     return judged;
 }
 
-Json identity_of(const MergedProcess& process) {
+Json process_identity_json(const MergedProcess& process) {
     const record::ProcessFacts& who = process.facts.process;
     return {{"recording", process.path},
             {"program", text_or_null(who.executable)},
@@ -59,8 +59,8 @@ Json identity_of(const MergedProcess& process) {
             {"rank", who.rank < 0 ? Json() : Json(who.rank)}};
 }
 
-Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
-    Json json = identity_of(process);
+Json process_evidence_json(const MergedProcess& process, const JudgedCallCounts& calls) {
+    Json json = process_identity_json(process);
     json.update({{"sha256", text_or_null(sha256_of_file(process.path))},
                  {"fp32shim", text_or_null(process.facts.start.version)},
                  {"began", time_or_null(process.facts.opened_ns)},
@@ -79,7 +79,7 @@ Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
     return json;
 }
 
-std::string contradiction_in(const MergedRow& row) {
+std::string describe_contradiction(const MergedRow& row) {
     if (row.how.empty() || row.reason.empty() || row.requested.empty() || row.applied.empty())
         return "it has a code that this version does not know";
     const bool is_on_cpu = row.device == "cpu";

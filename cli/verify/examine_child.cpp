@@ -139,7 +139,7 @@ bool is_needed_symbol_of_child(std::string_view name) {
 
 }  // namespace
 
-const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) {
+const ChildExaminer::Contents& ChildExaminer::contents(const std::string& path) {
     const auto [entry, is_new] = contents_.try_emplace(path);
     Contents& result = entry->second;
     if (!is_new) return result;
@@ -167,7 +167,7 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
     return result;
 }
 
-ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const MergedProcess& process) {
+ExaminedChild ChildExaminer::examine(const record::RecordedChild& child, const MergedProcess& process) {
     const std::string path = path_of(child);
     if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
     if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};

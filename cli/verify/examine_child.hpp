@@ -16,7 +16,7 @@ struct ExaminedChild {
 };
 
 /// Examines programs, each file once.
-class ChildPrograms {
+class ChildExaminer {
   public:
     /// Judges a child by its file and by the libraries that the file needs, if they are those of the child: the
     /// recording is of this machine, and the files have not changed since the child's start. A name counts only for

@@ -18,7 +18,7 @@ std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::st
                                                  const VerifyOptions& options) {
     if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
     const bool has_fewer_bits = format == policy::Applied::fp64_emulated && bits > 0 && bits < bits_of_float64;
-    if (has_fewer_bits && floor_of(options) == policy::Floor::fp64) return policy::Floor::none;
+    if (has_fewer_bits && asked_floor(options) == policy::Floor::fp64) return policy::Floor::none;
     return floor_shown_by(format, function, bits);
 }
 std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const VerifyOptions& options) {
@@ -42,7 +42,7 @@ bool is_allowed_kernel(const std::string& function, const VerifyOptions& options
 /// that XLA compiled, which may never have run.
 policy::Floor floor_of_violation(const VerifyOptions& options, std::string_view function) {
     const bool may_multiply = function.starts_with(record::kernel_prefix) || function.starts_with(record::xla_prefix);
-    return may_multiply ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
+    return may_multiply ? std::min(asked_floor(options), policy::Floor::fp32) : asked_floor(options);
 }
 
 /// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
@@ -68,7 +68,7 @@ std::string calls_text(const MergedRow& row) {
 }
 
 /// Counts a row's calls if cuBLAS may have emulated them.
-void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
+void count_emulated(const MergedRow& row, EmulatedCallCounts& emulated) {
     if (row.applied != "fp64_emulated") return;
     const std::uint64_t count = row.counters.calls;
     (row.ran_at() != row.applied ? emulated.native
@@ -78,7 +78,7 @@ void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
 }
 
 void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult& verified) {
-    const policy::Floor at_least = floor_of(options);
+    const policy::Floor at_least = asked_floor(options);
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
         verified.doubts.push_back(
@@ -93,7 +93,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     }
     const auto strictness = floor_met_by_format(row, options);
     const std::string what = row.is_kernel() ? launches_text(row) : calls_text(row);
-    const std::string contradiction = contradiction_in(row);
+    const std::string contradiction = describe_contradiction(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
             {"", fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
@@ -178,7 +178,7 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
     const std::string what =
         fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
-    if (const std::string contradiction = contradiction_in(row); !contradiction.empty())
+    if (const std::string contradiction = describe_contradiction(row); !contradiction.empty())
         verified.doubts.push_back({"", fmt::format("{}: the recording contradicts itself, so it was damaged or "
                                                    "changed: {}",
                                                    what, contradiction)});
@@ -214,7 +214,7 @@ void judge_process(const MergedProcess& process, bool is_continued, VerifyResult
 /// Returns a bypass's name in its usual spelling; `child:NAME` stays unchanged. Returns an empty text for an unknown
 /// name.
 std::string canonical_bypass_name(const std::string& word) {
-    if (is_child_name(word)) return word;
+    if (is_child_bypass_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
         if (policy::equal_ignoring_case(known, word)) return std::string(known);
     }
@@ -250,7 +250,7 @@ std::string problem_with_bypass_names(const std::string& list) {
     return {};
 }
 
-policy::Floor floor_of(const VerifyOptions& options) {
+policy::Floor asked_floor(const VerifyOptions& options) {
     return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
 }
 
@@ -270,11 +270,11 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
 }
 
 VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                          const VerifyOptions& options, ExpectedJobs expected) {
-    const policy::Floor at_least = floor_of(options);
+                          const VerifyOptions& options, ExpectedJobList expected) {
+    const policy::Floor at_least = asked_floor(options);
     VerifyResult verified;
     verified.rules = calls.rules();
-    verified.kernels = kernels_of(calls);
+    verified.kernels = launched_kernels_of(calls);
     verified.expected = std::move(expected);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
@@ -288,7 +288,7 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
         if (!options.reproducible) count_emulated(*row, verified.emulated);
     }
-    if (const EmulatedCalls& emulated = verified.emulated; emulated.unknown > 0)
+    if (const EmulatedCallCounts& emulated = verified.emulated; emulated.unknown > 0)
         verified.doubts.push_back(
             {"",
              fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
@@ -296,7 +296,7 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
                          count_text(emulated.known + emulated.native),
                          counted(emulated.known + emulated.native + emulated.unknown, "product"))});
     for (const MergedProcess& process : calls.processes())
-        judge_process(process, is_continued(process, calls.processes()), verified);
+        judge_process(process, continues_after_reload(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});

@@ -24,23 +24,23 @@ inline constexpr std::size_t kernel_kinds = 6;
 
 /// The kernels of some recordings, without those of cuBLAS products that multiply in a format that the product may
 /// use.
-struct Kernels {
+struct LaunchedKernels {
     std::array<std::vector<std::string>, kernel_kinds>
         names;                   ///< names by KernelKind; each kernel once, at its worst
     std::uint64_t launches = 0;  ///< number of launches, without replays
     std::uint64_t replays = 0;   ///< number of replays of graphs
 
-    std::size_t count() const;
-    const std::vector<std::string>& of(KernelKind kind) const { return names[static_cast<std::size_t>(kind)]; }
+    std::size_t kernel_count() const;
+    const std::vector<std::string>& names_of(KernelKind kind) const { return names[static_cast<std::size_t>(kind)]; }
 };
 
-Kernels kernels_of(const MergedCalls& calls);
+LaunchedKernels launched_kernels_of(const MergedCalls& calls);
 
 /// Returns `1 launch`, `2 launches`.
 std::string launch_count_text(std::uint64_t count);
 
 /// Returns a sentence about the kernels; empty if there are none.
-std::string kernels_text(const Kernels& kernels);
-Json to_json(const Kernels& kernels);
+std::string kernels_text(const LaunchedKernels& kernels);
+Json to_json(const LaunchedKernels& kernels);
 
 }  // namespace fp32shim::cli

@@ -69,7 +69,7 @@ inline constexpr BypassList bypass_lists[] = {
 };
 
 /// Numbers of the products of float64 that cuBLAS was allowed to emulate.
-struct EmulatedCalls {
+struct EmulatedCallCounts {
     std::uint64_t known = 0;       ///< emulated, with a known number of bits
     std::uint64_t of_float64 = 0;  ///< those with at least the bits of float64
     std::uint64_t native = 0;      ///< not emulated, as cuBLAS told
@@ -84,16 +84,16 @@ struct VerifyResult {
         bypasses;                           ///< lists of bypasses by BypassStanding
     std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
     std::uint64_t allowed_launches = 0;
-    Kernels kernels;
+    LaunchedKernels kernels;
     std::vector<RuleCount> rules;
-    ExpectedJobs expected;
+    ExpectedJobList expected;
     std::uint64_t shown_calls = 0;
-    EmulatedCalls emulated;
+    EmulatedCallCounts emulated;
     std::uint64_t half_calls = 0;  ///< with --accumulate: half products, which it judges
 
     /// Returns the number of calls of violations that `is_of` selects.
     template <class Condition>
-    std::uint64_t violating_calls(const Condition& is_of) const {
+    std::uint64_t count_violating_calls(const Condition& is_of) const {
         std::uint64_t sum = 0;
         for (const MergedRow* row : violations)
             if (std::invoke(is_of, row)) sum += row->counters.calls;
@@ -107,7 +107,7 @@ struct VerifyResult {
 };
 
 /// Returns the floor that --at-least names; with --reproducible and --accumulate, which need none, fp32.
-policy::Floor floor_of(const VerifyOptions& options);
+policy::Floor asked_floor(const VerifyOptions& options);
 
 /// Returns true if the calls of a row violate what the options ask. `row` is null for calls without a row.
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
@@ -117,15 +117,15 @@ bool adds_below_fp32(const record::RecordedRow* row);
 
 /// Judges all calls and processes. `problems` are those of reading the recordings.
 VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                          const VerifyOptions& options, ExpectedJobs expected);
+                          const VerifyOptions& options, ExpectedJobList expected);
 
 /// Returns what is wrong with a list of --assume-unused; empty if nothing is.
 std::string problem_with_bypass_names(const std::string& list);
 
 /// Returns what a verdict about these recordings is about, and what it does not cover.
-std::string scope_text(const VerifyOptions& options, const MergedCalls& calls);
+std::string verdict_scope_text(const VerifyOptions& options, const MergedCalls& calls);
 
-Json to_json(const ExpectedJobs& expected);
+Json to_json(const ExpectedJobList& expected);
 
 /// The verdict by the floors that bound the recorded jobs: with a line for each job, or as JSON.
 struct VerdictByFloors {
@@ -134,15 +134,15 @@ struct VerdictByFloors {
     std::string text;
 };
 VerdictByFloors verdict_by_floors(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
-                                  const VerifyOptions& options, ExpectedJobs expected);
+                                  const VerifyOptions& options, ExpectedJobList expected);
 
 /// Returns the verdict as a sentence without its title.
-std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options);
+std::string verdict_summary(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options);
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
 /// recordings.
 std::string text_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-                    const std::vector<JudgedCalls>& judged);
+                    const std::vector<JudgedCallCounts>& judged);
 Json to_json(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-             const std::vector<JudgedCalls>& judged);
+             const std::vector<JudgedCallCounts>& judged);
 
 }  // namespace fp32shim::cli

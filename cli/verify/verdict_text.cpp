@@ -89,7 +89,7 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
 constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.
-std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
+std::string products_text(const JudgedCallCounts& judged, const MergedCalls& calls) {
     std::string text;
     std::size_t said = 0;
     for (const auto& [index, count] : judged.below_by_row) {
@@ -108,7 +108,8 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
 
 /// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
 /// `judged` has the calls of each recording, in the order of the recordings.
-std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged, std::size_t violations) {
+std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCallCounts>& judged,
+                           std::size_t violations) {
     std::string text;
     std::size_t said = 0, found = 0;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -125,7 +126,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
 
 /// Returns the tables of a violation: the calls and the processes.
 std::string violations_text(const VerifyResult& verified, const MergedCalls& calls,
-                            const std::vector<JudgedCalls>& judged) {
+                            const std::vector<JudgedCallCounts>& judged) {
     if (verified.violations.empty()) return {};
     return '\n' + call_site_table(verified.violations, 0).text() +
            violators_text(calls, judged, verified.violations.size());
@@ -145,14 +146,14 @@ std::string libraries_text(const MergedCalls& calls) {
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
 std::string types_text(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
-    std::string text = operands_text(calls);
-    const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    std::string text = operand_types_text(calls);
+    const std::uint64_t float32 = verified.count_violating_calls(&MergedRow::is_float32);
     if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
         text += fmt::format("{} with a vector\n", counted(vectors, "product"));
     if (const std::uint64_t compiled = calls.xla_products(); compiled > 0)
         text += fmt::format("{} that XLA compiled for a CPU; how often {} ran, if at all, is not counted\n",
                             counted(compiled, "product"), compiled == 1 ? "it" : "they");
-    if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
+    if (asked_floor(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");
     return text.empty() ? text : '\n' + text;
@@ -180,7 +181,7 @@ std::string unread_text(const VerifyResult& verified) {
 
 /// Returns the possible bypasses of one list; empty if there are none.
 std::string bypasses_text(BypassStanding standing, const VerifyResult& verified, const MergedCalls& calls,
-                          const Claim& claim) {
+                          const VerdictWords& claim) {
     const auto index = static_cast<std::size_t>(standing);
     if (verified.bypasses[index].empty()) return {};
     std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
@@ -209,7 +210,7 @@ bool lacks_end(const MergedCalls& calls) {
 }
 
 /// Returns the end of the summary: how many emulated products kept the bits of float64; empty if none was emulated.
-std::string bits_text(const EmulatedCalls& emulated) {
+std::string bits_text(const EmulatedCallCounts& emulated) {
     const std::uint64_t count = emulated.known + emulated.unknown;
     if (count == 0) return {};
     return fmt::format("; at least {} bits in {} of {}", bits_of_float64, count_text(emulated.of_float64),
@@ -219,17 +220,18 @@ std::string bits_text(const EmulatedCalls& emulated) {
 
 }  // namespace
 
-std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
+std::string verdict_summary(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     const bool of_accumulation = !options.accumulate.empty();
-    const Claim claim = claim_of(options.at_least, of_accumulation);
+    const VerdictWords claim = verdict_words(options.at_least, of_accumulation);
     const std::uint64_t total =
         of_accumulation ? verified.half_calls : calls.total().calls - verified.allowed_launches;
     const std::string bits = bits_text(verified.emulated);
     const std::string recordings = counted(calls.recording_count(), "recording");
     const std::string all = counted(total, of_accumulation ? "half product" : "call");
     if (!verified.violations.empty()) {
-        const std::uint64_t allowed = claim.below.empty() ? 0 : verified.violating_calls(&MergedRow::is_only_allowed);
-        const std::uint64_t ran = verified.violating_calls([](const MergedRow*) { return true; }) - allowed;
+        const std::uint64_t allowed =
+            claim.below.empty() ? 0 : verified.count_violating_calls(&MergedRow::is_only_allowed);
+        const std::uint64_t ran = verified.count_violating_calls([](const MergedRow*) { return true; }) - allowed;
         const std::string_view was = allowed == 1 ? "was" : "were";
         if (ran == 0)
             return fmt::format("{} of {} in {} {} allowed to run{}{}", count_text(allowed), all, recordings, was,
@@ -258,7 +260,7 @@ std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, c
                        is_rest ? "the rest is not known" : "there may have been others", bits);
 }
 
-std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
+std::string verdict_scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
@@ -269,11 +271,11 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
 }
 
 std::string text_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-                    const std::vector<JudgedCalls>& judged) {
+                    const std::vector<JudgedCallCounts>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
-    const Claim claim = claim_of(options.at_least, !options.accumulate.empty());
+    const VerdictWords claim = verdict_words(options.at_least, !options.accumulate.empty());
     std::string text = fmt::format("{}: {}.\n", coloured(verified.verdict().title, verified.verdict().colour),
-                                   summary_of(verified, calls, options));
+                                   verdict_summary(verified, calls, options));
     text += violations_text(verified, calls, judged) + types_text(verified, calls, options);
     if (const std::string kernels = kernels_text(verified.kernels); !kernels.empty())
         text += fmt::format("\n{}\n", printable(kernels));
