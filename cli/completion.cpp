@@ -47,10 +47,7 @@ std::vector<std::string> words_of(const CLI::Option* option) {
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
 }
 
-bool takes_file(const CLI::Option* option) {
-    const std::string type = option == nullptr ? "" : option->get_type_name();
-    return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
-}
+bool takes_file(const CLI::Option* option) { return option != nullptr && option->get_type_name() == "FILE"; }
 
 bool takes_recordings(const CLI::Option* option) { return option != nullptr && option->get_name() == "RECORDING"; }
 
@@ -67,7 +64,7 @@ std::string short_text(std::string_view description) {
 CompletableCommand completable_command(const Command& command) {
     CompletableCommand result{command, make_command_parser(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
-        if (option->get_group().empty()) continue;  // hidden: it only says what replaced it
+        if (option->get_group().empty()) continue;  // a hidden option only names its replacement
         if (!option->get_positional()) {
             result.options.push_back(option);
             continue;
@@ -144,7 +141,7 @@ _fp32shim_program() {{
 }}
 _fp32shim() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} i
-    # Of --format=json, bash makes three words.
+    # Bash splits --format=json into three words.
     if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then

@@ -72,7 +72,7 @@ std::string problem_with_call(const Function& function, const ExplainOptions& op
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
-/// The lines of Python from the command line, outermost first.
+/// The call stack's lines of Python that --stack gives, outermost first.
 struct GivenStack : policy::CallLines {
     explicit GivenStack(const std::vector<std::string>& given) : lines(&given) {
         any = [](const CallLines& all, bool (*judge)(void*, std::string_view), void* context) {
@@ -83,7 +83,7 @@ struct GivenStack : policy::CallLines {
     const std::vector<std::string>* lines;
 };
 
-/// Source text of the calling line of Python, as given on the command line.
+/// The source text of the calling line of Python that --text gives.
 struct GivenSourceText : policy::LineText {
     explicit GivenSourceText(std::string_view given) : text(given) {
         read_text = [](const LineText& line) {
@@ -119,7 +119,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Returns the meaning of a reason, and a remedy.
+/// Returns the meaning of a reason, followed by a remedy if there is one.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old; name one with --compute-capability";
@@ -291,7 +291,7 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
     return "bits are cut off";
 }
 
-/// Returns a line about `accumulation`; empty if the policy has none, or it does not concern the dtype.
+/// Returns a line about the policy's `accumulation`; empty if it is left to the library, or the dtype is float64.
 std::string addition_text(policy::Accumulation gpu, policy::Dtype dtype, policy::Applied format) {
     if (gpu == policy::Accumulation::library || policy::is_double(dtype)) return {};
     if (policy::step_of(gpu, policy::factors_of_preview(format)) == nullptr)

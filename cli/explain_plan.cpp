@@ -120,7 +120,7 @@ constexpr PossibleValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1
 
 /// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
 struct UnknownFact {
-    std::string_view what;
+    std::string_view name;
     std::span<const PossibleValue> values;
     void (*set)(cublas::Asked& asked, std::int32_t value);
 };
@@ -248,9 +248,9 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             matters = true;
             auto same = std::ranges::find(planned.others, outcome, &PlannedCall::OtherOutcome::outcome);
             if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
-            same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
+            same->where.push_back(fmt::format("{} {}", unknown.name, value.name));
         }
-        if (matters) planned.supposed.push_back(fmt::format("{} {}", unknown.what, unknown.values.front().name));
+        if (matters) planned.supposed.push_back(fmt::format("{} {}", unknown.name, unknown.values.front().name));
     }
     return planned;
 }

@@ -23,11 +23,10 @@ struct PlannedFormat {
 
 /// Predicted treatment of a call by the shim.
 struct PlannedCall {
-    /// Another possible outcome, if one of the assumptions is wrong.
+    /// An outcome that the call has if one of the assumptions is wrong.
     struct OtherOutcome {
         PlannedFormat outcome;
-        std::vector<std::string> where;  ///< facts each of which would cause this outcome: `math mode
-                                         ///< CUBLAS_TENSOR_OP_MATH`
+        std::vector<std::string> where;  ///< facts, each of which leads to it: `math mode CUBLAS_TENSOR_OP_MATH`
     };
 
     PlannedFormat outcome;

@@ -24,8 +24,8 @@ struct KernelOptions {
     bool user = false;
 };
 
-/// Returns the words by which Python runs the module. Outside of a wheel, it is a file that Python does not search
-/// for.
+/// Returns the arguments with which Python runs the module fp32shim.kernel. Outside of a wheel, Python does not find
+/// it by its name, so its file is named.
 std::vector<std::string> module_words() {
     const std::string file = find_installed({"../share/fp32shim/python/fp32shim"}, "kernel.py");
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};

@@ -46,7 +46,7 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
     return words;
 }
 
-/// Prevents two misreadings by CLI11. It would split `[a,b]` into two words, and it would take the word after an
+/// Prevents two misreadings by CLI11: it would split `[a,b]` into two words, and it would take the word after an
 /// empty
 /// `--output=` as its value.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
@@ -63,8 +63,7 @@ std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector
     return kept;
 }
 
-/// Returns the allowed values of an option, derived from its type: a list of words for `native|high`, otherwise the
-/// type.
+/// Returns the allowed values of an option, which its type names: `native, high` for `native|high`.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
     for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");

@@ -9,8 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// Parser and action of one command. Each command has its own CLI::App, so that errors and help mention only this
-/// command.
+/// The parser of a command's options, and the command's action. Each command has its own CLI::App, so that errors and
+/// help mention only this command.
 struct CommandParser {
     std::unique_ptr<CLI::App> app;
     Action action;

@@ -36,6 +36,24 @@ CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_v
             ""));
 }
 
+/// Gives an option the type name `type`, and forbids an empty value.
+CLI::Option* require_name(CLI::Option* option, const std::string& type) {
+    return option->type_name(type)->check([type](const std::string& text) {
+        return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
+    });
+}
+
+/// Adds an option whose value is a number that `is_allowed` accepts.
+template <class Number, class IsAllowed>
+CLI::Option* add_checked_number(CLI::App& app, const std::string& name, Number& value, const std::string& description,
+                                const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
+    return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
+        const auto number = parse_number<Number>(text);
+        return number && is_allowed(*number) ? std::string()
+                                             : fmt::format("found {}; allowed: {}", policy::in_quotes(text), allowed);
+    });
+}
+
 constexpr char split_guard = '\0';  // a character that no argument can contain
 
 }  // namespace
@@ -98,16 +116,6 @@ CLI::Option* add_table_or_json(CLI::App& app, bool& is_json) {
     return add_format(app, {"table", "json"}, [&is_json](const std::string& word) { is_json = word == "json"; });
 }
 
-namespace {
-
-CLI::Option* require_name(CLI::Option* option, const std::string& type) {
-    return option->type_name(type)->check([type](const std::string& text) {
-        return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
-    });
-}
-
-}  // namespace
-
 CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings) {
     return app
         .add_option("RECORDING", recordings,
@@ -139,21 +147,6 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& valu
     };
     return app.add_option(name, value, description)->type_name("SIZE")->transform(CLI::Validator(read, ""));
 }
-
-namespace {
-
-/// Adds an option whose value is a number that `is_allowed` accepts.
-template <class Number, class IsAllowed>
-CLI::Option* add_checked_number(CLI::App& app, const std::string& name, Number& value, const std::string& description,
-                                const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
-    return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
-        const auto number = parse_number<Number>(text);
-        return number && is_allowed(*number) ? std::string()
-                                             : fmt::format("found {}; allowed: {}", policy::in_quotes(text), allowed);
-    });
-}
-
-}  // namespace
 
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
                        const std::string& description) {

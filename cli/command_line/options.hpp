@@ -17,8 +17,8 @@
 
 namespace fp32shim::cli {
 
-/// Appends a mark to a word like `[a,b]`, so that CLI11 does not split it. without_split_guard() removes the mark,
-/// and so do options after remove_split_guards().
+/// Returns the word; if it has brackets like `[a,b]`, with a character at its end that keeps CLI11 from splitting it.
+/// without_split_guard() removes this character. After remove_split_guards(), an option removes it from its values.
 std::string with_split_guard(const std::string& word);
 std::string without_split_guard(const std::string& word);
 void remove_split_guards(CLI::Option& option);
@@ -93,26 +93,15 @@ CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Fo
     });
 }
 
-/// Returns the format whose `extension` ends the name of an output file; the longest one if several do, and the first
-/// format if none does.
-template <class Format>
-const Format* format_by_extension(const std::string& output, std::span<const Format> formats) {
-    const Format* found = formats.data();
-    std::size_t longest = 0;
-    for (const Format& each : formats) {
-        if (each.extension.size() <= longest || !output.ends_with(each.extension)) continue;
-        found = &each;
-        longest = each.extension.size();
-    }
-    return found;
-}
-
-/// Sets a format that no option chose, by the name of the output. Returns an error message for a name with the ending
-/// of a foreign format, such as `.pdf`; empty otherwise.
+/// If no option chose a format, chooses the one whose `extension` ends the name of the output: the longest if several
+/// do, and the first format if none does. Returns an error message for a name with the ending of a foreign format,
+/// such as `.pdf`; empty otherwise.
 template <class Format>
 std::string choose_format(const Format*& format, const std::string& output, std::span<const Format> formats) {
     if (format != nullptr) return {};
-    format = format_by_extension(output, formats);
+    format = formats.data();
+    for (const Format& each : formats)
+        if (each.extension.size() > format->extension.size() && output.ends_with(each.extension)) format = &each;
     constexpr std::string_view foreign[] = {".pdf", ".png", ".svg", ".xlsx", ".docx"};
     if (std::ranges::none_of(foreign, [&](std::string_view ending) { return output.ends_with(ending); })) return {};
     std::vector<std::string_view> endings;

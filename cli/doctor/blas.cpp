@@ -198,37 +198,4 @@ std::string find_library(const std::string& soname) {
     return {};
 }
 
-std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor) {
-    if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
-    const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
-        return std::ranges::any_of(
-            cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
-    };
-    std::string_view fitting;
-    std::string_view instructions;
-    const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
-    if (processor.has("AVX-512") && !uses_avx512) {
-        fitting = "SkylakeX";
-        instructions = "AVX-512";
-    } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
-        fitting = "Haswell";
-        instructions = "AVX2";
-    }
-    if (fitting.empty()) return std::nullopt;
-    const std::string about = fmt::format("{} ({})", library.soname, library.path);
-    const char* chosen = std::getenv("OPENBLAS_CORETYPE");
-    if (chosen != nullptr && *chosen != '\0') {
-        return Finding{
-            about,
-            fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
-                        library.version, library.kernels, chosen, instructions),
-            fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
-    }
-    return Finding{
-        about,
-        fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
-                    library.version, library.kernels, instructions),
-        fmt::format("OPENBLAS_CORETYPE={}", fitting)};
-}
-
 }  // namespace fp32shim::cli

@@ -1,13 +1,10 @@
 // Finds the BLAS libraries on this machine: implementation, version, and the kernels chosen for this processor.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/binaries/elf_file.hpp"
-#include "cli/doctor/finding.hpp"
-#include "cli/doctor/machine.hpp"
 
 namespace fp32shim::cli {
 
@@ -35,8 +32,5 @@ std::vector<BlasLibrary> find_blas_libraries();
 
 /// Returns the path at which the loader finds `soname`; empty if it finds none.
 std::string find_library(const std::string& soname);
-
-/// Returns a finding if the library uses kernels for an older processor than this machine has.
-std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor);
 
 }  // namespace fp32shim::cli

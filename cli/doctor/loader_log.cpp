@@ -58,7 +58,7 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the loader's log for one process id, line by line.
+/// Reads the loader's log of one process id line by line, and returns the images of the process that it shows.
 class LoaderLogReader {
   public:
     explicit LoaderLogReader(int pid) : pid_(pid) {}
@@ -151,6 +151,13 @@ class LoaderLogReader {
     std::vector<LoggedProcess> processes_;
 };
 
+/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
+std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
+    LoaderLogReader reader(pid);
+    for (std::string line; std::getline(log, line);) reader.read(line);
+    return reader.finished();
+}
+
 /// Creates a temporary folder. The destructor removes it with its files.
 class TemporaryFolder {
   public:
@@ -174,12 +181,6 @@ class TemporaryFolder {
 };
 
 }  // namespace
-
-std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
-    LoaderLogReader reader(pid);
-    for (std::string line; std::getline(log, line);) reader.read(line);
-    return reader.finished();
-}
 
 ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
     ObservedRun observation;

@@ -1,7 +1,6 @@
 // Reads the debugging output of glibc's loader: the objects that each process of a program loaded, and their scopes.
 #pragma once
 
-#include <istream>
 #include <string>
 #include <vector>
 
@@ -29,14 +28,10 @@ struct BoundSymbol {
 /// Objects of one program image. A process has several images if it calls execve.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;  ///< the program first
-    std::vector<std::string>
-        added_globally;                 ///< objects that became RTLD_GLOBAL after the start, in the order of time
-    std::vector<BoundSymbol> bindings;  ///< empty unless LD_DEBUG contains `bindings`
+    std::vector<LoggedObject> objects;        ///< the program first
+    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, in order of time
+    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG contains `bindings`
 };
-
-/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
-std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
 /// Result of running a program with LD_DEBUG.
 struct ObservedRun {

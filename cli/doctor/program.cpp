@@ -56,7 +56,7 @@ bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
 
 bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
-/// All programs and libraries that one process loaded. It resolves references between them.
+/// All programs and libraries that one process loaded. It finds the object to which the loader binds a reference.
 class LinkMap {
   public:
     LinkMap(const LoggedProcess& process, ExaminedProcess& result) {
@@ -122,7 +122,7 @@ class LinkMap {
     std::vector<const LoadedObject*> added_globally_;
 };
 
-/// Tells if the shim sees a call, and why not.
+/// Tells whether the shim sees a call, and if not, why.
 struct CallVisibility {
     std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
@@ -251,8 +251,7 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
         if (calls.package.empty()) {
             calls.remedy = fmt::format(
                 "a separate LAPACK on top of a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose "
-                "its "
-                "file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
+                "its file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
                 multiarch);
         }
         result.calls.push_back(std::move(calls));
@@ -326,8 +325,7 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-}  // namespace
-
+/// Examines the objects of one process.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;
@@ -346,6 +344,8 @@ ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings
     if (with_bindings) result.bindings = process.bindings;
     return result;
 }
+
+}  // namespace
 
 ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
                                         bool with_bindings) {

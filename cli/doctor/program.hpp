@@ -12,7 +12,7 @@
 
 namespace fp32shim::cli {
 
-/// Functions of one family that a loaded object calls in another object.
+/// The functions of one family that a loaded object calls in another object.
 struct LibraryCalls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself
@@ -55,12 +55,10 @@ struct ExaminedProgram {
     bool has_loaded_files() const { return was_run && not_observed.empty(); }
 };
 
-/// Examines the program's file. If a library can be preloaded, runs the program once to its end and reads the files
-/// that it loaded. `words` are the program's name as given by the user, and its arguments.
+/// Examines the program's file. If the shim can be preloaded into it, runs the program once to its end and examines
+/// the files that it loaded; of their code it runs only what tells the version of BLAS libraries and cublasLt.
+/// `words` are the program's name as given by the user, and its arguments.
 ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
                                         bool with_bindings);
-
-/// Examines the objects of one process. Runs none of their code, except to ask BLAS libraries for their version.
-ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -11,10 +11,9 @@
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/doctor/blas.hpp"
-#include "cli/run/compilation_cache.hpp"
-#include "cli/run/hooks.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/program_variables.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
@@ -111,8 +110,8 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not see these
-/// products.
+/// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not control
+/// these products.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -149,7 +148,7 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
         const std::string value = value_of_variable(name);
         if (value.empty() || policy::equal_ignoring_case(value, "STRICT")) continue;
         findings.push_back({fmt::format("{}={}", name, value),
-                            "oneDNN may multiply below float32, and the shim neither sees nor controls it",
+                            "oneDNN may multiply below float32, and the shim does not control it",
                             fmt::format("{}=STRICT", name)});
     }
 }

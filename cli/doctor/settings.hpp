@@ -4,11 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor/finding.hpp"
 #include "cli/doctor/machine.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {
+
+/// A problem that `doctor` found.
+struct Finding {
+    std::string about;    ///< the variable, file or library that has the problem
+    std::string message;  ///< the problem and its consequence
+    std::string remedy;   ///< advice; empty if nothing helps
+};
 
 /// An entry of LD_PRELOAD or /etc/ld.so.preload.
 struct PreloadEntry {

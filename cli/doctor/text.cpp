@@ -83,9 +83,9 @@ std::string settings_text(const ExaminedSettings& settings) {
     return text;
 }
 
-std::string findings_text(std::string_view title, Colour colour, const std::vector<Finding>& findings) {
+std::string findings_text(const std::vector<Finding>& findings) {
     if (findings.empty()) return {};
-    std::string text = fmt::format("\n{}\n", coloured(title, colour));
+    std::string text = fmt::format("\n{}\n", coloured("Findings", Colour::yellow));
     for (const Finding& finding : findings) {
         text += fmt::format("  {}: {}\n", printable(finding.about), printable(finding.message));
         if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", printable(finding.remedy));
@@ -175,7 +175,7 @@ std::string doctor_text(const DoctorResult& result) {
                        libraries_text(result.libraries, result.program && result.program->has_loaded_files()) +
                        settings_text(result.settings);
     if (result.program) text += program_text(*result.program) + verdict_text(result);
-    return text + findings_text("Findings", Colour::yellow, result.findings);
+    return text + findings_text(result.findings);
 }
 
 }  // namespace fp32shim::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -76,6 +78,40 @@ std::vector<std::string> distinct_paths(const std::vector<const T*>& group, std:
     for (const T* entry : group) paths.push_back(entry->*field);
     remove_repeats(paths, [](const std::string& path) { return path; });
     return paths;
+}
+
+/// Returns a finding if an OpenBLAS uses kernels for an older processor than this machine has.
+std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor) {
+    if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
+    const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
+        return std::ranges::any_of(
+            cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
+    };
+    std::string_view fitting;
+    std::string_view instructions;
+    const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
+    if (processor.has("AVX-512") && !uses_avx512) {
+        fitting = "SkylakeX";
+        instructions = "AVX-512";
+    } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
+        fitting = "Haswell";
+        instructions = "AVX2";
+    }
+    if (fitting.empty()) return std::nullopt;
+    const std::string about = fmt::format("{} ({})", library.soname, library.path);
+    const char* chosen = std::getenv("OPENBLAS_CORETYPE");
+    if (chosen != nullptr && *chosen != '\0') {
+        return Finding{
+            about,
+            fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
+                        library.version, library.kernels, chosen, instructions),
+            fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
+    }
+    return Finding{
+        about,
+        fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
+                    library.version, library.kernels, instructions),
+        fmt::format("OPENBLAS_CORETYPE={}", fitting)};
 }
 
 void judge_calls(const std::vector<const LibraryCalls*>& all, DoctorResult& result) {

@@ -1,5 +1,5 @@
-// One value of a row or an event, for every output format. No JSON document is built from the values, since there may
-// be millions.
+// One value of a row or an event, for every output format. There may be millions of values, so they are written one
+// by one, and not collected in a Json.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class FieldValue {
     /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
     /// numbers, even negative ones.
     void append_csv(std::string& out) const;
-    /// Returns the value as a tree of JSON.
+    /// Returns the value as a Json.
     Json to_json() const;
     /// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
     /// exceeds that.

@@ -1,5 +1,5 @@
-// Writes JSON value by value, for documents with a million entries, which would take gigabytes as a Json, and for
-// millions of lines.
+// Writes JSON value by value. Documents with a million entries would take gigabytes as a Json, and millions of lines
+// would take too long.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace fp32shim::cli {
 
-/// Line feeds in JSON, and the blanks after them.
+/// Decides where a JsonWriter puts line feeds and blanks.
 struct JsonLayout {
     std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
     std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
@@ -63,7 +63,7 @@ class JsonWriter {
         value.append_json(text_);
         return *this;
     }
-    /// Appends a value that may be an object or an array.
+    /// Appends a Json, which may be an object or an array.
     JsonWriter& json_value(const Json& value);
     /// Appends text that is JSON already: a value, or several values or members separated by commas.
     JsonWriter& raw(std::string_view json) {
@@ -91,8 +91,8 @@ class JsonWriter {
         return close(']');
     }
 
-    /// Passes on the text so far, if it has `least` bytes. Returns false if that failed, now or earlier; then the
-    /// caller can stop.
+    /// Passes on the text so far if it has at least `least` bytes. Returns false if passing on failed, now or
+    /// earlier; then the caller can stop.
     bool flush(std::size_t least = 0) {
         if (text_.size() < least) return is_open_;
         is_open_ = is_open_ && sink_(text_);

@@ -21,8 +21,8 @@ std::string with_escapes(std::string_view text) {
     return word + '\'';
 }
 
-}  // namespace
-
+/// Returns a word as a shell reads it: as it is, in quotes, or, if printable() would change it, as bash's `$'…'` with
+/// bytes as \xNN.
 std::string quote_shell_word(std::string_view text) {
     constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
     if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
@@ -31,6 +31,8 @@ std::string quote_shell_word(std::string_view text) {
     for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return word + '\'';
 }
+
+}  // namespace
 
 std::string quote_shell_path(std::string_view path) {
     return quote_shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));

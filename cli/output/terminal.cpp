@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view column_gap = "  ";
-constexpr std::size_t least_width = 6;  ///< of a column of texts on a very narrow terminal
+constexpr std::size_t least_width = 6;  ///< width of a column of texts on a very narrow terminal
 
 /// Escape codes for the values of Colour.
 constexpr std::string_view colour_codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
@@ -122,7 +122,7 @@ std::string padded(std::string_view text, std::size_t width, bool to_the_right) 
     return to_the_right ? blanks + std::string(text) : std::string(text) + blanks;
 }
 
-/// Where a line that is too wide is broken, and how far its continuations are indented.
+/// Finds the places where a line that is too wide is broken, and the indentation of its continuations.
 struct LineBreaker {
     LineBreaker(std::string_view line, std::size_t limit) : width(limit) {
         const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
@@ -149,24 +149,27 @@ struct LineBreaker {
     bool is_command = false;
 };
 
-}  // namespace
-
-bool supports_escape_codes(int stream) {
-    const char* terminal = std::getenv("TERM");
-    return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
-}
-
+/// Returns true if `stream` supports escape codes and NO_COLOR is not set.
 bool shows_colours(int stream) {
     const char* no_color = std::getenv("NO_COLOR");
     return (no_color == nullptr || *no_color == '\0') && supports_escape_codes(stream);
 }
 
+/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
+/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
 std::size_t terminal_width(int stream) {
     const char* const columns = std::getenv("COLUMNS");
     if (const int wanted = columns == nullptr ? 0 : std::atoi(columns); wanted > 0 && stream >= 0)
         return static_cast<std::size_t>(wanted);
     winsize size{};
     return isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+bool supports_escape_codes(int stream) {
+    const char* terminal = std::getenv("TERM");
+    return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
 }
 
 std::string coloured(std::string_view text, Colour colour, int stream) {

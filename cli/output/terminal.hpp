@@ -15,13 +15,6 @@ enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 /// `dumb`.
 bool supports_escape_codes(int stream);
 
-/// Returns true if `stream` is a full terminal and NO_COLOR is not set.
-bool shows_colours(int stream);
-
-/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
-/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
-std::size_t terminal_width(int stream);
-
 /// Returns whole lines of text. Lines that are wider than `stream` are broken at blanks, and their continuations are
 /// indented. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
 /// blanks and `fp32shim`. Their comment moves to the next line.
@@ -46,8 +39,8 @@ class TextTable {
     struct Column {
         std::string title;
         bool is_number = false;  ///< aligns cells to the right
-        std::size_t shrinks_to =
-            0;  ///< width to which cells are shortened before columns are left out; 0: they are not shortened
+        /// Width to which cells are shortened before columns are left out; 0: they are not shortened.
+        std::size_t shrinks_to = 0;
         std::uint8_t rank = 0;  ///< columns with the highest rank are left out first; 0: never left out
     };
 

@@ -100,7 +100,7 @@ const TextColumn audit_columns[] = {
 /// A row of the tables of products that made or received the first NaN or infinity.
 struct NonfiniteRow : MergedRow {
     const MergedProcess* process = nullptr;
-    const record::RecordedAudit* found = nullptr;
+    const record::RecordedAudit* found = nullptr;  ///< the audit that found it
 };
 const NonfiniteRow& nonfinite_of(const MergedRow& row) { return static_cast<const NonfiniteRow&>(row); }
 const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).found->audit; }
@@ -114,7 +114,7 @@ std::string place_text(const MergedRow& row) {
     return is_scalar ? "" : fmt::format("{}", audit_of(row).*place);
 }
 
-/// Returns, as text, a power of two that exceeds all numbers of an operand.
+/// Returns a power of two that exceeds all numbers of an operand: `2^14`; empty if their sizes are not known.
 template <record::Exponents record::Audit::*operand>
 std::string limit_text(const MergedRow& row) {
     const record::Exponents& exponents = audit_of(row).*operand;

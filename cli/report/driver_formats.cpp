@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The names of blas::Operation, in their order.
+/// Names of the values of blas::Operation, in the same order.
 constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "syrk", "herk", "syr2k", "her2k",
                                            "trmm", "trsm",   "gemv",  "symv", "hemv", "ger",  "gerc",  "syr",
                                            "her",  "syr2",   "her2",  "trmv", "trsv", "axpy", "rot",   "dot",
@@ -114,8 +114,8 @@ std::string why_no_gemm(const ProductKind& kind) {
     return least == 0 ? "it multiplies nothing" : "";
 }
 
-/// Returns a comment with facts that the line of a driver cannot express, and why it does not measure exactly what
-/// ran.
+/// Returns a comment with facts that a driver's line cannot express, among them how the measured products may differ
+/// from those that ran.
 std::string comment_on(const ProductKind& kind) {
     const std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
     const std::string_view remark =

@@ -63,7 +63,7 @@ std::string fill_template(std::string_view page, const std::map<std::string_view
     std::string text;
     std::size_t size = page.size();
     for (const auto& [name, value] : values) size += value.size();
-    text.reserve(size);  // a text that grows is there twice for a moment
+    text.reserve(size);  // a text that grows is in memory twice for a moment
     while (true) {
         const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
         if (end == std::string_view::npos) return text.append(page);

@@ -19,7 +19,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t many_bytes = 65536;  ///< lines are collected and written in pieces of this size
+constexpr std::size_t many_bytes = 65536;  ///< size of the pieces in which lines are written
 
 /// A process with the problems found while its recording was read.
 struct ProcessWithProblems {
@@ -60,7 +60,7 @@ constexpr Column<ProcessWithProblems> own_process_columns[] = {
 
 const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
 
-/// Appends members whose counts database engines can read.
+/// Appends a member for each column, with counts that fit into the signed integers of database engines.
 template <class Row>
 JsonWriter& append(JsonWriter& json, std::span<const Column<Row>> columns, const Row& row) {
     for (const Column<Row>& column : columns) json.member(column.name, column.value(row).clamped_to_int64());

@@ -21,7 +21,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// Limits for the size of the page. Those for its rows are in report/page_decisions.cpp.
+// Limits for the size of the page. Those for its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
 constexpr std::size_t max_audits = 200;  ///< rows of the table of audits
 constexpr std::size_t max_found = 50;    ///< rows of the tables of NaN and infinity
@@ -38,7 +38,7 @@ std::string job_text(const record::ProcessFacts& process) {
     return process.job_id + (process.job_id.empty() || rank.empty() ? "" : ", ") + rank;
 }
 
-/// Facts about processes: names, and functions that return a text, or an empty one if the fact is not known.
+/// Facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
 constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> facts[] = {
     {"Program", [](const MergedProcess& process) { return process.facts.process.executable; }},
     {"Command", [](const MergedProcess& process) { return process.facts.process.command; }},
@@ -141,7 +141,7 @@ Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
     Json json = report_head_json(calls);
-    // The page shows these in tables and warnings of limited size instead.
+    // The page shows the values of these keys in tables and warnings of limited size instead.
     for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
@@ -162,7 +162,7 @@ Json page_data(const ReportContents& contents, const ReportView& view) {
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
         json["scopes"] = page_paths_json(scope_tree(calls), calls, view.order, rows.list_indices);
-    json["decisions"] = std::move(rows.json);  // last: a further key could copy it, and it is large
+    json["decisions"] = std::move(rows.json);  // the last key, since a further one could copy this large value
     return json;
 }
 

@@ -13,7 +13,7 @@
 
 namespace fp32shim::cli {
 
-/// List of distinct texts, to which the page's data refers by index.
+/// Collects distinct texts. The page's data refers to a text by its index in the list.
 class PageTextList {
   public:
     std::size_t index_of(std::string_view text) {
@@ -28,11 +28,11 @@ class PageTextList {
     Json texts_ = Json::array();
 };
 
-/// Decisions of the page.
+/// The decisions that a page lists.
 struct PageDecisions {
     Json json;
-    std::vector<std::int32_t> list_indices;  ///< index in the page's list, by index in MergedCalls::rows(); -1: not
-                                             ///< listed
+    /// The index of each row of MergedCalls::rows() in the page's list; -1 if it is not listed.
+    std::vector<std::int32_t> list_indices;
 };
 
 /// Returns the data for page/report/decisions.js. Its three parts together have all calls:
@@ -59,7 +59,7 @@ Json verdict_json(const MergedCalls& calls);
 /// show the rows that did not run as requested.
 Json warnings_json(const ReportContents& contents, bool is_since);
 
-/// Returns the name of a quantity in a page's scripts.
+/// Returns the name that a page's scripts use for the quantity by which rows are sorted.
 std::string_view quantity_name_in_scripts(RowOrder order);
 
 /// Returns the data of a tree for page/flame_graph/folding.js:
@@ -70,8 +70,8 @@ std::string_view quantity_name_in_scripts(RowOrder order);
 Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices);
 
-/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
-/// calls, if they are known, and functions.
+/// Returns the tree of scopes, which are split into levels at `/` and `.`. Below a scope are the locations of its
+/// calls, if they are known, and the functions.
 CallPaths scope_tree(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

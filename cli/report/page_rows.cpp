@@ -24,7 +24,7 @@ bool is_listed_anyway(const MergedRow& row) {
 
 bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
 
-/// Returns false for a column that no row has a value for: rows without it are smaller.
+/// Returns true if any of the rows has a value in the column. Other columns are left out, to keep the page small.
 bool is_used(const RowColumn& column, const std::vector<const MergedRow*>& rows) {
     const bool counts_gpu_calls = column.name == "gpu_samples" || column.name == "gpu_calls";
     return std::ranges::any_of(rows, [&](const MergedRow* row) {

@@ -49,6 +49,7 @@ class FrameNumbering {
     std::vector<std::pair<PathFrame, SharedText>> frames_;
 };
 
+/// A profile in speedscope's file: the quantity that its samples have as weight, its name and its unit.
 struct SpeedscopeProfile {
     RowOrder weight;
     std::string_view name, unit;
@@ -118,8 +119,7 @@ void write_speedscope(const ReportContents& contents, const ReportView& view, Re
         return json.close(']').take_text();
     };
     for (const PathShare& share : shares)
-        sample(share);  // this numbers the frames, which precede the profiles in the
-                        // file
+        sample(share);  // numbers the frames, which precede the profiles in the file
     JsonWriter json({.levels = 3}, [&](std::string_view text) { return output.write(text); });
     json.open('{').member("$schema", std::string_view("https://www.speedscope.app/file-format-schema.json"));
     json.member("exporter", std::string_view("fp32shim " FP32SHIM_VERSION));

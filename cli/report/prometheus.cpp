@@ -31,8 +31,8 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Returns the name of a policy, for its label. Without a name, returns the first digits of its SHA-256; without a
-/// policy, nothing.
+/// Returns the value of the label `policy`: the policy's name, or the first digits of its SHA-256 if it has no name;
+/// empty without a policy.
 std::string policy_label(const SettingsInForce& settings) {
     constexpr std::size_t shown_digits = 12;
     if (!settings.policy_name) return "unknown";

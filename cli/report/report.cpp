@@ -130,7 +130,7 @@ std::string problem_in_options(const ReportOptions& options) {
     return {};
 }
 
-/// Warns that `folded` calls have sizes that are rounded up.
+/// Warns that `folded` calls have sizes that are rounded up, if the filter looks at sizes.
 void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
     if (folded > 0 && filter.looks_at_sizes()) say("report", rounded_sizes_text(folded));
 }
@@ -159,8 +159,8 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
     return found.paths;
 }
 
-/// Completes the output, and returns the exit code. `is_incomplete`: some recordings could not be read, or only in
-/// part.
+/// Completes the output, and returns the exit code. `is_incomplete` says that some recordings could not be read, or
+/// only in part.
 int finish(ReportOutput& output, bool is_incomplete) {
     if (const std::string problem = output.finish(); !problem.empty()) return usage_error("report", problem);
     return is_incomplete ? exit_code::finding : exit_code::ok;

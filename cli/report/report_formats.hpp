@@ -29,10 +29,10 @@ struct ReportContents {
     RowGroups groups;  ///< empty unless rows are grouped by keys of processes
     CallDurations durations{};
     Timeline timeline{};
-    std::map<std::string, Share> metrics{};  ///< calls by the labels that Prometheus gets
+    std::map<std::string, Share> metrics{};  ///< calls by their labels in Prometheus's format
     std::vector<ReadingProblem> problems{};
 
-    /// Returns the groups requested by the user; nullopt if none were requested.
+    /// Returns the groups that the user asked for; nullopt if the user asked for none.
     std::optional<std::vector<RowGroup>> groups_by(const Grouping& grouping, RowOrder order) const;
 };
 
@@ -69,6 +69,7 @@ WriteReport write_sarif;
 /// script that runs rocblas-bench, and CSV. Comments name products that a driver cannot express.
 WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
+/// A format of `fp32shim report`: what it needs, and the function that writes it.
 struct ReportFormat {
     std::string_view name;
     std::string_view extension{};  ///< end of an output's name that chooses the format; empty if there is none
@@ -92,7 +93,7 @@ std::span<const ReportFormat> report_formats();
 
 class Filter;
 
-/// Counts and problems of the recordings that write_json_lines() has read.
+/// The result of write_json_lines(): counts and problems of the recordings that it has read.
 struct JsonLinesResult {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read
@@ -115,11 +116,11 @@ void add_prometheus_metrics(record::RecordingReader& recording, const Filter& fi
 /// Returns the members of the JSON that stand before its groups.
 Json report_head_json(const MergedCalls& calls);
 
-/// Returns what faster products could gain, as lines of a report and as the member `worth` of its JSON.
+/// Returns the time that faster products could gain, as lines of a report and as the member `worth` of its JSON.
 std::string possible_gain_text(const MergedCalls& calls);
 Json possible_gain_json(const MergedCalls& calls);
 
-/// Calls of one path that ran at one format.
+/// The calls of one call path that ran at one format.
 struct PathShare : Share {
     std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
     SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision

@@ -22,7 +22,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// One place in the program, and a format below FP32 in which it multiplied.
+/// A place in the program, and a format below FP32 at which it multiplied.
 struct LowPrecisionPlace {
     std::string file;  ///< path of the source file; empty: the place is known in compiled code at most
     std::uint32_t line = 0;

@@ -16,6 +16,7 @@ namespace fp32shim::cli {
 /// each, and 1000 in all.
 class SourceLineReader {
   public:
+    /// Adds a line to those that read_wanted_lines() reads.
     void add_wanted_line(std::string_view file, std::uint32_t line) { wanted_[std::string(file)].insert(line); }
     /// Returns an object with an entry for each file. An entry has `lines`, texts by line number, or `why`, the
     /// reason why there are none. `changed` is 1 if the file was changed after `changed_after_ns`, because its lines

@@ -70,11 +70,10 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + unknown_formats_text(calls);
 }
 
-/// Numbers of processes, by the line that they have.
+/// Lines about processes, each with the number of recordings that have it.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first lines, each with its number of recordings if there are several. `has_number` is false for a line
-/// that all recordings have.
+/// Returns the first lines. With `has_number`, each is followed by the number of recordings that have it.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;
@@ -360,8 +359,8 @@ bool is_common(const TextColumn& column, TableRows rows) {
                                          [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
-/// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
-/// if that is nothing.
+/// Returns the texts that all rows of a table have in common, in one line or, where the terminal has no room, in
+/// several; empty if there are none.
 std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
     for (const TextColumn& column : columns) {

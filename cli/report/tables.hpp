@@ -11,6 +11,7 @@
 
 namespace fp32shim::cli {
 
+/// Limits of the lists in a report for people.
 struct TableLimits {
     std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
@@ -58,8 +59,8 @@ enum class ColumnCondition : std::uint8_t { always, where_one_has_it, where_they
 constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
                           if_different = ColumnCondition::where_they_differ;
 
-/// Ranks of columns: a narrow terminal leaves out the last of these first. Counts, times, functions, sizes, lines and
-/// precisions have none, and are never left out.
+/// Ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions, sizes,
+/// lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
@@ -68,7 +69,7 @@ struct TextColumn {
     TextTable::Column head;
     std::string (*text)(const MergedRow&);
     ColumnCondition shown = ColumnCondition::always;
-    bool is_set_apart = false;  ///< left out of the table if all rows have the same text, which stands before it
+    bool is_set_apart = false;  ///< if all rows have the same text, it stands before the table instead of in it
 };
 using TextColumns = std::vector<TextColumn>;
 using TableRows = std::span<const MergedRow* const>;
@@ -82,7 +83,7 @@ std::span<const TextColumn> group_text_columns();
 /// that are set apart are left out if all rows have the same text.
 TextTable table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
 
-/// Returns a table of the first `limit` rows, or of all if it is 0.
+/// Returns a table of call sites: of the first `limit` rows, or of all if it is 0.
 TextTable call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
 
 }  // namespace fp32shim::cli

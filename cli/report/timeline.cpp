@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Places to which the calls of one recorded row are added: a row of the report, and a format of its timeline.
+/// The row of the report, and the format of its timeline, to which the events of one recorded row are added.
 struct EventTarget {
     bool is_known = false;
     bool passes = false;
@@ -70,7 +70,7 @@ Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
 
 void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                       CallDurations& durations, Timeline* timeline) {
-    std::vector<EventTarget> targets;  // targets by row id, which has at most 20 bits
+    std::vector<EventTarget> targets;  // by row id, which has at most 20 bits
     RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);

@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 class CallDurations;
 class Filter;
 
-/// Returns the format at which the calls of a row ran; `unknown` for calls without a decision.
+/// Returns the format at which the calls of a row ran; `unknown` if it is not recorded.
 std::string_view ran_at_or_unknown(const MergedRow& row);
 
 /// Calls over time in bins of equal width, by the format at which they ran. When the calls would span more than
@@ -24,8 +24,8 @@ class Timeline {
   public:
     static constexpr std::int64_t max_bins = 240;
 
-    /// Share of each format, by its index in formats(). The vector may be shorter than formats(); the missing formats
-    /// have no calls.
+    /// The calls of each format in one bin, by the format's index in formats(). The vector may be shorter than
+    /// formats(); the missing formats have no calls.
     using Bin = std::vector<Share>;
 
     /// Adds one call. It is counted in the bin in which it returned, and its duration is spread over all bins in

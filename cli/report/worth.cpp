@@ -41,7 +41,7 @@ constexpr double largest_cache = 128e6;
 constexpr double launch_seconds = 5e-6;
 constexpr double least_of_tf32_peak = 0.5;
 
-/// A reason why the share of products in a process's time is not known: a member of JSON, and words for people.
+/// A reason why the share of products in a process's time is not known: its key in JSON, and its words for people.
 struct UnknownShareReason {
     std::string_view key, words;
 };
@@ -69,14 +69,14 @@ struct GpuGain {
     std::uint64_t known_calls = 0;          ///< number of calls for which these samples stand
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the last GPU
-    bool is_known = true;                   ///< the name of each GPU is known
+    bool is_known = true;                   ///< the names of all these GPUs are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
     double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, of all processes of the report
     double tf32_ns = 0;  ///< the same at TF32, by measured_gains
 };
 
-/// The time that faster products could gain.
+/// An estimate of the time that faster products could gain.
 struct PossibleGain {
     std::uint64_t processes = 0;             ///< number of processes whose share of products is known
     double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time

@@ -7,7 +7,7 @@
 
 namespace fp32shim::cli {
 
-/// Result of running a program: the error when it was started, its exit status, or a signal.
+/// The way a program ended: it could not be started, or it has an exit status, or a signal ended it.
 struct ProgramEnd {
     int exec_error = 0;   ///< errno of a failed execve; 0 if the program was started
     int exit_status = 0;  ///< valid if no signal ended the program

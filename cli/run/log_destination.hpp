@@ -12,6 +12,7 @@ namespace fp32shim::cli {
 /// Doubles each percent sign of a path, since the shim turns `%%` into `%`.
 std::string with_percents_doubled(const std::string& path);
 
+/// Returns true if a log of this name is a recording: it ends in `.fp32rec`.
 bool is_recording_name(const std::string& log_path);
 
 /// Returns one line that says why the log cannot be written: its folder is missing or not writable. Returns an empty

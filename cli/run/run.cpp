@@ -21,11 +21,9 @@
 #include "cli/output/terminal.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/children.hpp"
-#include "cli/run/compilation_cache.hpp"
-#include "cli/run/hooks.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
-#include "cli/run/reproducible.hpp"
+#include "cli/run/program_variables.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -70,7 +68,7 @@ constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION"
                                          {"--where", "FP32_MATMUL_WHERE", &RunOptions::where},
                                          {"--audit", "FP32_MATMUL_AUDIT", &RunOptions::audit}};
 
-/// Returns the options that decide and locate products, as words of a command.
+/// Returns the options given to this command, except --log and those about its summary, as words of a command.
 std::vector<std::string> option_words(const RunOptions& options) {
     std::vector<std::string> words;
     if (options.pin) words.emplace_back("--pin");
@@ -181,7 +179,8 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
     return problem_with_existing_log(options, facts);
 }
 
-/// Returns the first error and the number of other errors; empty if there are none. The shim prints warnings itself.
+/// Returns an error that prevents the program's start: the first error of the settings with the number of the others,
+/// or one about the log; empty if there is none. Warnings are left to the shim, which prints them itself.
 std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions& options,
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
@@ -258,7 +257,7 @@ void leave_empty_recording(const std::string& path, const policy::Policy& policy
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-/// All decisions made before the program starts.
+/// The program to start, with the settings and the environment that were decided for it.
 struct ProgramLaunch {
     const RunOptions& options;
     const policy::Policy& policy;
@@ -267,8 +266,7 @@ struct ProgramLaunch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Makes the RunChildrenFile. If the shim does not cover the program itself, this is noted in the file for
-    /// uncovered children.
+    /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the file.
     RunChildrenFile children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
         RunChildrenFile children(log_path, is_own_log, process, environment, facts);
         if (!unseen.text.empty()) children.add_unseen_program(program.path, unseen.why);

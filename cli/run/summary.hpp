@@ -10,10 +10,10 @@
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
-#include "cli/run/run_end.hpp"
 
 namespace fp32shim::cli {
 
+/// Chooses where the program records, and sums the recordings up after its end.
 class RunSummary {
   public:
     /// Prepares the summary. `log_path` is the log's name in the settings. It may have placeholders, or be relative
@@ -30,6 +30,7 @@ class RunSummary {
 
     /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
+    /// Returns true if the recordings are in a temporary folder, which is removed.
     bool has_temporary_folder() const { return !folder_.empty(); }
     /// Returns the folder that is kept, relative to the working folder; empty: none.
     std::string kept_folder() const { return kept_ && kept_->problem.empty() ? kept_->path : ""; }

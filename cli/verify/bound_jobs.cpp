@@ -17,24 +17,24 @@ namespace {
 
 /// Recordings of one job (without one, of one run, or a single recording) with the same user, floor and exception.
 struct JobWithFloor {
-    std::string job;                       ///< id of the job; without one, the path of the first recording
+    std::string job;                       ///< name of the line: the job's id, or else the first recording's path
     std::string id{};                      ///< id of the job; empty: none
     std::set<std::uint64_t> runs{};        ///< numbers of its runs; 0: none
     std::int64_t user = -1;                ///< real user id; -1: not recorded
     std::optional<policy::Floor> floor{};  ///< absent: not known
     std::string exception{};               ///< exceptions that lowered the floor; empty: none did
     bool allow_bf16x9 = false;             ///< BF16x9 meets the floor fp32
-    bool has_changed = false;              ///< the floor was another one for a time
+    bool has_changed = false;              ///< another floor held for a time
     std::vector<std::string> recordings{};
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
     std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::ran_at()
-    bool was_allowed = false;  ///< for some of these calls, `formats` has only what they were allowed to run at
+    bool was_allowed = false;  ///< `formats` has some calls by what they were allowed to run at, not by what they did
     std::string summary{};     ///< what is known of its calls
     std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
     bool lacks_rule = false;             ///< a rule of its policy decided no call
-    bool is_judged = true;               ///< false: only what is missing is known, such as programs without the shim
+    bool is_judged = true;               ///< false for a job of which only an uncovered program or a problem is known
 
     /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
     bool is_excepted() const { return has_no_floor() && !exception.empty(); }
@@ -148,10 +148,10 @@ std::string verdict_summary(const std::vector<JobWithFloor>& jobs) {
         return coloured(verdict.title, verdict.colour) +
                ": no floor bound these recordings; --at-least FORMAT judges them by a format";
     const bool is_violated = verdict.exit_code == exit_code::finding;
-    struct Lines {
-        bool has_it = false, has_others = false;  // lines with the verdict that is counted, and with others
+    struct JobVerdicts {
+        bool has_it = false, has_others = false;  // the verdict that is counted here, and any other one
     };
-    std::map<std::string_view, Lines> lines_of_jobs;
+    std::map<std::string_view, JobVerdicts> lines_of_jobs;
     for (const JobWithFloor& job : jobs) {
         const bool is_it = job.verdict.exit_code == (is_violated ? violated : shown).exit_code;
         (is_it ? lines_of_jobs[job.job].has_it : lines_of_jobs[job.job].has_others) = true;
@@ -206,7 +206,7 @@ std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vec
         JobWithFloor alone = file;
         alone.floor = policy::Floor::fp32;
         judge(alone, problems, options);
-        if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // only that no calls were recorded
+        if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // its only reason is that no calls were recorded
         alone.is_judged = false;
         alone.floor.reset();
         alone.verdict = inconclusive;

@@ -32,7 +32,7 @@ struct ScannedBypasses {
     std::string why_unread;  ///< reason why only the file's name was judged; empty if the file was read
 };
 
-/// Caches the bypasses of each file, so that a file is read only once even if many processes loaded it.
+/// Finds the bypasses in files. A file is read only once even if many processes loaded it.
 class BypassScanner {
   public:
     const ScannedBypasses& judged_file(const record::RecordedObject& object) {
@@ -141,7 +141,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
     if (objects.looked_at_ns == 0) {
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
-        // The list of libraries is complete, or will be.
+        // Nothing is missing: the list of libraries is complete, or the process still adds to it.
     } else if (files.is_go_program(process.facts.process.executable)) {
         bypasses.add(later_libraries,
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
@@ -220,7 +220,7 @@ RecordedCoverage coverage_by_onednn(const record::RecordedObjects& objects, cons
                         "not asked"};
 }
 
-/// Tells if the recording has all kernels by which libraries multiply on a GPU.
+/// Tells whether the recording has all kernels by which libraries multiply on a GPU.
 RecordedCoverage coverage_by_kernels(const record::RecordedObjects& objects) {
     const auto is_other_driver = [](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
@@ -245,8 +245,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
                        names, known->title, known->needs_source);
 }
 
-/// Tells what JAX gave to the XLA in a file: `is_all` if nothing of it is narrower than float32. Eigen's halves in
-/// that file are XLA's.
+/// Tells whether all programs that JAX gave to the XLA in a file multiply float32 or wider numbers. XLA uses Eigen's
+/// half types of the same file, so the answer holds for them too.
 RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
     using namespace record::format;
     if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};

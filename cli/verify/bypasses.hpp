@@ -20,13 +20,13 @@ struct PossibleBypass {
     std::string name;    ///< word for `--assume-unused`; `child:NAME` for a child that the shim did not cover
     std::string reason;  ///< text after the name: the reason why something may have multiplied unseen
     std::string remedy;  ///< advice on how to control the bypass; empty: none
-    std::uint16_t
-        pins;  ///< variables (pin_…) that kept the bypass at float32; 0 if one of those it needs was not set
+    /// Variables (pin_…) that kept the bypass at float32; 0 if one of the variables that it needs was not set.
+    std::uint16_t pins;
     std::vector<std::string> recordings;  ///< paths of the recordings of the processes concerned
     std::vector<std::string> files{};     ///< paths of the files that contain the bypass; empty if no file does
     bool is_float32 = false;              ///< always multiplies at float32, so no verdict depends on it
     bool is_harmless = false;             ///< a child whose file was examined; no verdict depends on it
-    bool is_recorded = false;             ///< the recordings have what it multiplied; no verdict depends on it
+    bool is_recorded = false;             ///< its products are in the recordings; no verdict depends on it
 };
 
 /// Returns true if `processes` include another recording with which this process continued after a reload. The other

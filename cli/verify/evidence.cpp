@@ -1,5 +1,5 @@
-#include "cli/verify/evidence.hpp"
-
+// Evidence in the output of `fp32shim verify`: facts that identify a recording and its process, and fields of a row
+// that contradict each other, since somebody may have edited the recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,13 +9,11 @@
 #include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/recorded_file.hpp"
 #include "cli/output/json.hpp"
-#include "cli/output/moment.hpp"
+#include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
 std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
@@ -63,9 +61,9 @@ Json process_evidence_json(const MergedProcess& process, const JudgedCallCounts&
     Json json = process_identity_json(process);
     json.update({{"sha256", text_or_null(sha256_of_file(process.path))},
                  {"fp32shim", text_or_null(process.facts.start.version)},
-                 {"began", time_or_null(process.facts.opened_ns)},
-                 {"first_call", time_or_null(calls.first_ns)},
-                 {"last_call", time_or_null(calls.last_ns)},
+                 {"began", FieldValue::time_or_null(process.facts.opened_ns).to_json()},
+                 {"first_call", FieldValue::time_or_null(calls.first_ns).to_json()},
+                 {"last_call", FieldValue::time_or_null(calls.last_ns).to_json()},
                  {"calls", process.calls},
                  {"calls_below", calls.below},
                  {"files", Json::array()}});

@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 /// Conclusion about a program that ran without the shim.
 struct ExaminedChild {
     bool is_harmless = false;  ///< its file has nothing that is known to multiply, and it started no program
-    std::string basis;         ///< what the conclusion rests on, as the end of a sentence; empty: nothing is known
+    std::string basis;         ///< reason for the conclusion, as the end of a sentence; empty: nothing is known
 };
 
 /// Examines programs, each file once.
@@ -24,8 +24,9 @@ class ChildExaminer {
     ExaminedChild examine(const record::RecordedChild& child, const MergedProcess& process);
 
   private:
+    /// What a program's file and its libraries contain.
     struct Contents {
-        std::string finding;          ///< why the program may have multiplied; empty: nothing suggests it
+        std::string finding;          ///< reason why the program may have multiplied; empty: there is none
         std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs
     };
     const Contents& contents(const std::string& path);

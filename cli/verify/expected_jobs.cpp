@@ -1,5 +1,4 @@
-#include "cli/verify/expected_jobs.hpp"
-
+// Compares the jobs of which a user expects recordings with those that have some.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+
+#include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,8 +35,9 @@ std::size_t column_of_jobs(const std::vector<std::string_view>& cells) {
     return static_cast<std::size_t>(found - cells.begin());
 }
 
-}  // namespace
-
+/// Returns the job ids in `text`, each once: one a line, or the column JobIDRaw or else JobID of a table that sacct
+/// prints, with `|` or blanks between columns. Steps (`12.batch`, `12.0`) count as their job. Lines that begin with
+/// `#` are left out.
 std::vector<std::string> parse_job_ids(std::string_view text) {
     std::vector<std::string> jobs;
     std::set<std::string, std::less<>> known;
@@ -63,6 +65,8 @@ std::vector<std::string> parse_job_ids(std::string_view text) {
     }
     return jobs;
 }
+
+}  // namespace
 
 std::string read_expected_jobs(const std::string& path, ExpectedJobList& expected) {
     std::error_code error;

@@ -1,3 +1,5 @@
+// Judges rows and processes for `fp32shim verify`: which calls are shown, which violate what is asked, and what is in
+// doubt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,9 +83,8 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     const policy::Floor at_least = asked_floor(options);
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
-        verified.doubts.push_back(
-            {"", fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
-                             count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
+        verified.add_doubt(fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
+                                       count == 1 ? "is" : "are", count == 1 ? "it" : "them"));
         return;
     }
     if (is_allowed_kernel(row.function, options)) {
@@ -95,48 +96,45 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     const std::string what = row.is_kernel() ? launches_text(row) : calls_text(row);
     const std::string contradiction = describe_contradiction(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
-        verified.doubts.push_back(
-            {"", fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
-                             contradiction)});
+        verified.add_doubt(fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
+                                       contradiction));
     } else if (strictness) {
         if (*strictness >= at_least)
             verified.shown_calls += count;
         else if (*strictness < floor_of_violation(options, row.function))
             verified.violations.push_back(&row);
         else
-            verified.doubts.push_back({"", what + ": it multiplies in float32, if it multiplies"});
+            verified.add_doubt(what + ": it multiplies in float32, if it multiplies");
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
     } else if (row.ran_at() == "fp64_emulated") {
-        verified.doubts.push_back(
-            {"", row.mantissa_bits == 0
-                     ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
-                     : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
-                                   "format can be compared with",
-                                   what, row.mantissa_bits)});
+        verified.add_doubt(
+            row.mantissa_bits == 0
+                ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
+                : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
+                              "format can be compared with",
+                              what, row.mantissa_bits));
     } else if (row.ran_at() == "fixed") {
-        verified.doubts.push_back(
-            {"", fmt::format(
-                     "{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
-                     what, static_cast<std::string_view>(row.detail))});
+        verified.add_doubt(
+            fmt::format("{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
+                        what, static_cast<std::string_view>(row.detail)));
     } else if (row.is_kernel() && !row.detail.empty()) {
-        verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
+        verified.add_doubt(fmt::format("{}: it {}", what, row.detail));
     } else if (row.reason == "observed" || row.is_half()) {
         const bool converts = std::string_view(row.function).ends_with("_convert");
-        verified.doubts.push_back({"", fmt::format("{}: {} {}, narrower than float32", what,
-                                                   converts ? "the result is" : "operands are", row.dtype)});
+        verified.add_doubt(fmt::format("{}: {} {}, narrower than float32", what,
+                                       converts ? "the result is" : "operands are", row.dtype));
     } else if (row.is_onednn() || row.is_xla()) {
         std::string line;
         const auto execution = row.told_in_a_line(line);
         if (row.is_xla() && execution && execution->source_type.empty())
-            verified.doubts.push_back({"", what + ": what it multiplies is not known"});
+            verified.add_doubt(what + ": what it multiplies is not known");
         else
-            verified.doubts.push_back(
-                {"", fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
-                                 row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail))});
+            verified.add_doubt(
+                fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
+                            row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail)));
     } else {
-        verified.doubts.push_back(
-            {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
+        verified.add_doubt(what + ": forwarded unchanged, so their format is not known (" + row.reason + ")");
     }
 }
 
@@ -153,12 +151,12 @@ void judge_order(const MergedRow& row, VerifyResult& verified) {
     if (row.how == "fixed_order" || row.reason == "no_product")
         verified.shown_calls += count;
     else if (row.is_kernel() || row.is_xla())
-        verified.doubts.push_back({"", (row.is_kernel() ? launches_text(row) : calls_text(row)) +
-                                           ": if it multiplies, nobody knows in which order"});
+        verified.add_doubt((row.is_kernel() ? launches_text(row) : calls_text(row)) +
+                           ": if it multiplies, nobody knows in which order");
     else if (row.reason == "invalid_arguments")
-        verified.doubts.push_back(
-            {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
-                             counted(count, "call"), row.function, row.size_text())});
+        verified.add_doubt(
+            fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
+                        counted(count, "call"), row.function, row.size_text()));
     else
         verified.violations.push_back(&row);
 }
@@ -170,7 +168,7 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     const std::uint64_t count = row.counters.calls;
     if (row.is_kernel()) {
         if (row.reason == "no_product") return;
-        verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, what it adds in is not known"});
+        verified.add_doubt(launches_text(row) + ": if it multiplies, what it adds in is not known");
         return;
     }
     if (!row.is_half()) return;
@@ -179,15 +177,23 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     const std::string what =
         fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
     if (const std::string contradiction = describe_contradiction(row); !contradiction.empty())
-        verified.doubts.push_back({"", fmt::format("{}: the recording contradicts itself, so it was damaged or "
-                                                   "changed: {}",
-                                                   what, contradiction)});
+        verified.add_doubt(
+            fmt::format("{}: the recording contradicts itself, so it was damaged or "
+                        "changed: {}",
+                        what, contradiction));
     else if (is_empty || row.accumulator == "fp32")
         verified.shown_calls += count;
     else if (row.accumulator.empty())
-        verified.doubts.push_back({"", what + ": what it adds in is not known"});
+        verified.add_doubt(what + ": what it adds in is not known");
     else
         verified.violations.push_back(&row);
+}
+
+/// Returns true for half products that may add in less than FP32, or may add partial sums in less. `row` may be null.
+bool adds_below_fp32(const record::RecordedRow* row) {
+    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
+           row->decision.accumulator != policy::Accumulator::unknown &&
+           row->decision.accumulator != policy::Accumulator::fp32;
 }
 
 /// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
@@ -254,12 +260,6 @@ policy::Floor asked_floor(const VerifyOptions& options) {
     return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
 }
 
-bool adds_below_fp32(const record::RecordedRow* row) {
-    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
-           row->decision.accumulator != policy::Accumulator::unknown &&
-           row->decision.accumulator != policy::Accumulator::fp32;
-}
-
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
     if (!options.accumulate.empty()) return adds_below_fp32(row);
     if (!options.reproducible) return is_below(row, options);
@@ -274,11 +274,11 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
     const policy::Floor at_least = asked_floor(options);
     VerifyResult verified;
     verified.rules = calls.rules();
-    verified.kernels = launched_kernels_of(calls);
+    verified.kernels = summarize_kernels(calls);
     verified.expected = std::move(expected);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
-        verified.doubts.push_back({"", fmt::format("job {} {}", job, no_recording_of_job)});
+        verified.add_doubt(fmt::format("job {} {}", job, no_recording_of_job));
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         if (!options.accumulate.empty()) {
@@ -289,19 +289,18 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
         if (!options.reproducible) count_emulated(*row, verified.emulated);
     }
     if (const EmulatedCallCounts& emulated = verified.emulated; emulated.unknown > 0)
-        verified.doubts.push_back(
-            {"",
-             fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
-                         "with FP32_MATMUL_AUDIT=1 in every call but solves and captured products",
-                         count_text(emulated.known + emulated.native),
-                         counted(emulated.known + emulated.native + emulated.unknown, "product"))});
+        verified.add_doubt(
+            fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
+                        "with FP32_MATMUL_AUDIT=1 in every call but solves and captured products",
+                        count_text(emulated.known + emulated.native),
+                        counted(emulated.known + emulated.native + emulated.unknown, "product")));
     for (const MergedProcess& process : calls.processes())
         judge_process(process, continues_after_reload(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
-        verified.doubts.push_back({"", "no calls were recorded"});
+        verified.add_doubt("no calls were recorded");
     else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
-        verified.doubts.push_back({"", "no half products were recorded"});
+        verified.add_doubt("no half products were recorded");
     const auto asks_onednn = [](const MergedProcess& process) { return process.objects.ask_onednn; };
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));

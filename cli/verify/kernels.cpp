@@ -1,11 +1,11 @@
-#include "cli/verify/kernels.hpp"
-
+// Sums up the kernels that were launched on GPUs, for a verdict.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "cli/output/terminal.hpp"
+#include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
@@ -25,14 +25,14 @@ constexpr std::size_t max_names = 8;
 
 }  // namespace
 
-std::size_t LaunchedKernels::kernel_count() const {
+std::size_t KernelSummary::kernel_count() const {
     std::size_t sum = 0;
     for (const auto& kind : names) sum += kind.size();
     return sum;
 }
 
-LaunchedKernels launched_kernels_of(const MergedCalls& calls) {
-    LaunchedKernels kernels;
+KernelSummary summarize_kernels(const MergedCalls& calls) {
+    KernelSummary kernels;
     std::map<std::string, KernelKind> kinds;  // by the whole name: function_text() may be the same for two kernels
     std::map<std::string, std::string> texts;
     for (const MergedRow& row : calls.rows()) {
@@ -55,7 +55,7 @@ std::string launch_count_text(std::uint64_t count) {
     return count == 1 ? "1 launch" : count_text(count) + " launches";
 }
 
-std::string kernels_text(const LaunchedKernels& kernels) {
+std::string kernels_text(const KernelSummary& kernels) {
     if (kernels.kernel_count() == 0) return {};
     std::vector<std::string> parts;
     const auto add = [&](KernelKind kind, std::string_view what, bool with_names) {
@@ -81,7 +81,7 @@ std::string kernels_text(const LaunchedKernels& kernels) {
                        fmt::join(parts, "; "));
 }
 
-Json to_json(const LaunchedKernels& kernels) {
+Json to_json(const KernelSummary& kernels) {
     Json json = {{"launches", kernels.launches}, {"graph_replays", kernels.replays}};
     constexpr std::array<const char*, kernel_kinds> keys = {"no_product", "full",  "split",
                                                             "narrower",   "below", "unknown"};

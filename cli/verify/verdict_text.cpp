@@ -1,4 +1,4 @@
-// The messages may be quoted in reports, so they claim only what recordings can prove.
+// The verdict of `fp32shim verify` as text. It may be quoted in reports, so it claims only what recordings can prove.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,8 @@ constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
     "scipy.linalg), other functions of BLAS, sums and element-wise functions may differ between machines";
 
-/// Returns scope_note_of_order, and whether libraries were asked for the same code for what it leaves out.
+/// Returns scope_note_of_order, completed by whether the variables of `run --reproducible` were set for the products
+/// that have no fixed order.
 std::string order_scope_text(const MergedCalls& calls) {
     const auto has_codes = [](std::uint16_t pins) { return (pins & record::pin_library_codes) != 0; };
     const bool had_codes =
@@ -124,7 +125,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the tables of a violation: the calls and the processes.
+/// Returns the tables of the violations: the calls, and the processes that made them.
 std::string violations_text(const VerifyResult& verified, const MergedCalls& calls,
                             const std::vector<JudgedCallCounts>& judged) {
     if (verified.violations.empty()) return {};
@@ -132,8 +133,8 @@ std::string violations_text(const VerifyResult& verified, const MergedCalls& cal
            violators_text(calls, judged, verified.violations.size());
 }
 
-/// Returns what the counted calls are of: also oneDNN and XLA if they told of products, and kernels if some were
-/// launched on a GPU.
+/// Returns the libraries of the counted calls: `BLAS, cuBLAS or oneDNN`. Names oneDNN and XLA only if they told of
+/// products, and kernels only if some were launched on a GPU.
 std::string libraries_text(const MergedCalls& calls) {
     std::vector<std::string_view> names = {"BLAS", "cuBLAS"};
     if (calls.onednn_calls() > 0) names.emplace_back("oneDNN");
@@ -144,7 +145,7 @@ std::string libraries_text(const MergedCalls& calls) {
     return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
-/// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
+/// Returns lines about products of other kinds than float32 matrices; empty if there are none.
 std::string types_text(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     std::string text = operand_types_text(calls);
     const std::uint64_t float32 = verified.count_violating_calls(&MergedRow::is_float32);

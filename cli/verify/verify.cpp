@@ -28,15 +28,15 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Runs of which it is not known that all of their processes have ended and that all of their recordings are
-// here.
+// ---- Runs whose processes may still run, or whose recordings may be missing
 
+/// A recording of a run, and the run's facts in it.
 struct RunRecording {
     std::string path;
     RunMember facts;
 };
 
-/// Judges the recordings of one run.
+/// Finds the reasons why the recordings of one run may not be all of it.
 class RecordedRun {
   public:
     explicit RecordedRun(const std::vector<RunRecording>& members) : members_(members) {
@@ -65,8 +65,8 @@ class RecordedRun {
         return last_.ended_ns != 0 && member.facts.start_ns > last_.ended_ns;
     }
 
-    /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
-    /// made after the end cannot have it.
+    /// Returns the first recording in which the end of the run is not noted, and the number of such recordings.
+    /// Recordings that were made after the end cannot have the note and are not counted.
     std::pair<const RunRecording*, std::size_t> members_without_end() const {
         const RunRecording* first = nullptr;
         std::size_t count = 0;
@@ -77,12 +77,13 @@ class RecordedRun {
         return {first, count};
     }
 
-    /// Returns a text about recordings of the run that are not here. The command that waited knows the number of
-    /// those of its machine.
+    /// Returns a text if recordings of the run are not here. The end of the run tells how many recordings were made
+    /// on the machine where `fp32shim run` waited.
     std::string missing_text() const {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
-            return end.recordings != 0 || (end.ended_ns == 0 && !is_later(member));  // the end may not be noted
+            return end.recordings != 0 ||
+                   (end.ended_ns == 0 && !is_later(member));  // such a recording may lack the note of the end
         };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
         if (last_.recordings <= given) return {};
@@ -122,8 +123,8 @@ class RecordedRun {
     record::format::RunEnd last_{};  ///< the latest note of the end
 };
 
-/// Returns a doubt for each `fp32shim run` whose recordings are among these and do not say that it has ended, that
-/// has processes which still run, or that made further recordings.
+/// Returns the reasons why a `fp32shim run` with recordings at these paths may not be all here: its end is not noted,
+/// some of its processes still run, or it made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
     std::map<std::uint64_t, std::vector<RunRecording>> by_run;
     for (const std::string& path : paths) {

@@ -3,7 +3,7 @@ import {element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {percentText, quantities} from "../shared/text.js";
 
-// Returns the formats with their shares.
+// Returns elements that name the formats of a node's calls with their shares.
 export function formatShareElements(sums, node) {
   const all = sums.all[node];
   return sums
@@ -28,8 +28,8 @@ function sourceLineElements(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements in the tooltip of a box. `zoomNode`: the part of the graph that is shown is
-// this node and those below it.
+// Returns the elements in the tooltip of a box. The graph shows only `zoomNode` and the nodes below
+// it, if that is not 0.
 export function tooltipElements(sums, key, node, zoomNode) {
   const {tree} = sums;
   const line = tree.line(node) ? `:${tree.line(node)}` : "";

@@ -23,7 +23,7 @@ export class FlameGraph {
     this.makeTree = (folded) => new PathTree(folded, sources);
     this.tree = this.makeTree(this.folding.foldedTree());
     this.onSelect = onSelect;
-    this.zoomNode = 0; // the graph shows this node's callers and all nodes below it
+    this.zoomNode = 0; // the graph shows only this node, its callers and all nodes below it
     this.current = 0;
     this.boxes = new Map(); // elements by node
     this.matches = null;
@@ -87,10 +87,6 @@ export class FlameGraph {
   redraw() {
     this.hideTip();
     this.find();
-  }
-
-  showAll() {
-    this.select(0);
   }
 
   // --- Boxes

@@ -32,7 +32,7 @@ function findLibraryRegions({parent, file, texts}) {
   return {tops, nameOf: (node) => libraries[libraryOf(node)].name};
 }
 
-// Call paths of which some regions are folded.
+// Call paths in which each region of a library's frames can be folded into one node.
 export class FoldablePaths {
   // `columns` are described in cli/report/page_parts.hpp.
   constructor(columns) {
@@ -50,7 +50,7 @@ export class FoldablePaths {
     this.opened.clear();
   }
 
-  // Returns a tree in the form of `columns`. Its `frames` and `tops` have, for each folded node,
+  // Returns the tree in which all regions but the opened ones are folded, in the form of `columns`. Its `frames` and `tops` have, for each folded node,
   // the number of its frames and the top nodes of its regions. `originals` has a node of `columns`
   // for each node, and `nodeOf` a node for each node of `columns`.
   foldedTree() {

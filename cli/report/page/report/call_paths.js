@@ -57,6 +57,6 @@ export function setUpFlameGraph(onSelect) {
   });
   $("selected")
     .querySelector("button")
-    .addEventListener("click", () => graph.showAll());
+    .addEventListener("click", () => graph.select(0));
   if (data.totals.calls > 0) openFlameGraph(onSelect);
 }

@@ -3,7 +3,7 @@
 
 const leastDistance = 19; // pixels
 
-// Returns a range around these values whose limits are 1, 2 or 5 times powers of ten.
+// Returns a range around the values whose limits are 1, 2 or 5 times powers of ten.
 export function roundRangeAround(values) {
   if (values.length === 0) return [1, 10];
   const steps = (value) => {

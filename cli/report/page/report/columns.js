@@ -87,7 +87,7 @@ function sizeCell(row) {
   return [sizeText(row), more.length > 0 && secondary(more.join(", "))];
 }
 
-// Functions that make the cell of a label. A decision may lack the label.
+// Functions that make the element of a label. A decision may lack the label.
 const labelElement = {where: locationElement, scope: breakableName, caller: breakableName};
 const labelCell = (key) => (row) =>
   row[key] ? labelElement[key](row[key]) : row.isGroup ? "" : "–";

@@ -7,7 +7,7 @@ import {chosenGrouping} from "./groups.js";
 import {setUpTable, showEntries} from "./table.js";
 import {entries, forgetRowElements, view} from "./view.js";
 
-// Makes 128x512 and 128×512 the same word.
+// Returns the text with × between sizes, so that 128x512 and 128×512 are the same word.
 const withTimes = (text) => text.replace(/(?<=[\d?])\s*[x×*]\s*(?=[\d?]|$)|^[x×*](?=\d)/g, "×");
 
 // Returns the words that a row must contain, each as a list of spellings.

@@ -19,8 +19,8 @@ function joinedValuesText({values, more}, separator = ", ") {
   return text + (more ? ` and ${more} more` : "");
 }
 
-// Returns the command, without the folder of its program. If there are several commands, returns
-// the names of their programs.
+// Returns the page's title: the command without the folder of its program, or, if there are several
+// commands, the names of their programs.
 function titleText({Command: commands, Program: programs}) {
   const named = ({values}, nameOf) => [...new Set(values.map(({text}) => nameOf(text)))];
   const words = commands ? named(commands, (text) => text.replace(/^[^ ]*\//, "")) : [];

@@ -1,4 +1,4 @@
-// Facts about the run: processes, changes of settings, and tables whose cells are given as text.
+// Shows facts about the run: its processes, and changes of settings.
 import {$, element, secondary} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {fillTable, numberColumn, tableOf, textColumn} from "../shared/tables.js";

@@ -67,14 +67,14 @@ function lowFormatsLine() {
   return line(...parts, `.${previewText()}`);
 }
 
-// Returns a place: `at train.py:41 Model.forward`.
+// Returns the end of a sentence about a place: `at train.py:41 Model.forward`.
 function placeElements({kind, text}) {
   if (kind === "unknown") return ["at places that are not recorded"];
   const preposition = {where: "at ", scope: "in scope ", caller: "from "}[kind];
   return [preposition, element("strong", {}, breakableName(text))];
 }
 
-// Says which place has the largest part of `whole`. `words` names the whole.
+// Returns a line that says which place has the largest part of `whole`, which `words` names.
 function largestPlaceLine(key, words, place, whole) {
   if (!place || !(place[key] > 0)) return null;
   const isAll = place[key] === whole[key];
