@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 
 namespace fp32shim::cli {

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <optional>
 #include <system_error>
 
 #include "policy/quantity.hpp"

@@ -74,8 +74,7 @@ std::vector<LocatedLibrary> findable_libraries() {
         const auto first = static_cast<std::ptrdiff_t>(found.size());
         for (const auto& entry : std::filesystem::directory_iterator(folder, error))
             found.push_back({entry.path().filename().string(), entry.path().string()});
-        std::sort(found.begin() + first, found.end(),
-                  [](const LocatedLibrary& a, const LocatedLibrary& b) { return a.name < b.name; });
+        std::ranges::sort(found.begin() + first, found.end(), {}, &LocatedLibrary::name);
     }
     std::vector<LocatedLibrary> cache = read_loader_cache();
     found.insert(found.end(), cache.begin(), cache.end());

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <set>
 #include <sstream>
 #include <tuple>
 

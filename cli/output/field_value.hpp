@@ -71,7 +71,7 @@ struct Column {
 
 /// Concatenates several lists of columns.
 template <class Row>
-std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row>>> parts) {
+std::vector<Column<Row>> concatenated_columns(std::initializer_list<std::span<const Column<Row>>> parts) {
     std::vector<Column<Row>> columns;
     for (const std::span<const Column<Row>> part : parts) columns.insert(columns.end(), part.begin(), part.end());
     return columns;

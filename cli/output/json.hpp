@@ -28,7 +28,7 @@ void make_texts_printable(Json& json);
 
 /// Returns a row as an object with a member for each column.
 template <class Row>
-Json object_of(std::span<const Column<Row>> columns, const Row& row) {
+Json json_object_of_row(std::span<const Column<Row>> columns, const Row& row) {
     Json json;
     for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).to_json();
     return json;

@@ -88,7 +88,7 @@ std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> na
 }
 std::span<const RowColumn> row_columns() {
     // The columns are made on first use, because other files join them to their own before main() begins.
-    static const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
+    static const auto of_rows = concatenated_columns<MergedRow>({decisions, counts, counter_columns<MergedRow>});
     return of_rows;
 }
 std::span<const ProcessColumn> process_columns() { return of_processes; }

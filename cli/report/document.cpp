@@ -44,8 +44,8 @@ Json change_json(const record::RecordedChange& change) {
 }
 
 Json process_json(const MergedProcess& process) {
-    Json json = object_of(process_columns(), process);
-    json.update(object_of(further_process_columns(), process));
+    Json json = json_object_of_row(process_columns(), process);
+    json.update(json_object_of_row(further_process_columns(), process));
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
@@ -65,7 +65,7 @@ Json exponents_json(const record::Exponents& exponents) {
 Json product_json(const MergedRow& row) {
     static const auto columns = chosen_columns(
         {"function", "m", "n", "k", "batch", "caller", "scope", "where", "applied", "source", "reason"});
-    return object_of<MergedRow>(columns, row);
+    return json_object_of_row<MergedRow>(columns, row);
 }
 
 Json first_nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {

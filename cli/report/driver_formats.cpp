@@ -261,10 +261,10 @@ void write_rocblas_bench(const ReportContents& contents, const ReportView& view,
 }
 
 void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const std::vector<RowColumn> columns =
-        joined<MergedRow>({operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}),
-                           way_columns, chosen_columns({"device"}), precision_column,
-                           chosen_columns({"sizes_folded", "calls", "host_ns"}), work_column});
+    const std::vector<RowColumn> columns = concatenated_columns<MergedRow>(
+        {operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}), way_columns,
+         chosen_columns({"device"}), precision_column, chosen_columns({"sizes_folded", "calls", "host_ns"}),
+         work_column});
     write_csv_rows<MergedRow>(columns, product_kinds(contents.calls, view.order), output);
 }
 

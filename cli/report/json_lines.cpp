@@ -58,7 +58,7 @@ constexpr Column<ProcessWithProblems> own_process_columns[] = {
     {"problem", first_problem},
 };
 
-const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
+const auto row_line_columns = concatenated_columns<MergedRow>({row_columns(), own_row_columns});
 
 /// Appends a member for each column, with counts that fit into the signed integers of database engines.
 template <class Row>

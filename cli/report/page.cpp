@@ -84,8 +84,8 @@ Json processes_json(const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         if (json.size() == max_processes) break;
         if (process.is_children_only()) continue;
-        json.push_back(object_of(process_columns(), process));
-        json.back().update(object_of(further_process_columns(), process));
+        json.push_back(json_object_of_row(process_columns(), process));
+        json.back().update(json_object_of_row(further_process_columns(), process));
         json.back()["calls"] = process.calls;
     }
     return json;

@@ -21,7 +21,7 @@ class PageTextList {
         if (is_new) texts_.push_back(text);
         return entry->second;
     }
-    Json release() { return std::move(texts_); }
+    Json release_texts() { return std::move(texts_); }
 
   private:
     std::unordered_map<std::string, std::size_t> indices_;

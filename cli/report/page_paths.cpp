@@ -82,7 +82,7 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
     json["calls"] = json_list(sums, [](const PathShare& sum) { return sum.calls; });
     json["host_ns"] = json_list(sums, [](const PathShare& sum) { return sum.host_ns; });
     json["work"] = json_list(sums, [](const PathShare& sum) { return sum.work; });
-    json["texts"] = texts.release();
+    json["texts"] = texts.release_texts();
     return json;
 }
 

@@ -17,11 +17,6 @@ constexpr std::size_t max_first = 2000;
 constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
 
-bool is_listed_anyway(const MergedRow& row) {
-    const auto met = row.floor_met();
-    return row.is_refused() || (met && *met < policy::Floor::fp32);
-}
-
 bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
 
 /// Returns true if any of the rows has a value in the column. Other columns are left out, to keep the page small.
@@ -59,7 +54,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
     }
     for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
     // The largest part comes last, since a further key could copy it.
-    Json json = {{"columns", std::move(names)}, {"texts", texts.release()}};
+    Json json = {{"columns", std::move(names)}, {"texts", texts.release_texts()}};
     json["rows"] = std::move(table);
     return json;
 }
@@ -86,7 +81,7 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order) {
         if (listed.size() < max_first)
             listed.push_back(row);
         else
-            (is_listed_anyway(*row) ? low : others).push_back(row);
+            (row->is_refused() || ran_below_fp32(*row) ? low : others).push_back(row);
     }
     for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();

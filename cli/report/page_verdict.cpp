@@ -55,7 +55,7 @@ Json verdict_json(const MergedCalls& calls) {
         places[place_of(row)].add(row.counters, row.flops);
         if (row.is_float64() && row.how == "round_operands") rounded += count;
         const auto floor = row.is_overflow ? std::nullopt : row.floor_met();
-        if (floor && *floor < policy::Floor::fp32) {
+        if (ran_below_fp32(row)) {
             below.add(row.counters, row.flops);
             places_below[place_of(row)].add(row.counters, row.flops);
             formats[ran_at_or_unknown(row)] += count;

@@ -32,7 +32,8 @@ class FrameNumbering {
     void write(JsonWriter& json) const {
         json.array(frames_, [&](const auto& entry) {
             const auto& [frame, format] = entry;
-            json.open('{').member("name", std::string_view(name_of(frame, format)));
+            const std::string name = format.empty() ? frame.name() : fmt::format("{} [{}]", frame.function, format);
+            json.open('{').member("name", std::string_view(name));
             if (!frame.file.empty()) json.member("file", std::string_view(frame.file));
             if (frame.line != 0) json.member("line", frame.line);
             json.close('}');
@@ -40,11 +41,6 @@ class FrameNumbering {
     }
 
   private:
-    static std::string name_of(const PathFrame& frame, SharedText format) {
-        if (!format.empty()) return fmt::format("{} [{}]", frame.function, format);
-        return frame.name();
-    }
-
     std::map<std::array<std::uint32_t, 5>, std::size_t> indices_;
     std::vector<std::pair<PathFrame, SharedText>> frames_;
 };

@@ -18,6 +18,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
+#include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -37,12 +38,6 @@ struct LowPrecisionCalls {
     std::uint64_t calls = 0;
     std::set<std::string> functions, requests;
 };
-
-bool is_below_fp32(const MergedRow& row) {
-    if (row.is_overflow) return false;
-    const auto met = row.floor_met();
-    return met && *met < policy::Floor::fp32;
-}
 
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
 /// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
@@ -128,7 +123,7 @@ std::map<LowPrecisionPlace, LowPrecisionCalls> low_places(const CallPaths& paths
     std::map<LowPrecisionPlace, LowPrecisionCalls> places;
     for (const PathCalls& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
-        if (part.counters.calls == 0 || !is_below_fp32(row)) continue;
+        if (part.counters.calls == 0 || !ran_below_fp32(row)) continue;
         LowPrecisionPlace place;
         place.format = row.ran_at();
         if (const PathNode* level = level_shown_as_place(paths, part.node, row.where); level != nullptr) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <span>
 
 #include "cli/output/moment.hpp"
 #include "cli/recordings/algorithms.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/filter.hpp"
@@ -23,6 +22,11 @@ struct EventTarget {
 
 std::string_view ran_at_or_unknown(const MergedRow& row) {
     return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
+}
+
+bool ran_below_fp32(const MergedRow& row) {
+    const auto met = row.is_overflow ? std::nullopt : row.floor_met();
+    return met && *met < policy::Floor::fp32;
 }
 
 std::size_t Timeline::index_of_format(std::string_view format) {

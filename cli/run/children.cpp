@@ -53,7 +53,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; path != outer && is_taken(path); ++i) path = with_number(absolute.string(), i);
+    for (int i = 1; path != outer && is_taken(path); ++i) path = with_number_before_extension(absolute.string(), i);
     return path;
 }
 

@@ -153,7 +153,7 @@ bool is_log_folder_known(const std::string& log_path, const record::ProcessFacts
     return log_path.starts_with('/') && !folder_depends_on_program(folder_of(log_path), facts);
 }
 
-std::string with_number(const std::string& path, int number) {
+std::string with_number_before_extension(const std::string& path, int number) {
     return fmt::format("{}.{}{}", path.substr(0, path.size() - extension.size()), number, extension);
 }
 

@@ -32,7 +32,7 @@ bool is_log_folder_known(const std::string& log_path, const record::ProcessFacts
 
 /// Returns the name with a number before its extension: `run.1.fp32rec` for `run.fp32rec`. A recording gets such a
 /// name if files with its own name and with lower numbers exist already.
-std::string with_number(const std::string& path, int number);
+std::string with_number_before_extension(const std::string& path, int number);
 
 /// Returns the recordings with the log's name that belong to `run` (ProcessFacts::run) and began at `since_ns` or
 /// later, oldest first.

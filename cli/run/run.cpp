@@ -137,8 +137,6 @@ void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
     }
 }
 
-std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
-
 /// Returns the log's name, relative to this process's folder; empty if there is no log.
 std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
     return options.log.empty() ? policy.log_path : options.log;
@@ -158,7 +156,7 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
     }
     print_run_message(
         fmt::format("--log: {} exists already and is kept; this run records under the next free number, {} or higher",
-                    policy::quoted_path(taken), policy::quoted_path(with_number(taken, 1))));
+                    policy::quoted_path(taken), policy::quoted_path(with_number_before_extension(taken, 1))));
     return {};
 }
 
@@ -172,7 +170,7 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
                "file: --log NAME.jsonl";
     if (environment.get("FP32_MATMUL_LOG").empty()) return {};
     if (std::string problem = problem_with_log_destination(log_path_here(options, policy), facts); !problem.empty()) {
-        problem = name_of_log(options) + ": " + problem;
+        problem = (options.log.empty() ? "FP32_MATMUL_LOG: " : "--log: ") + problem;
         if (!options.log.empty() || options.pin) return problem;
         print_run_message(problem);
     }
@@ -245,8 +243,7 @@ std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
         "no recording was found at {}: the program recorded elsewhere, could not record, or made no matrix product "
-        "that is "
-        "seen",
+        "that is seen",
         policy::quoted_path(log_path));
 }
 
@@ -266,7 +263,8 @@ struct ProgramLaunch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the file.
+    /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the
+    /// file.
     RunChildrenFile children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
         RunChildrenFile children(log_path, is_own_log, process, environment, facts);
         if (!unseen.text.empty()) children.add_unseen_program(program.path, unseen.why);

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/output/moment.hpp"

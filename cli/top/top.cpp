@@ -139,7 +139,7 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
 
 /// Returns a group as JSON (docs/schema.md).
 Json live_group_json(const LiveGroup& group) {
-    Json json = object_of(group_columns(), static_cast<const RowGroup&>(group));
+    Json json = json_object_of_row(group_columns(), static_cast<const RowGroup&>(group));
     json["calls_per_second"] = group.calls_per_second;
     json["host_share"] = group.host_share;
     return json;
@@ -335,7 +335,7 @@ std::string text_of(const std::vector<ProcessState>& all, const RuleUse& rules, 
 }
 
 Json document_of(const std::vector<ProcessState>& all, const RuleUse& rules) {
-    const auto row_json = [](const MergedRow& row) { return object_of(row_columns(), row); };
+    const auto row_json = [](const MergedRow& row) { return json_object_of_row(row_columns(), row); };
     const Json processes = json_list(all, [&](const ProcessState& seen) -> Json {
         return {{"pid", seen.pid},
                 {"recording", seen.recording},

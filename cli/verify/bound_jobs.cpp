@@ -4,8 +4,6 @@
 #include <pwd.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/settings_in_force.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -379,8 +378,7 @@ std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls) {
         .name = std::string(unseen_zgemv),
         .reason =
             "cublasZgemv is not intercepted, and the program or its environment lets cuBLAS emulate float64, which "
-            "by "
-            "NVIDIA's notes of CUDA 13.4 reaches this function too under the strategy EAGER",
+            "by NVIDIA's notes of CUDA 13.4 reaches this function too under the strategy EAGER",
         .remedy = "CUBLAS_EMULATE_DOUBLE_PRECISION=0, if the program does not ask for emulation itself",
         .pins = 0,
         .recordings = {}};

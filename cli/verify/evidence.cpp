@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 
 #include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/recorded_file.hpp"
-#include "cli/output/json.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 

@@ -25,13 +25,13 @@ class ChildExaminer {
 
   private:
     /// What a program's file and its libraries contain.
-    struct Contents {
+    struct ExaminedContents {
         std::string finding;          ///< reason why the program may have multiplied; empty: there is none
         std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs
     };
-    const Contents& contents(const std::string& path);
+    const ExaminedContents& examine_contents(const std::string& path);
 
-    std::map<std::string, Contents> contents_;
+    std::map<std::string, ExaminedContents> contents_;
 };
 
 }  // namespace fp32shim::cli

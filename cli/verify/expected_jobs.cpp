@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <system_error>
 
 #include "cli/verify/verdict.hpp"

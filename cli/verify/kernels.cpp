@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "cli/output/terminal.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 

@@ -79,7 +79,7 @@ Json to_json(const VerifyResult& verified, const MergedCalls& calls, const Verif
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(process_evidence_json(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
-        Json violation = object_of(row_columns(), *row);
+        Json violation = json_object_of_row(row_columns(), *row);
         violation["made_by"] =
             recordings_of_violation(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));

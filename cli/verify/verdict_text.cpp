@@ -25,8 +25,8 @@ constexpr std::string_view scope_note_begin_of_accumulation =
     "measured. It is not about products of other types, or about what else a program adds. ";
 
 constexpr std::string_view scope_note =
-    "Products "
-    "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
+    "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
+    "they "
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
     "up themselves at run time (for a GPU whose kernels are not recorded, for example), LAPACK routines that "
@@ -43,8 +43,7 @@ constexpr std::string_view scope_note_without_end =
 
 constexpr std::string_view scope_note_of_recorded_bypasses =
     " The products of oneDNN are those that its verbose mode prints, those of XLA are in the programs that JAX gave "
-    "it to "
-    "compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
+    "it to compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
     "docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =

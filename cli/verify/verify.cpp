@@ -5,19 +5,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
-#include "cli/recordings/recordings.hpp"
 #include "cli/recordings/run_members.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
