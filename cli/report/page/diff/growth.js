@@ -1,5 +1,5 @@
-// Draws a chart of differences by the position of products. Its scale is logarithmic, so differences
-// of 0 have no point.
+// Draws a chart of differences by the position of products. Its scale is logarithmic, so products
+// without a difference have no point.
 
 import {drawChart, setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";

@@ -50,9 +50,10 @@ export class FoldablePaths {
     this.opened.clear();
   }
 
-  // Returns the tree in which all regions but the opened ones are folded, in the form of `columns`. Its `frames` and `tops` have, for each folded node,
-  // the number of its frames and the top nodes of its regions. `originals` has a node of `columns`
-  // for each node, and `nodeOf` a node for each node of `columns`.
+  // Returns the tree in which all regions but the opened ones are folded, in the form of `columns`.
+  // Its `frames` and `tops` have, for each folded node, the number of its frames and the top nodes
+  // of its regions. `originals` has a node of `columns` for each node, and `nodeOf` a node for each
+  // node of `columns`.
   foldedTree() {
     if (!this.isPossible) return this.unfoldedTree();
     const {parent, name, file, line} = this.columns;

@@ -24,8 +24,9 @@ function getOrMake(map, key, make) {
   return map.get(key);
 }
 
-// Returns the calls at a node and below it, with the path's name. `rows` has the calls of listed decisions by
-// index. `other` has the calls of all other decisions. `formats` has all calls by format.
+// Returns the calls at a node and below it, with the path's name. `rows` has the calls of listed
+// decisions by index. `other` has the calls of all other decisions. `formats` has all calls by
+// format.
 export function selectCallsBelow(tree, node) {
   const isBelow = markNodesBelow(tree, node);
   const rows = new Map();

@@ -30,7 +30,8 @@ function headlineText() {
   const others = verdict.unknown + verdict.narrower;
   if (calls === 0) return data.filtered ? "The filters select no call" : "No calls were recorded";
   if (below.calls === calls) {
-    return `${calls === 1 ? `The ${callNoun}` : `All ${counted(calls, callNoun)}`} ${belowFp32Verb()}`;
+    const all = calls === 1 ? `The ${callNoun}` : `All ${counted(calls, callNoun)}`;
+    return `${all} ${belowFp32Verb()}`;
   }
   if (below.calls > 0) {
     const key = verdict.measure;
