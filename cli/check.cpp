@@ -38,14 +38,14 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     policy::Policy loosest;
     loosest.floor = file.floor;
     loosest.allow_bf16x9 = file.allow_bf16x9;
-    loosest.cpu_mode = policy::CpuMode::emulate;  // in which a CPU has every format, so that only the floor decides
+    loosest.cpu_mode = policy::CpuMode::emulate;  // a CPU then has every format, so only the floor decides
     for (const policy::FloorException& exception : file.exceptions) {
         loosest.floor = std::min(loosest.floor, exception.floor);
         loosest.allow_bf16x9 |= exception.allow_bf16x9.value_or(false);
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    if (rule.precision == policy::Precision::automatic) return false;  // may ask for nothing
+    if (rule.precision == policy::Precision::automatic) return false;  // it may ask for nothing
     if (rule.tolerance) rule.precision = policy::Precision::high;      // audits allow the formats from BF16 up
     rule.when = {};
     rule.when.dtype = {call.dtype};
@@ -119,7 +119,7 @@ void print_lines(const std::string& file, const policy::LoadedPolicy& loaded) {
                               rules == 0 ? "" : ". fp32shim run and report name rules that decide no call.")));
     for (const policy::FloorException& exception : loaded.policy.exceptions) {
         if (!policy::unknown_name_warnings(exception).empty())
-            continue;  // a warning says that it may hold for nobody
+            continue;  // a warning already says that the exception may hold for nobody
         const std::string_view how = policy::spoofing_risk(exception);
         print(wrapped(fmt::format(
             "{}: exception {}, floor {}: {}{}.\n", printable(file), policy::in_quotes(exception.name),

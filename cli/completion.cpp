@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// A command with all that completion scripts offer for it.
-struct OfferedCommand : Command {
+struct CompletableCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
     const CLI::Option* positional = nullptr;  ///< last positional option; null if there is none
@@ -47,10 +47,7 @@ std::vector<std::string> words_of(const CLI::Option* option) {
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
 }
 
-bool takes_file(const CLI::Option* option) {
-    const std::string type = option == nullptr ? "" : option->get_type_name();
-    return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
-}
+bool takes_file(const CLI::Option* option) { return option != nullptr && option->get_type_name() == "FILE"; }
 
 bool takes_recordings(const CLI::Option* option) { return option != nullptr && option->get_name() == "RECORDING"; }
 
@@ -64,10 +61,10 @@ std::string short_text(std::string_view description) {
     return text;
 }
 
-OfferedCommand offered_command(const Command& command) {
-    OfferedCommand result{command, define_command(command).app, {}};
+CompletableCommand completable_command(const Command& command) {
+    CompletableCommand result{command, make_command_parser(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
-        if (option->get_group().empty()) continue;  // hidden: it only says what replaced it
+        if (option->get_group().empty()) continue;  // a hidden option only names its replacement
         if (!option->get_positional()) {
             result.options.push_back(option);
             continue;
@@ -82,7 +79,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
     return fmt::format("{}", fmt::join(words, separator));
 }
 
-std::string bash_command(const OfferedCommand& command) {
+std::string bash_command(const CompletableCommand& command) {
     std::string values, names, with_value;
     for (const CLI::Option* option : command.options) {
         (names += names.empty() ? "" : " ") += joined(names_of(*option), " ");
@@ -125,10 +122,10 @@ std::string bash_command(const OfferedCommand& command) {
     return text + "            ;;\n";
 }
 
-std::string bash_script(const std::vector<OfferedCommand>& all) {
+std::string bash_script(const std::vector<CompletableCommand>& all) {
     std::vector<std::string> names;
     std::string cases;
-    for (const OfferedCommand& command : all) {
+    for (const CompletableCommand& command : all) {
         names.emplace_back(command.name);
         cases += bash_command(command);
     }
@@ -144,7 +141,7 @@ _fp32shim_program() {{
 }}
 _fp32shim() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} i
-    # Of --format=json, bash makes three words.
+    # Bash splits --format=json into three words.
     if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -159,7 +156,7 @@ complete -o filenames -F _fp32shim fp32shim
                        joined(names, " "), cases);
 }
 
-std::string zsh_command(const OfferedCommand& command) {
+std::string zsh_command(const CompletableCommand& command) {
     std::string text = fmt::format("        {})\n            _arguments -S", command.name);
     for (const CLI::Option* option : command.options) {
         std::string value;
@@ -185,9 +182,9 @@ std::string zsh_command(const OfferedCommand& command) {
     return text + "\n            ;;\n";
 }
 
-std::string zsh_script(const std::vector<OfferedCommand>& all) {
+std::string zsh_script(const std::vector<CompletableCommand>& all) {
     std::string described, cases;
-    for (const OfferedCommand& command : all) {
+    for (const CompletableCommand& command : all) {
         described += fmt::format("        '{}:{}'\n", command.name, short_text(command.summary));
         cases += zsh_command(command);
     }
@@ -215,14 +212,14 @@ fi
                        described, cases);
 }
 
-std::string fish_script(const std::vector<OfferedCommand>& all) {
+std::string fish_script(const std::vector<CompletableCommand>& all) {
     std::string text =
         "# fish completion for fp32shim, written by `fp32shim completion fish`.\ncomplete -c fp32shim -f\n";
-    for (const OfferedCommand& command : all) {
+    for (const CompletableCommand& command : all) {
         text += fmt::format("complete -c fp32shim -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                             short_text(command.summary));
     }
-    for (const OfferedCommand& command : all) {
+    for (const CompletableCommand& command : all) {
         const std::string condition = fmt::format("'__fish_seen_subcommand_from {}'", command.name);
         for (const CLI::Option* option : command.options) {
             text += fmt::format("complete -c fp32shim -n {}", condition);
@@ -257,8 +254,8 @@ Action define_completion(CLI::App& app) {
     auto shell = std::make_shared<std::string>();
     add_choice(app, "SHELL", *shell, {"bash", "zsh", "fish"}, "The shell to write for")->required();
     return [shell] {
-        std::vector<OfferedCommand> all;
-        for (const Command& command : commands()) all.push_back(offered_command(command));
+        std::vector<CompletableCommand> all;
+        for (const Command& command : commands()) all.push_back(completable_command(command));
         print(*shell == "bash" ? bash_script(all) : *shell == "zsh" ? zsh_script(all) : fish_script(all));
         return exit_code::ok;
     };

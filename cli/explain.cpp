@@ -72,22 +72,22 @@ std::string problem_with_call(const Function& function, const ExplainOptions& op
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
-/// The lines of Python from the command line, outermost first.
-struct GivenLines : policy::PythonStackLines {
-    explicit GivenLines(const std::vector<std::string>& given) : lines(&given) {
+/// The call stack's lines of Python that --stack gives, outermost first.
+struct GivenStack : policy::PythonStackLines {
+    explicit GivenStack(const std::vector<std::string>& given) : lines(&given) {
         any = [](const PythonStackLines& all, bool (*judge)(void*, std::string_view), void* context) {
-            return std::ranges::any_of(*static_cast<const GivenLines&>(all).lines,
+            return std::ranges::any_of(*static_cast<const GivenStack&>(all).lines,
                                        [&](const std::string& line) { return judge(context, line); });
         };
     }
     const std::vector<std::string>* lines;
 };
 
-/// Source text of the calling line of Python, as given on the command line.
-struct GivenText : policy::SourceLineText {
-    explicit GivenText(std::string_view given) : text(given) {
+/// The source text of the calling line of Python that --text gives.
+struct GivenSourceText : policy::SourceLineText {
+    explicit GivenSourceText(std::string_view given) : text(given) {
         read_text = [](const SourceLineText& line) {
-            return std::optional<std::string_view>(static_cast<const GivenText&>(line).text);
+            return std::optional<std::string_view>(static_cast<const GivenSourceText&>(line).text);
         };
     }
     std::string_view text;
@@ -119,7 +119,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Returns the meaning of a reason, and a remedy.
+/// Returns the meaning of a reason, followed by a remedy if there is one.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old; name one with --compute-capability";
@@ -249,7 +249,7 @@ std::string to_json(const Explanation& e) {
                          {"when", to_json(e.tried[i].when)},
                          {"unless", to_json(e.tried[i].unless)}});
     }
-    const Json others = json_list(e.planned.others, [](const PlannedCall::Other& other) -> Json {
+    const Json others = json_list(e.planned.others, [](const PlannedCall::OtherOutcome& other) -> Json {
         return {{"applied", policy::to_string(other.outcome.applied)},
                 {"accumulator", accumulator_json(other.outcome.accumulator)},
                 {"reason", policy::to_string(other.outcome.reason)},
@@ -291,7 +291,7 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
     return "bits are cut off";
 }
 
-/// Returns a line about `accumulation`; empty if the policy has none, or it does not concern the dtype.
+/// Returns a line about the policy's `accumulation`; empty if it is left to the library, or the dtype is float64.
 std::string addition_text(policy::AccumulationModel gpu, policy::Dtype dtype, policy::Applied format) {
     if (gpu == policy::AccumulationModel::library || policy::is_double(dtype)) return {};
     if (policy::find_tensor_core_step(gpu, policy::factors_of_preview(format)) == nullptr)
@@ -355,7 +355,7 @@ std::string text_of(const Explanation& e) {
     if (!e.planned.supposed.empty()) {
         text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
     }
-    for (const PlannedCall::Other& other : e.planned.others) {
+    for (const PlannedCall::OtherOutcome& other : e.planned.others) {
         const bool adds = other.outcome.accumulator != policy::Accumulator::unknown;
         text += fmt::format("  but         {} ({}) with {}\n",
                             adds ? accumulator_text(other.outcome) : policy::to_string(other.outcome.applied),
@@ -369,7 +369,7 @@ int explain(const ExplainOptions& options) {
     const Function& function = *find_product(options.function);
     if (const std::string problem = problem_with_call(function, options); !problem.empty())
         return usage_error("explain", problem);
-    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_POLICY", options.policy},
                                                                     {"FP32_MATMUL_PRECISION", options.precision},
                                                                     {"FP32_MATMUL_FLOOR", options.floor},
@@ -394,8 +394,8 @@ int explain(const ExplainOptions& options) {
 
     explanation.call = call_of(function, options);
     const policy::CallSiteText call_site = call_site_in(options.call_site);
-    const GivenLines stack(options.stack);
-    const GivenText text(options.text);
+    const GivenStack stack(options.stack);
+    const GivenSourceText text(options.text);
     if (!options.text.empty()) explanation.call.text = &text;
     if (!options.call_site.empty()) explanation.call.call_site = &call_site;
     if (!options.stack.empty()) explanation.call.stack = &stack;

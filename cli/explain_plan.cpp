@@ -53,12 +53,12 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
 /// A possible value of a fact that only a running process knows.
-struct FactValue {
+struct PossibleValue {
     std::string_view name;
     std::int32_t value;
 };
 
-constexpr FactValue math_modes[] = {
+constexpr PossibleValue math_modes[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_TENSOR_OP_MATH", cublas::math_tensor_op},
     {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
@@ -66,7 +66,7 @@ constexpr FactValue math_modes[] = {
     {"CUBLAS_FP32_EMULATED_BF16X9_MATH", cublas::math_fp32_emulated_bf16x9},
 };
 
-constexpr FactValue compute_types[] = {
+constexpr PossibleValue compute_types[] = {
     {"CUBLAS_COMPUTE_32F", cublas::compute_32f},
     {"CUBLAS_COMPUTE_32F_PEDANTIC", cublas::compute_32f_pedantic},
     {"CUBLAS_COMPUTE_32F_FAST_16F", cublas::compute_32f_fast_16f},
@@ -75,53 +75,53 @@ constexpr FactValue compute_types[] = {
     {"CUBLAS_COMPUTE_32F_EMULATED_16BFX9", cublas::compute_32f_emulated_16bfx9},
 };
 
-constexpr FactValue math_modes_of_half[] = {
+constexpr PossibleValue math_modes_of_half[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION", cublas::math_full_precision_reduction},
 };
 
-constexpr FactValue compute_types_of_half[] = {
+constexpr PossibleValue compute_types_of_half[] = {
     {"CUBLAS_COMPUTE_32F", cublas::compute_32f},
     {"CUBLAS_COMPUTE_32F_PEDANTIC", cublas::compute_32f_pedantic},
     {"CUBLAS_COMPUTE_16F", cublas::compute_16f},
     {"CUBLAS_COMPUTE_16F_PEDANTIC", cublas::compute_16f_pedantic},
 };
 
-constexpr FactValue reductions[] = {{"that may add partial sums in the type of the result", 0},
-                                    {"that adds partial sums in FP32, or has none", 1}};
-constexpr FactValue scalar_places[] = {
+constexpr PossibleValue reductions[] = {{"that may add partial sums in the type of the result", 0},
+                                        {"that adds partial sums in FP32, or has none", 1}};
+constexpr PossibleValue scalar_places[] = {
     {"in host memory", static_cast<std::int32_t>(cublas::ScalarPlace::on_host)},
     {"in device memory", static_cast<std::int32_t>(cublas::ScalarPlace::on_device)}};
 
-constexpr FactValue math_modes_of_float64[] = {
+constexpr PossibleValue math_modes_of_float64[] = {
     {"CUBLAS_DEFAULT_MATH", cublas::math_default},
     {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
     {"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH", cublas::math_fp64_emulated_fixedpoint},
 };
 
-constexpr FactValue compute_types_of_float64[] = {
+constexpr PossibleValue compute_types_of_float64[] = {
     {"CUBLAS_COMPUTE_64F", cublas::compute_64f},
     {"CUBLAS_COMPUTE_64F_PEDANTIC", cublas::compute_64f_pedantic},
     {"CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT", cublas::compute_64f_emulated_fixedpoint},
 };
 
-constexpr FactValue algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
-                                    {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
+constexpr PossibleValue algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
+                                        {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
 
-constexpr FactValue lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cublas::Format::fp32)},
-                                       {"that rounds to TF32", static_cast<std::int32_t>(cublas::Format::tf32)},
-                                       {"that rounds to BF16", static_cast<std::int32_t>(cublas::Format::bf16)},
-                                       {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
+constexpr PossibleValue lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cublas::Format::fp32)},
+                                           {"that rounds to TF32", static_cast<std::int32_t>(cublas::Format::tf32)},
+                                           {"that rounds to BF16", static_cast<std::int32_t>(cublas::Format::bf16)},
+                                           {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
 
-constexpr FactValue bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
-constexpr FactValue fp64_emulation_versions[] = {{"13.1 or newer", 1}, {"before 13.1", 0}};
-constexpr FactValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1},
-                                       {"without cublasGemmGroupedBatchedEx", 0}};
+constexpr PossibleValue bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
+constexpr PossibleValue fp64_emulation_versions[] = {{"13.1 or newer", 1}, {"before 13.1", 0}};
+constexpr PossibleValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1},
+                                           {"without cublasGemmGroupedBatchedEx", 0}};
 
 /// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
 struct UnknownFact {
-    std::string_view what;
-    std::span<const FactValue> values;
+    std::string_view name;
+    std::span<const PossibleValue> values;
     void (*set)(cublas::RequestedPrecision& asked, std::int32_t value);
 };
 
@@ -130,10 +130,10 @@ std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dty
     std::vector<UnknownFact> unknowns;
     const bool is_lt = function.product().control == FormatControl::lt_matmul;
     const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
-    const auto add = [&](std::string_view what, std::span<const FactValue> values, auto set) {
+    const auto add = [&](std::string_view what, std::span<const PossibleValue> values, auto set) {
         unknowns.push_back({what, values, set});
     };
-    using Values = std::span<const FactValue>;
+    using Values = std::span<const PossibleValue>;
     if (!is_lt && function.product().control != FormatControl::none)
         add("math mode",
             is_float64 ? Values(math_modes_of_float64)
@@ -241,18 +241,18 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     }
     for (const UnknownFact& unknown : unknowns) {
         bool matters = false;
-        for (const FactValue& value : unknown.values.subspan(1)) {
+        for (const PossibleValue& value : unknown.values.subspan(1)) {
             cublas::PlanRequest request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);
             const PlannedFormat outcome = outcome_of(other);
             if (outcome == planned.outcome) continue;
             matters = true;
-            auto same = std::ranges::find(planned.others, outcome, &PlannedCall::Other::outcome);
+            auto same = std::ranges::find(planned.others, outcome, &PlannedCall::OtherOutcome::outcome);
             if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
-            same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
+            same->where.push_back(fmt::format("{} {}", unknown.name, value.name));
         }
-        if (matters) planned.supposed.push_back(fmt::format("{} {}", unknown.what, unknown.values.front().name));
+        if (matters) planned.supposed.push_back(fmt::format("{} {}", unknown.name, unknown.values.front().name));
     }
     return planned;
 }

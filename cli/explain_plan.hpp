@@ -23,17 +23,16 @@ struct PlannedFormat {
 
 /// Predicted treatment of a call by the shim.
 struct PlannedCall {
-    /// Another possible outcome, if one of the assumptions is wrong.
-    struct Other {
+    /// An outcome that the call has if one of the assumptions is wrong.
+    struct OtherOutcome {
         PlannedFormat outcome;
-        std::vector<std::string> where;  ///< facts each of which would cause this outcome: `math mode
-                                         ///< CUBLAS_TENSOR_OP_MATH`
+        std::vector<std::string> where;  ///< facts, each of which leads to it: `math mode CUBLAS_TENSOR_OP_MATH`
     };
 
     PlannedFormat outcome;
     std::string words;                    ///< description of the outcome, for people
     std::vector<std::string> supposed{};  ///< assumptions on which the outcome depends
-    std::vector<Other> others{};
+    std::vector<OtherOutcome> others{};
     std::vector<std::string> notes{};
 };
 

@@ -24,8 +24,8 @@ struct KernelOptions {
     bool user = false;
 };
 
-/// Returns the words by which Python runs the module. Outside of a wheel, it is a file that Python does not search
-/// for.
+/// Returns the arguments with which Python runs the module fp32shim.kernel. Outside of a wheel, Python does not find
+/// it by its name, so its file is named.
 std::vector<std::string> module_words() {
     const std::string file = find_installed({"../share/fp32shim/python/fp32shim"}, "kernel.py");
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};
@@ -49,7 +49,7 @@ int kernel(const KernelOptions& options) {
     if (!options.display_name.empty()) words.insert(words.end(), {"--display-name", options.display_name});
     if (!options.prefix.empty()) words.insert(words.end(), {"--prefix", options.prefix});
     if (options.user) words.emplace_back("--user");
-    const int error = replace_by_program(python.path, words, ProcessEnvironment::of_this_process().entries());
+    const int error = replace_by_program(python.path, words, ProcessEnvironment::of_fork_generation().entries());
     return usage_error(
         "kernel", fmt::format("{} cannot be started: {}", policy::quoted_path(python.path), std::strerror(error)));
 }

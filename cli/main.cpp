@@ -46,7 +46,7 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
     return words;
 }
 
-/// Prevents two misreadings by CLI11. It would split `[a,b]` into two words, and it would take the word after an
+/// Prevents two misreadings by CLI11: it would split `[a,b]` into two words, and it would take the word after an
 /// empty
 /// `--output=` as its value.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
@@ -58,13 +58,12 @@ std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector
         if (!is_behind_options && word.starts_with("--") && word == name + '=' && takes_value(app, name))
             kept.insert(kept.end(), {name, ""});
         else
-            kept.push_back(with_whole_mark(word));
+            kept.push_back(with_split_guard(word));
     }
     return kept;
 }
 
-/// Returns the allowed values of an option, derived from its type: a list of words for `native|high`, otherwise the
-/// type.
+/// Returns the allowed values of an option, which its type names: `native, high` for `native|high`.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
     for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
@@ -128,7 +127,7 @@ std::string message_for_flag_value(const CLI::App& app) {
 std::string message_for_extra_word(const CLI::App& app) {
     std::vector<std::string> words = app.remaining();
     std::erase(words, "--");
-    const std::string unexpected = words.empty() ? "" : without_whole_mark(words.front());
+    const std::string unexpected = words.empty() ? "" : without_split_guard(words.front());
     if (unexpected.empty()) return {};
     if (!unexpected.starts_with('-')) {
         const CLI::Option* const needed = app.get_option_no_throw("--function");
@@ -195,7 +194,7 @@ std::string misplaced_option(const CLI::App& app, const std::vector<std::string>
 }
 
 int run_command(const Command& command, std::vector<std::string> words) {
-    const DefinedCommand defined = define_command(command);
+    const CommandParser defined = make_command_parser(command);
     CLI::App& app = *defined.app;
     const std::size_t program = command.takes_program ? where_program_begins(app, words) : words.size();
     const std::string last_word = words.empty() || program < words.size() ? "" : words.back();
@@ -232,7 +231,7 @@ int fp32shim_main(std::vector<std::string> words) {
     if (words.size() > 1 && words.front() == "help") words = {words[1], "--help"};
     const std::string first = words.empty() ? "--help" : words.front();
     if (first == "--help" || first == "-h" || first == "help") {
-        print(general_help());
+        print(general_help_text());
         return status_after_flush("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
     }
     if (first == "--version" || first == "-V") {

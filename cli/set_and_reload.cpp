@@ -25,7 +25,7 @@
 namespace fp32shim::cli {
 namespace {
 
-struct LiveOptions {
+struct LiveCommandOptions {
     std::vector<std::int32_t> pids;
     bool all = false;
     bool yes = false;
@@ -112,7 +112,8 @@ bool may_change(std::string_view command, const std::vector<record::LiveRecordin
 
 /// Returns the recordings of the named processes. For a process without one, prints an error and sets `status` to
 /// `usage`.
-std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
+std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveCommandOptions& options,
+                                                 int& status) {
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
         record::visit_live_recordings([&](const record::LiveRecording& recording) {
@@ -139,7 +140,8 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
 /// processes`. `send` returns the answers. `done_by` describes the change of one process. Returns the worst exit
 /// code.
 template <class Send, class DoneBy>
-int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
+int command_all(std::string_view command, const LiveCommandOptions& options, const Send& send,
+                const DoneBy& done_by) {
     if (options.pids.empty() != options.all)
         return usage_error(command,
                            fmt::format("{}; see: fp32shim {} --help",
@@ -163,7 +165,7 @@ int command_all(std::string_view command, const LiveOptions& options, const Send
     return status;
 }
 
-std::chrono::milliseconds timeout_of(const LiveOptions& options) {
+std::chrono::milliseconds timeout_of(const LiveCommandOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
@@ -197,7 +199,7 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
     }
 }
 
-int set(const LiveOptions& options) {
+int set(const LiveCommandOptions& options) {
     std::optional<policy::Precision> precision;
     if (!policy::equal_ignoring_case(options.precision, back_to_settings)) {
         precision = policy::parse_precision(options.precision);
@@ -214,7 +216,7 @@ int set(const LiveOptions& options) {
         });
 }
 
-int reload(const LiveOptions& options) {
+int reload(const LiveCommandOptions& options) {
     return command_all(
         "reload", options,
         [&](const auto& recordings) { return record::send_reload(recordings, timeout_of(options)); },
@@ -226,7 +228,7 @@ std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     std::vector<std::int32_t> pids;
     for (const std::string& word : words) {
         const std::int32_t pid = parse_process_id(word).value_or(0);
-        if (pid == 0) throw CLI::ValidationError("PID", not_a_process_id(word));
+        if (pid == 0) throw CLI::ValidationError("PID", invalid_process_id_message(word));
         if (std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
     }
     return pids;
@@ -237,7 +239,7 @@ void add_pids(CLI::App& app, const std::function<void(const std::vector<std::str
         ->type_name("PID");
 }
 
-void add_all(CLI::App& app, LiveOptions& options) {
+void add_all(CLI::App& app, LiveCommandOptions& options) {
     app.add_flag("--all", options.all,
                  "All recording processes of this user, or, for root, of all users; a terminal shows them and asks");
     app.add_flag("--yes", options.yes, "Do not ask which processes --all may change");
@@ -247,7 +249,7 @@ void add_all(CLI::App& app, LiveOptions& options) {
 }  // namespace
 
 Action define_set(CLI::App& app) {
-    auto options = std::make_shared<LiveOptions>();
+    auto options = std::make_shared<LiveCommandOptions>();
     // The last positional word is the precision. CLI11 cannot distinguish it from a process id.
     auto precision = std::make_shared<CLI::Option*>();
     const auto take_words = [options, precision](const std::vector<std::string>& words) {
@@ -259,7 +261,7 @@ Action define_set(CLI::App& app) {
     std::vector<std::string_view> allowed = policy::texts_of(policy::default_precision_words);
     allowed.push_back(back_to_settings);
     *precision = app.add_option("PRECISION", options->precision, "Precision of products from now on")
-                     ->type_name(alternatives(allowed))
+                     ->type_name(joined_by_bars(allowed))
                      ->required()
                      ->check([allowed](const std::string& text) {
                          const bool is_known = policy::parse_word(policy::default_precision_words, text) ||
@@ -271,7 +273,7 @@ Action define_set(CLI::App& app) {
 }
 
 Action define_reload(CLI::App& app) {
-    auto options = std::make_shared<LiveOptions>();
+    auto options = std::make_shared<LiveCommandOptions>();
     add_pids(app, [options](const std::vector<std::string>& words) { options->pids = process_ids(words); });
     add_all(app, *options);
     return [options] { return reload(*options); };

@@ -20,7 +20,7 @@ Action define_suggest(CLI::App& app) {
     return [recordings] {
         if (!recordings->empty() && print_errors("suggest", find_recordings(*recordings))) return exit_code::usage;
         std::string audits;
-        for (const std::string& path : *recordings) audits += " --audits " + shell_path(path);
+        for (const std::string& path : *recordings) audits += " --audits " + quote_shell_path(path);
         print(wrapped(fmt::format(
             "Which products must stay exact for a test to pass:\n  fp32shim bisect{0} -- TEST\n"
             "How far the output moves when single places run at a lower precision:\n"

@@ -38,7 +38,7 @@ std::string question_about(const std::string& name) {
         std::ranges::find_if(interpreters, [&name](const auto& each) { return name.ends_with(each.first); });
     const bool is_path = name.find('/') != std::string::npos;
     if (with->first.empty() && (is_path || access(name.c_str(), X_OK) != 0)) return {};
-    return "; did you mean -- " + std::string(with->second) + shell_path(name) + "?";
+    return "; did you mean -- " + std::string(with->second) + quote_shell_path(name) + "?";
 }
 
 ProgramFile read_program_file(const std::string& path) {

@@ -102,7 +102,7 @@ SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, boo
     run.verdict = is_undecided                     ? Verdict::unresolved
                   : trial.distance.problem.empty() ? Verdict::acceptable
                                                    : Verdict::not_acceptable;
-    run.how = trial.distance.problem.empty() ? ended_text(trial.ended) : trial.distance.problem;
+    run.how = trial.distance.problem.empty() ? program_end_text(trial.ended) : trial.distance.problem;
     run.output = trial.checksum;
     run.is_on_cpu = trial.is_on_cpu();
     note_time(trial, tested, run);

@@ -319,11 +319,11 @@ std::string text_of(const SearchResult& result) {
     std::string text = fmt::format("Keeping {} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), is_enough ? "was" : "may not be",
                                    share_of_work(exact, groups), enough_text(result));
-    Table table({{.title = "where", .shrinks_to = 20},
-                 {.title = "product"},
-                 {.title = "work", .is_number = true},
-                 {.title = "reason", .shrinks_to = 20},
-                 {.title = "line", .shrinks_to = 16, .rank = 1}});
+    TextTable table({{.title = "where", .shrinks_to = 20},
+                     {.title = "product"},
+                     {.title = "work", .is_number = true},
+                     {.title = "reason", .shrinks_to = 20},
+                     {.title = "line", .shrinks_to = 16, .rank = 1}});
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 
 namespace fp32shim::cli {
@@ -87,7 +86,7 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-DefinedCommand define_command(const Command& command) {
+CommandParser make_command_parser(const Command& command) {
     auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
     app->formatter(std::make_shared<HelpFormatter>(command));
     app->allow_extras();  // main() reports extra words itself
@@ -95,12 +94,12 @@ DefinedCommand define_command(const Command& command) {
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);
     for (CLI::Option* option : app->get_options()) {
-        if (option->get_items_expected_max() > 0) remove_whole_marks(*option);
+        if (option->get_items_expected_max() > 0) remove_split_guards(*option);
     }
     return {std::move(app), std::move(action)};
 }
 
-std::string general_help() {
+std::string general_help_text() {
     std::string text =
         "fp32shim chooses the precision of float32 matrix products in unmodified\n"
         "programs, and shows what they ran at.\n\n"

@@ -9,15 +9,15 @@
 
 namespace fp32shim::cli {
 
-/// Parser and action of one command. Each command has its own CLI::App, so that errors and help mention only this
-/// command.
-struct DefinedCommand {
+/// The parser of a command's options, and the command's action. Each command has its own CLI::App, so that errors and
+/// help mention only this command.
+struct CommandParser {
     std::unique_ptr<CLI::App> app;
     Action action;
 };
-DefinedCommand define_command(const Command& command);
+CommandParser make_command_parser(const Command& command);
 
 /// Returns the text of `fp32shim --help`.
-std::string general_help();
+std::string general_help_text();
 
 }  // namespace fp32shim::cli

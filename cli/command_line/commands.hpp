@@ -12,16 +12,16 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes. Only `run`, `bisect` and `sensitivity` return the last three. After `run` has started its program, it
-/// returns the program's exit code.
+/// Exit codes. Only `run`, `bisect` and `sensitivity` return the last three. Once `run` has started its program, it
+/// returns the program's own exit code.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
 inline constexpr int usage = 2;         ///< arguments are invalid, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide the question
 inline constexpr int no_product = 4;    ///< bisect, sensitivity: the shim saw no product of the program
-inline constexpr int was_killed =
-    5;  ///< bisect, sensitivity: a signal killed the program although everything was exact
+/// bisect, sensitivity: a signal killed the program although everything was exact
+inline constexpr int was_killed = 5;
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <optional>
 #include <system_error>
 
 #include "policy/quantity.hpp"
@@ -24,7 +21,7 @@ std::optional<Number> parse_number(const std::string& text) {
 }
 
 CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_view>& words) {
-    return option->type_name(alternatives(words))
+    return option->type_name(joined_by_bars(words))
         ->transform(CLI::Validator(
             [words](std::string& text) {
                 const auto word = std::ranges::find_if(
@@ -36,25 +33,43 @@ CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_v
             ""));
 }
 
-constexpr char whole_mark = '\0';  // a character that no argument can contain
+/// Gives an option the type name `type`, and forbids an empty value.
+CLI::Option* require_name(CLI::Option* option, const std::string& type) {
+    return option->type_name(type)->check([type](const std::string& text) {
+        return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
+    });
+}
+
+/// Adds an option whose value is a number that `is_allowed` accepts.
+template <class Number, class IsAllowed>
+CLI::Option* add_checked_number(CLI::App& app, const std::string& name, Number& value, const std::string& description,
+                                const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
+    return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
+        const auto number = parse_number<Number>(text);
+        return number && is_allowed(*number) ? std::string()
+                                             : fmt::format("found {}; allowed: {}", policy::in_quotes(text), allowed);
+    });
+}
+
+constexpr char split_guard = '\0';  // a character that no argument can contain
 
 }  // namespace
 
-std::string with_whole_mark(const std::string& word) {
-    return word.starts_with('[') && word.ends_with(']') ? word + whole_mark : word;
+std::string with_split_guard(const std::string& word) {
+    return word.starts_with('[') && word.ends_with(']') ? word + split_guard : word;
 }
 
-std::string without_whole_mark(const std::string& word) { return word.substr(0, word.find(whole_mark)); }
+std::string without_split_guard(const std::string& word) { return word.substr(0, word.find(split_guard)); }
 
-void remove_whole_marks(CLI::Option& option) {
+void remove_split_guards(CLI::Option& option) {
     const auto remove_mark = [](std::string& word) {
-        word = without_whole_mark(word);
+        word = without_split_guard(word);
         return std::string();
     };
     option.transform(CLI::Validator(remove_mark, ""));
 }
 
-std::string alternatives(const std::vector<std::string_view>& words) {
+std::string joined_by_bars(const std::vector<std::string_view>& words) {
     return fmt::format("{}", fmt::join(words, "|"));
 }
 
@@ -98,16 +113,6 @@ CLI::Option* add_table_or_json(CLI::App& app, bool& is_json) {
     return add_format(app, {"table", "json"}, [&is_json](const std::string& word) { is_json = word == "json"; });
 }
 
-namespace {
-
-CLI::Option* require_name(CLI::Option* option, const std::string& type) {
-    return option->type_name(type)->check([type](const std::string& text) {
-        return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
-    });
-}
-
-}  // namespace
-
 CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings) {
     return app
         .add_option("RECORDING", recordings,
@@ -140,21 +145,6 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& valu
     return app.add_option(name, value, description)->type_name("SIZE")->transform(CLI::Validator(read, ""));
 }
 
-namespace {
-
-/// Adds an option whose value is a number that `is_allowed` accepts.
-template <class Number, class IsAllowed>
-CLI::Option* add_checked_number(CLI::App& app, const std::string& name, Number& value, const std::string& description,
-                                const std::string& type, const std::string& allowed, const IsAllowed& is_allowed) {
-    return app.add_option(name, value, description)->type_name(type)->check([=](const std::string& text) {
-        const auto number = parse_number<Number>(text);
-        return number && is_allowed(*number) ? std::string()
-                                             : fmt::format("found {}; allowed: {}", policy::in_quotes(text), allowed);
-    });
-}
-
-}  // namespace
-
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
                        const std::string& description) {
     return add_checked_number(app, name, value, description, "COUNT", fmt::format("a whole number from {}", lowest),
@@ -179,13 +169,13 @@ std::optional<std::int32_t> parse_process_id(const std::string& word) {
     return number && *number > 0 ? number : std::nullopt;
 }
 
-std::string not_a_process_id(const std::string& word) {
+std::string invalid_process_id_message(const std::string& word) {
     return policy::in_quotes(word) + " is not a process id; fp32shim ps lists the processes that are recording";
 }
 
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
     return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
-        return parse_process_id(text) ? std::string() : not_a_process_id(text);
+        return parse_process_id(text) ? std::string() : invalid_process_id_message(text);
     });
 }
 

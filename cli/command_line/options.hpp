@@ -17,11 +17,11 @@
 
 namespace fp32shim::cli {
 
-/// Appends a mark to a word like `[a,b]`, so that CLI11 does not split it. without_whole_mark() removes the mark, and
-/// so do options after remove_whole_marks().
-std::string with_whole_mark(const std::string& word);
-std::string without_whole_mark(const std::string& word);
-void remove_whole_marks(CLI::Option& option);
+/// Returns the word; if it has brackets like `[a,b]`, with a character at its end that keeps CLI11 from splitting it.
+/// without_split_guard() removes this character. After remove_split_guards(), an option removes it from its values.
+std::string with_split_guard(const std::string& word);
+std::string without_split_guard(const std::string& word);
+void remove_split_guards(CLI::Option& option);
 
 /// Adds an option with a closed list of words, in upper or lower case. The error message for another word suggests
 /// the most similar one. The words must be constants that outlive the app.
@@ -37,14 +37,14 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
                          const std::vector<std::string_view>& words, const std::string& description);
 
 /// Returns `a|b|c`, the type name of an option with a closed list of words.
-std::string alternatives(const std::vector<std::string_view>& words);
+std::string joined_by_bars(const std::vector<std::string_view>& words);
 
 /// Adds an option that accepts the words of a table in policy/words.hpp, including aliases.
 template <class Words>
 CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value, const Words& words,
                       const std::string& description) {
     return app.add_option(name, value, description)
-        ->type_name(alternatives(policy::texts_of(words)))
+        ->type_name(joined_by_bars(policy::texts_of(words)))
         ->check([&words](const std::string& text) {
             return policy::parse_word(words, text) ? std::string()
                                                    : policy::unknown_word_error(text, policy::texts_of(words));
@@ -93,26 +93,15 @@ CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Fo
     });
 }
 
-/// Returns the format whose `extension` ends the name of an output file; the longest one if several do, and the first
-/// format if none does.
-template <class Format>
-const Format* format_for(const std::string& output, std::span<const Format> formats) {
-    const Format* found = formats.data();
-    std::size_t longest = 0;
-    for (const Format& each : formats) {
-        if (each.extension.size() <= longest || !output.ends_with(each.extension)) continue;
-        found = &each;
-        longest = each.extension.size();
-    }
-    return found;
-}
-
-/// Sets a format that no option chose, by the name of the output. Returns an error message for a name with the ending
-/// of a foreign format, such as `.pdf`; empty otherwise.
+/// If no option chose a format, chooses the one whose `extension` ends the name of the output: the longest if several
+/// do, and the first format if none does. Returns an error message for a name with the ending of a foreign format,
+/// such as `.pdf`; empty otherwise.
 template <class Format>
 std::string choose_format(const Format*& format, const std::string& output, std::span<const Format> formats) {
     if (format != nullptr) return {};
-    format = format_for(output, formats);
+    format = formats.data();
+    for (const Format& each : formats)
+        if (each.extension.size() > format->extension.size() && output.ends_with(each.extension)) format = &each;
     constexpr std::string_view foreign[] = {".pdf", ".png", ".svg", ".xlsx", ".docx"};
     if (std::ranges::none_of(foreign, [&](std::string_view ending) { return output.ends_with(ending); })) return {};
     std::vector<std::string_view> endings;
@@ -127,7 +116,7 @@ CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 /// Parses a process id; nullopt if the word is not one.
 std::optional<std::int32_t> parse_process_id(const std::string& word);
 /// Returns the message for a word that is not a process id.
-std::string not_a_process_id(const std::string& word);
+std::string invalid_process_id_message(const std::string& word);
 
 /// Adds the positional option `PID`.
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description);

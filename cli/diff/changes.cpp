@@ -53,7 +53,7 @@ constexpr Key all_keys[] = {
     {"max_dim", &Grouping::by_size_class,
      [](const RowGroup& group, const Places&) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
     {"ran_at", &Grouping::by_precision,
-     [](const RowGroup& group, const Places&) { return std::string(format_of(group)); }},
+     [](const RowGroup& group, const Places&) { return std::string(ran_at_or_unknown(group)); }},
 };
 
 Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
@@ -100,7 +100,7 @@ ComparedCalls::ComparedCalls(const MergedCalls& calls) {
 void ComparedCalls::add(const RowGroup& group) {
     Share::add(group.counters);
     work += group.work;
-    formats[std::string(format_of(group))] += group.counters.calls;
+    formats[std::string(ran_at_or_unknown(group))] += group.counters.calls;
 }
 
 std::string ComparedCalls::formats_text() const {

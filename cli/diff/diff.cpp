@@ -62,7 +62,7 @@ constexpr DiffFormat formats[] = {
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
     if (print_errors("diff", found)) return false;
-    const std::string problem = output_problem(output, found.paths);
+    const std::string problem = problem_with_output(output, found.paths);
     if (!problem.empty()) say("diff", problem);
     return problem.empty();
 }
@@ -166,7 +166,7 @@ int diff(DiffOptions& options) {
     if (by_row) rows = compare_rows(a, b);
     const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
-    output.put(options.format->text(outcome, problems, options));
+    output.write(options.format->text(outcome, problems, options));
     if (problem = output.finish(); !problem.empty()) return usage_error("diff", problem);
     for (const ResultsOfSide* const side : {&a, &b})
         if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();

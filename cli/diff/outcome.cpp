@@ -119,8 +119,8 @@ std::string change_text(std::uint64_t before, std::uint64_t after, std::string (
 std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }
 std::string time_text(double ns) { return duration_text(ns); }
 
-Table sides_table(const DiffOutcome& outcome) {
-    Table table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
+TextTable sides_table(const DiffOutcome& outcome) {
+    TextTable table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
     const ComparedCalls a(outcome.a.calls), b(outcome.b.calls);
     const auto add = [&](std::string name, const ComparedCalls& calls, const ResultsOfSide& side) {
         table.add({std::move(name), count_text(calls.calls), calls.time_text(), calls.formats_text(),
@@ -149,16 +149,16 @@ std::string title_of_key(std::string_view key) {
 
 /// Returns the calls of both runs by group.
 LimitedTable changes_table(const Changes& changes, std::size_t top) {
-    std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
-                                          {"in B", true, 0, 2},
-                                          {"time in A", true, 0, 1},
-                                          {"in B", true, 0, 1},
-                                          {"change", true}};
+    std::vector<TextTable::Column> columns = {{"calls in A", true, 0, 2},
+                                              {"in B", true, 0, 2},
+                                              {"time in A", true, 0, 1},
+                                              {"in B", true, 0, 1},
+                                              {"change", true}};
     for (const std::string_view key : changes.keys)
         columns.push_back(
             {title_of_key(key), false, 14, std::uint8_t(key == "scope" && changes.keys.size() > 1 ? 3 : 0)});
     columns.push_back({"ran at"});
-    Table table(std::move(columns));
+    TextTable table(std::move(columns));
     for (const ChangedGroup& group : first_of(changes.groups, top)) {
         std::vector<std::string> cells = {count_text(group.a.calls), count_text(group.b.calls), group.a.time_text(),
                                           group.b.time_text(),
@@ -181,13 +181,13 @@ std::string changes_text(const Changes& changes, std::size_t top, int stream) {
 std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
-    Table table({{"calls in A", true, 0, 1},
-                 {"in B", true, 0, 1},
-                 {"function"},
-                 {"size"},
-                 {"trans", false, 0, 2},
-                 {"where", false, 14},
-                 {""}});
+    TextTable table({{"calls in A", true, 0, 1},
+                     {"in B", true, 0, 1},
+                     {"function"},
+                     {"size"},
+                     {"trans", false, 0, 2},
+                     {"where", false, 14},
+                     {""}});
     for (const auto& [a, b] : first_of(others, top))
         table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
                    a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
@@ -195,13 +195,13 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
            limited_text({std::move(table), left_out(others, top)}, stream, "more kind");
 }
 
-Table growth_table(const DiffOutcome& outcome) {
-    Table table({{"products", true},
-                 {"same bits", true},
-                 {"median", true},
-                 {"largest", true},
-                 {"at", false, 0, 1},
-                 {"where", false, 14}});
+TextTable growth_table(const DiffOutcome& outcome) {
+    TextTable table({{"products", true},
+                     {"same bits", true},
+                     {"median", true},
+                     {"largest", true},
+                     {"at", false, 0, 1},
+                     {"where", false, 14}});
     for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps)) {
         const ResultPair& largest = outcome.paired.pairs[step.largest];
         const bool has_largest = step.same_bits < step.products();
@@ -216,16 +216,16 @@ Table growth_table(const DiffOutcome& outcome) {
 LimitedTable groups_table(const DiffOutcome& outcome, std::size_t top) {
     std::vector<ResultGroup> groups = outcome.summary.groups;
     std::erase_if(groups, [](const ResultGroup& group) { return group.other_bits == 0; });
-    Table table({{"largest", true},
-                 {"products", true, 0, 2},
-                 {"other bits", true, 0, 1},
-                 {"first", false, 0, 3},
-                 {"function", false, 12},
-                 {"size"},
-                 {"trans", false, 0, 5},
-                 {"ran at"},
-                 {"scope", false, 12, 4},
-                 {"where", false, 14}});
+    TextTable table({{"largest", true},
+                     {"products", true, 0, 2},
+                     {"other bits", true, 0, 1},
+                     {"first", false, 0, 3},
+                     {"function", false, 12},
+                     {"size"},
+                     {"trans", false, 0, 5},
+                     {"ran at"},
+                     {"scope", false, 12, 4},
+                     {"where", false, 14}});
     for (const ResultGroup& group : first_of(groups, top)) {
         const ResultPair& first = outcome.paired.pairs[group.first_other];
         const MergedRow &a = outcome.a.row_of(first.a), &b = outcome.b.row_of(first.b);
@@ -239,14 +239,14 @@ LimitedTable groups_table(const DiffOutcome& outcome, std::size_t top) {
 
 /// Returns the products without a counterpart, if there are any.
 std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    Table table({{"only in"},
-                 {"products", true},
-                 {"first", false, 0, 1},
-                 {"function"},
-                 {"size"},
-                 {"trans", false, 0, 3},
-                 {"scope", false, 16, 2},
-                 {"where", false, 14}});
+    TextTable table({{"only in"},
+                     {"products", true},
+                     {"first", false, 0, 1},
+                     {"function"},
+                     {"size"},
+                     {"trans", false, 0, 3},
+                     {"scope", false, 16, 2},
+                     {"where", false, 14}});
     std::size_t more = 0;
     const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
         const std::vector<UnpairedGroup> groups = groups_of(side, unpaired);
@@ -297,7 +297,7 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
 }
 
 /// Returns a size as JSON; null for one that the function does not have.
-Json size(std::int64_t number) { return FieldValue::size_or_null(number).tree(); }
+Json size(std::int64_t number) { return FieldValue::size_or_null(number).to_json(); }
 
 Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
     return json_list(groups_of(side, unpaired), [&side](const UnpairedGroup& group) -> Json {

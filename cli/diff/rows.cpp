@@ -147,17 +147,17 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
             counted(kinds[0].same, "row"), product_line(outcome.a, a.steps[a.next].product),
             product_line(outcome.b, b.steps[b.next].product));
     }
-    Table table({{"rows"},
-                 {"in A", true},
-                 {"calls", true, 0, 2},
-                 {"in B", true},
-                 {"calls", true, 0, 2},
-                 {"agree", true},
-                 {"length", true, 0, 3},
-                 {"terms", true, 0, 3},
-                 {"dtype", false, 0, 4},
-                 {"first", false, 16, 1},
-                 {"where", false, 14}});
+    TextTable table({{"rows"},
+                     {"in A", true},
+                     {"calls", true, 0, 2},
+                     {"in B", true},
+                     {"calls", true, 0, 2},
+                     {"agree", true},
+                     {"length", true, 0, 3},
+                     {"terms", true, 0, 3},
+                     {"dtype", false, 0, 4},
+                     {"first", false, 16, 1},
+                     {"where", false, 14}});
     const std::size_t shown = top == 0 ? kinds.size() : std::min(top, kinds.size());
     for (const RowKind& kind : std::span(kinds).first(shown)) {
         const bool is_in_a = !kind.a.steps.empty();

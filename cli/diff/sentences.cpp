@@ -272,10 +272,10 @@ std::string commands_to_record_results(const DiffOutcome& outcome) {
         const std::string command = command_of(*side);
         const bool is_one = command == first.facts.process.command && command.size() < 1000;
         const std::string name = std::filesystem::path(first.path).stem().string() + "-results.fp32rec";
-        text +=
-            printable(fmt::format("  fp32shim run --audit fingerprint{} --log {} -- {}",
-                                  options_of(first.facts.start), shell_path(name), is_one ? command : "PROGRAM")) +
-            "\n";
+        text += printable(fmt::format("  fp32shim run --audit fingerprint{} --log {} -- {}",
+                                      options_of(first.facts.start), quote_shell_path(name),
+                                      is_one ? command : "PROGRAM")) +
+                "\n";
     }
     if (text.empty()) return text;
     return "To compare results, record with fingerprints (a command is shown as it was recorded, without quotes):\n" +

@@ -69,13 +69,12 @@ std::vector<LocatedLibrary> read_loader_cache() {
 std::vector<LocatedLibrary> findable_libraries() {
     std::vector<LocatedLibrary> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
-    for (const std::string& folder : list_entries(variable == nullptr ? "" : variable, ":;")) {
+    for (const std::string& folder : split_list(variable == nullptr ? "" : variable, ":;")) {
         std::error_code error;
         const auto first = static_cast<std::ptrdiff_t>(found.size());
         for (const auto& entry : std::filesystem::directory_iterator(folder, error))
             found.push_back({entry.path().filename().string(), entry.path().string()});
-        std::sort(found.begin() + first, found.end(),
-                  [](const LocatedLibrary& a, const LocatedLibrary& b) { return a.name < b.name; });
+        std::ranges::sort(found.begin() + first, found.end(), {}, &LocatedLibrary::name);
     }
     std::vector<LocatedLibrary> cache = read_loader_cache();
     found.insert(found.end(), cache.begin(), cache.end());
@@ -125,7 +124,7 @@ Message ask_mkl(void* library) {
 
 }  // namespace
 
-bool is_blas_identity(std::string_view name) {
+bool identifies_blas_implementation(std::string_view name) {
     return name.find("openblas_get_co") != std::string_view::npos || name == "bli_arch_query_id" ||
            name == "MKL_Get_Version_String" || name == "flexiblas_info";
 }
@@ -134,7 +133,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
     std::error_code error;
     BlasLibrary library{soname, path, std::filesystem::canonical(path, error).string(), "other", {}, {}, {}};
     if (error) library.file = path;
-    const auto elf = read_elf(path, is_blas_identity);
+    const auto elf = read_elf(path, identifies_blas_implementation);
     if (!elf) {
         library.problem = "cannot be read as an ELF file";
         return library;
@@ -196,39 +195,6 @@ std::string find_library(const std::string& soname) {
         if (std::filesystem::exists(path, error)) return path;
     }
     return {};
-}
-
-std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor) {
-    if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
-    const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
-        return std::ranges::any_of(
-            cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
-    };
-    std::string_view fitting;
-    std::string_view instructions;
-    const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
-    if (processor.has("AVX-512") && !uses_avx512) {
-        fitting = "SkylakeX";
-        instructions = "AVX-512";
-    } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
-        fitting = "Haswell";
-        instructions = "AVX2";
-    }
-    if (fitting.empty()) return std::nullopt;
-    const std::string about = fmt::format("{} ({})", library.soname, library.path);
-    const char* chosen = std::getenv("OPENBLAS_CORETYPE");
-    if (chosen != nullptr && *chosen != '\0') {
-        return Finding{
-            about,
-            fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
-                        library.version, library.kernels, chosen, instructions),
-            fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
-    }
-    return Finding{
-        about,
-        fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
-                    library.version, library.kernels, instructions),
-        fmt::format("OPENBLAS_CORETYPE={}", fitting)};
 }
 
 }  // namespace fp32shim::cli

@@ -1,13 +1,10 @@
 // Finds the BLAS libraries on this machine: implementation, version, and the kernels chosen for this processor.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/binaries/elf_file.hpp"
-#include "cli/doctor/finding.hpp"
-#include "cli/doctor/machine.hpp"
 
 namespace fp32shim::cli {
 
@@ -25,7 +22,7 @@ struct BlasLibrary {
 };
 
 /// Returns true if a function of this name identifies an implementation of BLAS: `flexiblas_info`.
-bool is_blas_identity(std::string_view name);
+bool identifies_blas_implementation(std::string_view name);
 
 /// Identifies a library by its file, then loads it in a child process to read its version and kernels.
 BlasLibrary identify_blas(const std::string& soname, const std::string& path);
@@ -35,8 +32,5 @@ std::vector<BlasLibrary> find_blas_libraries();
 
 /// Returns the path at which the loader finds `soname`; empty if it finds none.
 std::string find_library(const std::string& soname);
-
-/// Returns a finding if the library uses kernels for an older processor than this machine has.
-std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor);
 
 }  // namespace fp32shim::cli

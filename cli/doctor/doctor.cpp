@@ -34,9 +34,9 @@ int doctor(const DoctorOptions& options) {
     result.processor = read_processor();
     result.gpus = read_gpus();
     result.libraries = find_blas_libraries();
-    result.settings = read_settings_in_force(result.gpus);
+    result.settings = examine_settings(result.gpus);
     if (!options.words.empty()) {
-        result.program = examine_program(program_path, options.words, options.with_bindings);
+        result.program = run_and_examine_program(program_path, options.words, options.with_bindings);
         if (result.program->has_loaded_files())
             std::erase_if(result.libraries,
                           [&](const BlasLibrary& one) { return !result.program->files.contains(one.file); });

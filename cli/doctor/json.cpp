@@ -24,7 +24,7 @@ static void to_json(Json& json, const Gpu& gpu) {
     json = {{"name", gpu.name}, {"compute_capability", gpu.compute_capability}, {"memory_gib", gpu.memory_gib}};
 }
 
-static void to_json(Json& json, const Gpus& gpus) {
+static void to_json(Json& json, const GpuInventory& gpus) {
     json = {{"problem", text_or_null(gpus.problem)},
             {"driver", text_or_null(gpus.driver)},
             {"cuda", text_or_null(gpus.cuda)},
@@ -41,7 +41,7 @@ static void to_json(Json& json, const BlasLibrary& library) {
             {"problem", text_or_null(library.problem)}};
 }
 
-static void to_json(Json& json, const Preload& preload) {
+static void to_json(Json& json, const PreloadEntry& preload) {
     json = {{"entry", preload.entry}, {"file", text_or_null(preload.file)}, {"is_shim", preload.is_shim}};
 }
 
@@ -65,7 +65,7 @@ static void to_json(Json& json, const ExaminedSettings& settings) {
             {"preloads", settings.preloads}};
 }
 
-static void to_json(Json& json, const Calls& calls) {
+static void to_json(Json& json, const LibraryCalls& calls) {
     json = {{"caller", calls.caller},
             {"provider", calls.provider},
             {"family", calls.family},
@@ -85,7 +85,7 @@ static void to_json(Json& json, const Bypass& bypass) {
             {"remedy", text_or_null(bypass.remedy)}};
 }
 
-static void to_json(Json& json, const Note& note) { json = {{"about", note.about}, {"message", note.message}}; }
+static void to_json(Json& json, const FileNote& note) { json = {{"about", note.about}, {"message", note.message}}; }
 
 static void to_json(Json& json, const BoundSymbol& bound) {
     json = {{"caller", bound.caller}, {"provider", bound.provider}, {"symbol", bound.symbol}};

@@ -58,10 +58,10 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the loader's log for one process id, line by line.
-class Reader {
+/// Reads the loader's log of one process id line by line, and returns the images of the process that it shows.
+class LoaderLogReader {
   public:
-    explicit Reader(int pid) : pid_(pid) {}
+    explicit LoaderLogReader(int pid) : pid_(pid) {}
 
     void read(std::string_view line) {
         line.remove_prefix(std::min(line.find(":\t") + 2, line.size()));
@@ -151,6 +151,13 @@ class Reader {
     std::vector<LoggedProcess> processes_;
 };
 
+/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
+std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
+    LoaderLogReader reader(pid);
+    for (std::string line; std::getline(log, line);) reader.read(line);
+    return reader.finished();
+}
+
 /// Creates a temporary folder. The destructor removes it with its files.
 class TemporaryFolder {
   public:
@@ -175,20 +182,14 @@ class TemporaryFolder {
 
 }  // namespace
 
-std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
-    Reader reader(pid);
-    for (std::string line; std::getline(log, line);) reader.read(line);
-    return reader.finished();
-}
-
-Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
-    Observation observation;
+ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
+    ObservedRun observation;
     const TemporaryFolder folder;
     if (folder.path().empty()) {
         observation.problem = "no temporary folder could be made; set TMPDIR";
         return observation;
     }
-    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
     environment.set("LD_DEBUG_OUTPUT", (folder.path() / "loader").string());
     observation.ended = run_program(path, words, environment.entries(), Output::to_stderr);

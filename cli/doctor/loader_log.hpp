@@ -1,7 +1,6 @@
 // Reads the debugging output of glibc's loader: the objects that each process of a program loaded, and their scopes.
 #pragma once
 
-#include <istream>
 #include <string>
 #include <vector>
 
@@ -29,25 +28,21 @@ struct BoundSymbol {
 /// Objects of one program image. A process has several images if it calls execve.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;  ///< the program first
-    std::vector<std::string>
-        added_globally;                 ///< objects that became RTLD_GLOBAL after the start, in the order of time
-    std::vector<BoundSymbol> bindings;  ///< empty unless LD_DEBUG contains `bindings`
+    std::vector<LoggedObject> objects;        ///< the program first
+    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, in order of time
+    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG contains `bindings`
 };
 
-/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
-std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
-
 /// Result of running a program with LD_DEBUG.
-struct Observation {
+struct ObservedRun {
     std::string problem;  ///< reason why there is no log of the loader; empty if there is one
-    Ended ended;
+    ProgramEnd ended;
     std::vector<LoggedProcess> processes;
 };
 
 /// Runs the program to its end with LD_DEBUG. The program gets this process's environment, and its stdout goes to
 /// stderr. `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a
 /// temporary folder.
-Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
+ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

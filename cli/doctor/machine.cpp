@@ -133,8 +133,8 @@ Processor read_processor() {
     return processor;
 }
 
-Gpus read_gpus() {
-    Gpus gpus;
+GpuInventory read_gpus() {
+    GpuInventory gpus;
     gpus.driver = module_version();
     const Answer answer = AskedChild(ask_driver, 60).ask();
     if (!answer.problem.empty()) {

@@ -28,7 +28,7 @@ struct Gpu {
 };
 
 /// All NVIDIA GPUs and their driver.
-struct Gpus {
+struct GpuInventory {
     std::string problem;  ///< reason why no GPU can be used: `no NVIDIA driver`; empty: none
     std::string driver;   ///< version of the driver's kernel module; empty: unknown
     std::string cuda;     ///< newest CUDA version that the driver supports, `13.0`
@@ -36,6 +36,6 @@ struct Gpus {
 };
 
 /// Lists the GPUs with libcuda.so.1, in a child process. CUDA_VISIBLE_DEVICES applies.
-Gpus read_gpus();
+GpuInventory read_gpus();
 
 }  // namespace fp32shim::cli

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -26,25 +25,25 @@ namespace fp32shim::cli {
 namespace {
 
 bool is_needed_symbol(std::string_view name) {
-    return is_intercepted(name) || is_lapack(name) || is_blas_identity(name) || name == shim_mark;
+    return is_intercepted(name) || is_lapack(name) || identifies_blas_implementation(name) || name == shim_mark;
 }
 
 /// A loaded program or library: its file, and the scopes in which the loader looks up its references.
-struct Object {
+struct LoadedObject {
     std::string name;  ///< name in the loader's output
     std::string path;
     int link_namespace = 0;
     bool is_program = false;
     bool is_shim = false;
     ElfFile elf;
-    std::vector<std::vector<const Object*>> scopes;
+    std::vector<std::vector<const LoadedObject*>> scopes;
     std::vector<bool> is_global_scope;
 };
 
 /// Result of looking up a reference: the object to which the loader binds it.
-struct Resolution {
-    const Object* provider = nullptr;  ///< null if no object exports the name
-    bool passes_shim = false;          ///< a preloaded shim would be found before `provider`
+struct SymbolResolution {
+    const LoadedObject* provider = nullptr;  ///< null if no object exports the name
+    bool passes_shim = false;                ///< a preloaded shim would be found before `provider`
 };
 
 bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
@@ -56,13 +55,13 @@ bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
 
 bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
-/// All programs and libraries that one process loaded. It resolves references between them.
-class Objects {
+/// All programs and libraries that one process loaded. It finds the object to which the loader binds a reference.
+class LinkMap {
   public:
-    Objects(const LoggedProcess& process, ExaminedProcess& result) {
+    LinkMap(const LoggedProcess& process, ExaminedProcess& result) {
         std::map<std::pair<std::string, int>, std::size_t> indices;
         for (const LoggedObject& loaded : process.objects) {
-            Object object;
+            LoadedObject object;
             object.name = loaded.name;
             object.link_namespace = loaded.link_namespace;
             object.is_program = &loaded == &process.objects.front();
@@ -78,57 +77,57 @@ class Objects {
             indices.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
             objects_.push_back(std::move(object));
         }
-        const auto find = [&](const std::string& name, int link_namespace) -> const Object* {
+        const auto find = [&](const std::string& name, int link_namespace) -> const LoadedObject* {
             const auto found = indices.find({name, link_namespace});
             return found == indices.end() ? nullptr : &objects_[found->second];
         };
         for (std::size_t i = 0; i < objects_.size(); ++i) {
             const int link_namespace = objects_[i].link_namespace;
             for (const auto& scope : process.objects[i].scopes) {
-                std::vector<const Object*> list;
+                std::vector<const LoadedObject*> list;
                 for (const std::string& name : scope) {
-                    if (const Object* object = find(name, link_namespace)) list.push_back(object);
+                    if (const LoadedObject* object = find(name, link_namespace)) list.push_back(object);
                 }
                 objects_[i].is_global_scope.push_back(!list.empty() && list.front()->is_program);
                 objects_[i].scopes.push_back(std::move(list));
             }
         }
         for (const std::string& name : process.added_globally) {
-            if (const Object* object = find(name, 0)) added_globally_.push_back(object);
+            if (const LoadedObject* object = find(name, 0)) added_globally_.push_back(object);
         }
         result.program = objects_.front().path;
         result.objects = objects_.size();
     }
 
-    const std::vector<Object>& all() const { return objects_; }
-    Resolution binding(const Object& caller, const ElfSymbol& import) const {
+    const std::vector<LoadedObject>& all() const { return objects_; }
+    SymbolResolution binding(const LoadedObject& caller, const ElfSymbol& import) const {
         bool passes_shim = false;
         for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
-            for (const Object* candidate : caller.scopes[i]) {
+            for (const LoadedObject* candidate : caller.scopes[i]) {
                 // In the global scope, preloaded libraries come directly after the program.
                 if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
                 if (!candidate->is_shim && exports_symbol(candidate->elf, import)) return {candidate, passes_shim};
             }
             if (caller.is_global_scope[i]) passes_shim = true;
         }
-        for (const Object* candidate : added_globally_) {
+        for (const LoadedObject* candidate : added_globally_) {
             if (!candidate->is_shim && exports_symbol(candidate->elf, import)) return {candidate, passes_shim};
         }
         return {nullptr, passes_shim};
     }
 
   private:
-    std::vector<Object> objects_;
-    std::vector<const Object*> added_globally_;
+    std::vector<LoadedObject> objects_;
+    std::vector<const LoadedObject*> added_globally_;
 };
 
-/// Tells if the shim sees a call, and why not.
+/// Tells whether the shim sees a call, and if not, why.
 struct CallVisibility {
     std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
 };
 
-CallVisibility visibility_of(const Object& caller, const Resolution& binding) {
+CallVisibility visibility_of(const LoadedObject& caller, const SymbolResolution& binding) {
     if (caller.link_namespace != 0) {
         return {"loaded into a separate linker namespace (dlmopen), which no preload reaches", ""};
     }
@@ -175,19 +174,19 @@ std::string package_of(const std::string& path) {
     return {};
 }
 
-void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
-    std::map<std::tuple<const Object*, bool, std::string>, Calls> groups;
+void add_calls(const LinkMap& objects, const LoadedObject& caller, ExaminedProcess& result) {
+    std::map<std::tuple<const LoadedObject*, bool, std::string>, LibraryCalls> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
         const FunctionKind kind = function_kind(import.name);
         if (kind != FunctionKind::blas && kind != FunctionKind::cublas) continue;
-        const Resolution binding = objects.binding(caller, import);
+        const SymbolResolution binding = objects.binding(caller, import);
         if (binding.provider == nullptr) continue;  // a weak reference, or a function that is never called
         // cuBLAS's own libraries call each other during a product that the program requested. These calls are not
         // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const CallVisibility sight = visibility_of(caller, binding);
         const bool is_of_cublas = kind == FunctionKind::cublas;
-        Calls& calls = groups[{binding.provider, is_of_cublas, sight.why}];
+        LibraryCalls& calls = groups[{binding.provider, is_of_cublas, sight.why}];
         calls.caller = caller.path;
         calls.provider = binding.provider->path;
         calls.family = is_of_cublas ? "cublas" : "blas";
@@ -206,7 +205,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
 }
 
 /// Returns true for OpenBLAS, and for a LAPACK built on inner functions of OpenBLAS, like Debian's liblapack.so.3.
-bool is_openblas(const Object& library) {
+bool is_openblas(const LoadedObject& library) {
     const auto exports = [&](auto&& matches) {
         return std::ranges::any_of(library.elf.exports, matches, &ElfSymbol::name);
     };
@@ -218,7 +217,7 @@ bool is_openblas(const Object& library) {
 /// Returns those LAPACK `routines` that multiply unseen inside `library`. If the library exports BLAS functions and
 /// either imports none or contains MKL, these are all of `routines`. Otherwise they are, in OpenBLAS, the routines
 /// with its own kernels; in any other library, none.
-std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
+std::vector<std::string> inner_routines(const LoadedObject& library, const std::vector<std::string>& routines) {
     const bool exports_blas = has_kind(library.elf.exports, FunctionKind::blas);
     const bool imports_blas = has_kind(library.elf.imports, FunctionKind::blas);
     if (exports_blas && (!imports_blas || contains_mkl(library.path))) return routines;
@@ -228,17 +227,17 @@ std::vector<std::string> inner_routines(const Object& library, const std::vector
     return inner;
 }
 
-void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProcess& result) {
-    std::map<const Object*, std::vector<std::string>> groups;
+void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, ExaminedProcess& result) {
+    std::map<const LoadedObject*, std::vector<std::string>> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_lapack(import.name)) continue;
-        const Object* provider = objects.binding(caller, import).provider;
+        const LoadedObject* provider = objects.binding(caller, import).provider;
         // OpenBLAS and its LAPACK call on behalf of another caller, which is listed itself.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
     for (const auto& [provider, routines] : groups) {
-        Calls calls;
+        LibraryCalls calls;
         calls.functions = inner_routines(*provider, routines);
         if (calls.functions.empty()) continue;
         std::sort(calls.functions.begin(), calls.functions.end());
@@ -251,8 +250,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         if (calls.package.empty()) {
             calls.remedy = fmt::format(
                 "a separate LAPACK on top of a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose "
-                "its "
-                "file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
+                "its file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
                 multiarch);
         }
         result.calls.push_back(std::move(calls));
@@ -261,14 +259,14 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
 
 /// Adds a note if torch is loaded without cuBLAS. Either its build has no CUDA part, or it loads cuBLAS only on a
 /// GPU.
-void add_torch_note(const Objects& objects, ExaminedProcess& result) {
-    const auto find = [&](std::string_view beginning) -> const Object* {
-        for (const Object& object : objects.all()) {
+void add_torch_note(const LinkMap& objects, ExaminedProcess& result) {
+    const auto find = [&](std::string_view beginning) -> const LoadedObject* {
+        for (const LoadedObject& object : objects.all()) {
             if (system::base_name(object.path).starts_with(beginning)) return &object;
         }
         return nullptr;
     };
-    const Object* torch = find("libtorch_cpu.so");
+    const LoadedObject* torch = find("libtorch_cpu.so");
     if (torch == nullptr || find("libcublas.so") != nullptr) return;
     const auto beside = std::filesystem::path(torch->path).parent_path() / "libtorch_cuda.so";
     const auto elf = read_elf(beside.string(), is_needed_symbol);
@@ -306,11 +304,11 @@ void add_known_wrong(const std::string& path, ExaminedProcess& result) {
                              known.least_split_k, known.source)});
 }
 
-void add_bypasses(const Objects& objects, ExaminedProcess& result) {
+void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     std::set<std::string> looked_at;
     Progress progress("reading libraries");
     std::size_t done = 0;
-    for (const Object& object : objects.all()) {
+    for (const LoadedObject& object : objects.all()) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
         auto file = scan_file(object.path);
@@ -326,13 +324,12 @@ void add_bypasses(const Objects& objects, ExaminedProcess& result) {
     }
 }
 
-}  // namespace
-
+/// Examines the objects of one process.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;
-    const Objects objects(process, result);
-    for (const Object& object : objects.all()) {
+    const LinkMap objects(process, result);
+    for (const LoadedObject& object : objects.all()) {
         if (object.is_shim) {
             result.notes.push_back({object.path, "the shim is loaded"});
             continue;
@@ -347,7 +344,10 @@ ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings
     return result;
 }
 
-ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
+}  // namespace
+
+ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
+                                        bool with_bindings) {
     ExaminedProgram program;
     program.path = path;
     program.why_unseen = why_unseen(program.path).text;
@@ -363,7 +363,7 @@ ExaminedProgram examine_program(const std::string& path, const std::vector<std::
     }
     say("doctor", fmt::format("running {} once to see what it loads; its output goes to stderr", words.front()));
     program.was_run = true;
-    const Observation observation = observe_program(program.path, words, with_bindings);
+    const ObservedRun observation = run_under_ld_debug(program.path, words, with_bindings);
     program.ended = observation.ended;
     program.not_observed = observation.problem;
     for (const LoggedProcess& process : observation.processes) {

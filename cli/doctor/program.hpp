@@ -12,8 +12,8 @@
 
 namespace fp32shim::cli {
 
-/// Functions of one family that a loaded object calls in another object.
-struct Calls {
+/// The functions of one family that a loaded object calls in another object.
+struct LibraryCalls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself
     std::string family;    ///< one of `blas`, `cublas`, `lapack`
@@ -25,7 +25,7 @@ struct Calls {
 };
 
 /// A remark on a loaded file, for example that it looks up cuBLAS functions with dlsym.
-struct Note {
+struct FileNote {
     std::string about;
     std::string message;
 };
@@ -35,9 +35,9 @@ struct ExaminedProcess {
     int pid = 0;
     std::string program;
     std::size_t objects = 0;
-    std::vector<Calls> calls;
+    std::vector<LibraryCalls> calls;
     std::vector<Bypass> bypasses;
-    std::vector<Note> notes;
+    std::vector<FileNote> notes;
     std::vector<std::string> unreadable;  ///< paths of objects whose files could not be read
     std::vector<BoundSymbol> bindings;
 };
@@ -48,18 +48,17 @@ struct ExaminedProgram {
     std::string why_unseen;    ///< reason why no preload reaches the program; then it was not run; empty: none
     std::string not_observed;  ///< reason why the run yielded no list of loaded objects; empty: none
     bool was_run = false;
-    Ended ended;
+    ProgramEnd ended;
     std::vector<ExaminedProcess> processes;
     std::set<std::string> files;  ///< files that the processes loaded, with symbolic links resolved
 
     bool has_loaded_files() const { return was_run && not_observed.empty(); }
 };
 
-/// Examines the program's file. If a library can be preloaded, runs the program once to its end and reads the files
-/// that it loaded. `words` are the program's name as given by the user, and its arguments.
-ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
-
-/// Examines the objects of one process. Runs none of their code, except to ask BLAS libraries for their version.
-ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings);
+/// Examines the program's file. If the shim can be preloaded into it, runs the program once to its end and examines
+/// the files that it loaded; of their code it runs only what tells the version of BLAS libraries and cublasLt.
+/// `words` are the program's name as given by the user, and its arguments.
+ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
+                                        bool with_bindings);
 
 }  // namespace fp32shim::cli

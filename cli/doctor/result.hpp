@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 /// All results and conclusions of `doctor`.
 struct DoctorResult {
     Processor processor;
-    Gpus gpus;
+    GpuInventory gpus;
     std::vector<BlasLibrary> libraries;
     ExaminedSettings settings;
     std::optional<ExaminedProgram> program;
@@ -25,8 +25,8 @@ struct DoctorResult {
     std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };
 
-/// Fills `findings`, `seen` and `not_seen` from the other members. Also tries to load the library that `run`
-/// preloads.
+/// Fills the findings and the products that the shim will and will not see, from the other members. Also tries to
+/// load the library that `run` preloads.
 void judge_program_and_machine(DoctorResult& result);
 
 /// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.

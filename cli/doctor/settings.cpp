@@ -11,10 +11,9 @@
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/doctor/blas.hpp"
-#include "cli/run/compilation_cache.hpp"
-#include "cli/run/hooks.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/program_variables.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
@@ -41,7 +40,7 @@ bool may_lower(const policy::Policy& policy) {
 
 /// Reports a default precision that has no effect, because the floor forbids it or nothing on this machine supports
 /// it.
-void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
+void judge_default_precision(const policy::Policy& policy, const GpuInventory& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
     const auto reason_for = [&](const policy::MatmulCall& call) {
@@ -75,7 +74,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
 void judge_log(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     if (policy.log_path.empty()) return;
     const std::string problem =
-        problem_with_log_folder(policy.log_path, record::gather_process_facts(environment.entry_views()));
+        problem_with_log_destination(policy.log_path, record::gather_process_facts(environment.entry_views()));
     if (problem.empty()) return;
     const bool is_from_policy = environment.get("FP32_MATMUL_LOG").empty();
     findings.push_back({is_from_policy ? "[log] path of the policy" : "FP32_MATMUL_LOG=" + policy.log_path,
@@ -111,8 +110,8 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not see these
-/// products.
+/// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not control
+/// these products.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -136,7 +135,7 @@ void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironm
     const std::string folder = environment.get(cache_variable);
     if (folder.empty()) return;
     const std::uint16_t pins = record::gather_process_facts(environment.entry_views()).pins;
-    const std::string own = cache_folder_for(policy, pins, folder);
+    const std::string own = jax_cache_folder(policy, pins, folder);
     if (own == folder) return;
     findings.push_back({fmt::format("{}={}", cache_variable, folder),
                         "JAX may reuse code that it compiled under other settings, with the kernels and algorithms "
@@ -149,13 +148,13 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
         const std::string value = value_of_variable(name);
         if (value.empty() || policy::equal_ignoring_case(value, "STRICT")) continue;
         findings.push_back({fmt::format("{}={}", name, value),
-                            "oneDNN may multiply below float32, and the shim neither sees nor controls it",
+                            "oneDNN may multiply below float32, and the shim does not control it",
                             fmt::format("{}=STRICT", name)});
     }
 }
 
 /// Splits a list of libraries in the same way as the loader.
-std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
+std::vector<std::string> entries_of(std::string_view list) { return split_list(list, " :\t\n"); }
 
 bool is_needed_symbol_of_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
@@ -168,7 +167,7 @@ std::string file_of(const std::string& entry) {
     return std::filesystem::exists(file, error) ? file : std::string();
 }
 
-void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Finding>& findings) {
+void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector<Finding>& findings) {
     const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
         // The loader replaces $LIB, $ORIGIN and $PLATFORM, so such an entry may be correct.
@@ -257,9 +256,9 @@ void read_preloads(ExaminedSettings& settings) {
     add(value_of_variable("LD_PRELOAD"), "LD_PRELOAD");
     std::ifstream file("/etc/ld.so.preload");
     for (std::string line; std::getline(file, line);) add(line.substr(0, line.find('#')), "/etc/ld.so.preload");
-    const auto shims = std::ranges::count(settings.preloads, true, &Preload::is_shim);
+    const auto shims = std::ranges::count(settings.preloads, true, &PreloadEntry::is_shim);
     auto shims_behind = shims;
-    for (const Preload& preload : settings.preloads) {
+    for (const PreloadEntry& preload : settings.preloads) {
         if (preload.is_shim) --shims_behind;
         judge_preload(preload, shims_behind > 0, settings.findings);
     }
@@ -271,9 +270,9 @@ void read_preloads(ExaminedSettings& settings) {
 
 }  // namespace
 
-ExaminedSettings read_settings_in_force(const Gpus& gpus) {
+ExaminedSettings examine_settings(const GpuInventory& gpus) {
     ExaminedSettings settings;
-    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     settings.loaded = policy::load_policy(environment.entry_views(), {});
     for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
         for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});

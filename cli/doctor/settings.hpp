@@ -4,14 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor/finding.hpp"
 #include "cli/doctor/machine.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {
 
+/// A problem that `doctor` found.
+struct Finding {
+    std::string about;    ///< the variable, file or library that has the problem
+    std::string message;  ///< the problem and its consequence
+    std::string remedy;   ///< advice; empty if nothing helps
+};
+
 /// An entry of LD_PRELOAD or /etc/ld.so.preload.
-struct Preload {
+struct PreloadEntry {
     std::string entry;  ///< entry as it is written: a name or a path
     std::string file;   ///< file that the loader finds for the entry; empty: none
     std::string where;  ///< source of the entry: `LD_PRELOAD` or `/etc/ld.so.preload`
@@ -21,11 +27,11 @@ struct Preload {
 /// Settings of this process's environment, and the findings about them.
 struct ExaminedSettings {
     policy::LoadedPolicy loaded;
-    std::vector<Preload> preloads;  ///< in the order in which they are loaded
-    std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicting variables
+    std::vector<PreloadEntry> preloads;  ///< in the order in which they are loaded
+    std::vector<Finding> findings;       ///< errors and warnings of the policy, and conflicting variables
 };
 
 /// Reads this process's environment in the same way as the shim. `gpus` determine which precisions have an effect.
-ExaminedSettings read_settings_in_force(const Gpus& gpus);
+ExaminedSettings examine_settings(const GpuInventory& gpus);
 
 }  // namespace fp32shim::cli

@@ -52,7 +52,7 @@ std::string libraries_text(const std::vector<BlasLibrary>& libraries, bool is_of
     std::string text = heading(is_of_program ? "BLAS libraries that it loads, of those that programs find by name"
                                              : "BLAS libraries that programs find by name");
     if (libraries.empty()) return text + "  none\n";
-    Table table({{"  name"}, {"is", false, 12}, {"version"}, {"kernels"}, {"file", false, 30, 1}});
+    TextTable table({{"  name"}, {"is", false, 12}, {"version"}, {"kernels"}, {"file", false, 30, 1}});
     for (const BlasLibrary& library : libraries) {
         table.add({"  " + library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
                    library.version, library.kernels, library.file});
@@ -75,7 +75,7 @@ std::string settings_text(const ExaminedSettings& settings) {
                                                          policy.revision.empty() ? "" : " " + policy.revision,
                                                          policy.rules.size(), policy.rules.size() == 1 ? "" : "s"));
     text += line("log", policy.log_path.empty() ? "none" : policy.log_path);
-    for (const Preload& preload : settings.preloads) {
+    for (const PreloadEntry& preload : settings.preloads) {
         text += line("preload", preload.entry + (preload.file.empty() ? " (not found)"
                                                  : preload.is_shim    ? " (the shim)"
                                                                       : ""));
@@ -83,9 +83,9 @@ std::string settings_text(const ExaminedSettings& settings) {
     return text;
 }
 
-std::string findings_text(std::string_view title, Colour colour, const std::vector<Finding>& findings) {
+std::string findings_text(const std::vector<Finding>& findings) {
     if (findings.empty()) return {};
-    std::string text = fmt::format("\n{}\n", coloured(title, colour));
+    std::string text = fmt::format("\n{}\n", coloured("Findings", Colour::yellow));
     for (const Finding& finding : findings) {
         text += fmt::format("  {}: {}\n", printable(finding.about), printable(finding.message));
         if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", printable(finding.remedy));
@@ -100,7 +100,7 @@ std::string program_text(const ExaminedProgram& program) {
                                                        : "does not reach it: it " + program.why_unseen + "; not run");
     if (!program.was_run) return text;
     text += line("run once", program.ended.exec_error != 0 ? std::strerror(program.ended.exec_error)
-                                                           : "it " + ended_text(program.ended));
+                                                           : "it " + program_end_text(program.ended));
     if (!program.not_observed.empty()) text += line("", "not observed: " + program.not_observed);
     std::size_t others = 0;
     std::vector<std::string> names_of_others;
@@ -113,7 +113,7 @@ std::string program_text(const ExaminedProgram& program) {
         }
         text += line("process",
                      fmt::format("{} ({}): {}", process.pid, process.program, counted(process.objects, "object")));
-        for (const Note& note : process.notes)
+        for (const FileNote& note : process.notes)
             text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), printable(note.message));
         for (const BoundSymbol& bound : process.bindings) {
             text += fmt::format("  {:<14}{} of {} -> {}\n", "bound", printable(bound.symbol), printable(bound.caller),
@@ -175,7 +175,7 @@ std::string doctor_text(const DoctorResult& result) {
                        libraries_text(result.libraries, result.program && result.program->has_loaded_files()) +
                        settings_text(result.settings);
     if (result.program) text += program_text(*result.program) + verdict_text(result);
-    return text + findings_text("Findings", Colour::yellow, result.findings);
+    return text + findings_text(result.findings);
 }
 
 }  // namespace fp32shim::cli

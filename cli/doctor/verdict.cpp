@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -28,7 +30,7 @@ std::string base_names(const std::vector<std::string>& paths) {
     return listed(names, max_names);
 }
 
-std::string provider_text(const Calls& calls) {
+std::string provider_text(const LibraryCalls& calls) {
     if (calls.provider == calls.caller) return "itself, which contains them";
     const std::string text(system::base_name(calls.provider));
     std::vector<std::string> details;
@@ -41,7 +43,7 @@ std::string provider_text(const Calls& calls) {
     return details.empty() ? text : fmt::format("{} ({})", text, fmt::join(details, ", "));
 }
 
-std::string calls_text(const Calls& calls, const std::vector<std::string>& callers) {
+std::string calls_text(const LibraryCalls& calls, const std::vector<std::string>& callers) {
     std::vector<std::string> functions = calls.functions;
     std::stable_partition(functions.begin(), functions.end(), is_sgemm);
     return fmt::format("{}{} call{} {} of {}", calls.family == "cublas" ? "on a GPU: " : "", base_names(callers),
@@ -78,20 +80,54 @@ std::vector<std::string> distinct_paths(const std::vector<const T*>& group, std:
     return paths;
 }
 
-void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
-    const auto key = [](const Calls& calls) {
+/// Returns a finding if an OpenBLAS uses kernels for an older processor than this machine has.
+std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor) {
+    if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
+    const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
+        return std::ranges::any_of(
+            cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
+    };
+    std::string_view fitting;
+    std::string_view instructions;
+    const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
+    if (processor.has("AVX-512") && !uses_avx512) {
+        fitting = "SkylakeX";
+        instructions = "AVX-512";
+    } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
+        fitting = "Haswell";
+        instructions = "AVX2";
+    }
+    if (fitting.empty()) return std::nullopt;
+    const std::string about = fmt::format("{} ({})", library.soname, library.path);
+    const char* chosen = std::getenv("OPENBLAS_CORETYPE");
+    if (chosen != nullptr && *chosen != '\0') {
+        return Finding{
+            about,
+            fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
+                        library.version, library.kernels, chosen, instructions),
+            fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
+    }
+    return Finding{
+        about,
+        fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
+                    library.version, library.kernels, instructions),
+        fmt::format("OPENBLAS_CORETYPE={}", fitting)};
+}
+
+void judge_calls(const std::vector<const LibraryCalls*>& all, DoctorResult& result) {
+    const auto key = [](const LibraryCalls& calls) {
         const bool is_itself = calls.caller == calls.provider;
         return std::tuple(is_itself, calls.provider, calls.functions, calls.why);
     };
     for (const auto& group : group_by_key(all, key)) {
-        const Calls& calls = *group.front();
-        const std::string text = calls_text(calls, distinct_paths(group, &Calls::caller));
+        const LibraryCalls& calls = *group.front();
+        const std::string text = calls_text(calls, distinct_paths(group, &LibraryCalls::caller));
         if (calls.why.empty())
             result.seen.push_back(text);
         else
             result.not_seen.push_back({calls.caller, fmt::format("{}: {}", text, calls.why), calls.remedy});
         if (calls.library.path.empty()) continue;
-        if (auto finding = judge_kernels(calls.library, result.processor))
+        if (auto finding = judge_blas_kernels(calls.library, result.processor))
             result.findings.push_back(std::move(*finding));
     }
 }
@@ -123,10 +159,10 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
                              ? ""
                              : "; if LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
     }
-    std::vector<const Calls*> calls;
+    std::vector<const LibraryCalls*> calls;
     std::vector<const Bypass*> bypasses;
     for (const ExaminedProcess& process : program.processes) {
-        for (const Calls& entry : process.calls) calls.push_back(&entry);
+        for (const LibraryCalls& entry : process.calls) calls.push_back(&entry);
         for (const Bypass& entry : process.bypasses) bypasses.push_back(&entry);
     }
     judge_calls(calls, result);
@@ -139,12 +175,12 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
         }
     }
     if (!program.was_run) return;
-    const Ended& ended = program.ended;
+    const ProgramEnd& ended = program.ended;
     if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0)) {
-        result.findings.push_back(
-            {program.path,
-             fmt::format("it {}: libraries that it would have loaded later were not examined", ended_text(ended)),
-             "run it so that it succeeds"});
+        result.findings.push_back({program.path,
+                                   fmt::format("it {}: libraries that it would have loaded later were not examined",
+                                               program_end_text(ended)),
+                                   "run it so that it succeeds"});
     }
 }
 
@@ -170,7 +206,8 @@ std::optional<Finding> judge_own_library() {
 void judge_program_and_machine(DoctorResult& result) {
     if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
     for (const BlasLibrary& library : result.libraries) {
-        if (auto finding = judge_kernels(library, result.processor)) result.findings.push_back(std::move(*finding));
+        if (auto finding = judge_blas_kernels(library, result.processor))
+            result.findings.push_back(std::move(*finding));
     }
     result.findings.insert(result.findings.end(), result.settings.findings.begin(), result.settings.findings.end());
     if (result.program) judge_program(*result.program, result);

@@ -129,7 +129,7 @@ class ChromeWriter : public LogWriter {
     void end() override {
         json_.close(']');
         paths_.write_frames(json_);
-        json_.finish('}').flush();
+        json_.finish_line('}').flush();
     }
 
   private:
@@ -167,7 +167,7 @@ class ChromeWriter : public LogWriter {
         JsonWriter json;
         json.member("name", text(name)).member("cat", text(row.ran_at()));
         if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
-        return json.member("ph", text("X")).take();
+        return json.member("ph", text("X")).take_text();
     }
     /// Returns the arguments of spans of a row.
     std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
@@ -177,7 +177,7 @@ class ChromeWriter : public LogWriter {
         json.members<MergedRow>(columns, to_merged_row(recorded));
         // Perfetto shows arguments but does not read `sf`, the member for stack frames.
         paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
-        return json.take();
+        return json.take_text();
     }
     /// Writes a span in the viewer's line `thread`. `about_duration` is a remark on the duration, or empty. Returns
     /// false if stdout cannot be written.

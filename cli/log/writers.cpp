@@ -134,7 +134,7 @@ class JsonLogWriter : public LogWriter {
         } else {
             json_.members(decision_columns(), row_of(entry)).members(columns_of(*entry.audit), *entry.audit);
         }
-        return put_object(json_.finish('}').take());
+        return put_object(json_.finish_line('}').take_text());
     }
     void end() override {
         if (is_array_) print_entry(has_entries_ ? "\n]\n" : "[]\n");
@@ -147,7 +147,7 @@ class JsonLogWriter : public LogWriter {
         JsonWriter before, behind;
         before.members(decision_columns().first(place_of_host_ns), row);
         behind.members(decision_columns().subspan(place_of_host_ns), row);
-        return {before.take(), behind.take()};
+        return {before.take_text(), behind.take_text()};
     }
     /// Writes an object. Its text must end with a line feed.
     bool put_object(std::string_view object) {
@@ -167,20 +167,20 @@ class JsonLogWriter : public LogWriter {
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const LogSource>) override {
-        print_entry(csv_names<LogEntry>(common_columns) + ',' + csv_names(row_columns()) + "\r\n");
+        print_entry(csv_header<LogEntry>(common_columns) + ',' + csv_header(row_columns()) + "\r\n");
     }
     bool write(const LogEntry& entry) override {
         if (entry.audit != nullptr) return true;
         std::string line;
-        append_csv<LogEntry>(line, common_columns, entry);
+        append_csv_row<LogEntry>(line, common_columns, entry);
         line += ',';
         if (entry.counters != nullptr) {
-            append_csv(line, row_columns(), row_of(entry));
+            append_csv_row(line, row_columns(), row_of(entry));
             return print_entry(line += "\r\n");
         }
         line += decisions_.of(entry, [&] {
             std::string text;
-            append_csv(text, decision_columns(), row_of(entry));
+            append_csv_row(text, decision_columns(), row_of(entry));
             return text;
         });
         for (const RowColumn& column : row_columns().subspan(decision_columns().size())) {

@@ -42,7 +42,7 @@ std::string csv_text(std::string_view any_text) {
     return quoted + '"';
 }
 
-std::string text_of(FieldValue::Capability capability) {
+std::string text_of(FieldValue::ComputeCapability capability) {
     return fmt::format("{}.{}", capability.value / 10, capability.value % 10);
 }
 
@@ -56,9 +56,9 @@ void append_as_json(std::string& out, std::string_view text) {
     if (is_plain(text))
         ((out += '"') += text) += '"';
     else
-        out += text_of_json(Json(text), -1);
+        out += dump_json(Json(text), -1);
 }
-void append_as_json(std::string& out, FieldValue::Capability value) { out += '"' + text_of(value) + '"'; }
+void append_as_json(std::string& out, FieldValue::ComputeCapability value) { out += '"' + text_of(value) + '"'; }
 void append_as_json(std::string& out, FieldValue::Time time) {
     out += '"';
     append_timestamp(out, time.ns);
@@ -79,7 +79,7 @@ void append_as_csv(std::string& out, auto value) { append_as_json(out, value); }
 void append_as_csv(std::string&, std::nullptr_t) {}
 void append_as_csv(std::string& out, double value) { fmt::format_to(std::back_inserter(out), "{:.17g}", value); }
 void append_as_csv(std::string& out, FieldValue::Time time) { append_timestamp(out, time.ns); }
-void append_as_csv(std::string& out, FieldValue::Capability value) { out += text_of(value); }
+void append_as_csv(std::string& out, FieldValue::ComputeCapability value) { out += text_of(value); }
 void append_as_csv(std::string& out, std::string_view text) {
     if (is_plain(text) && text.find(',') == std::string_view::npos && !begins_formula(text))
         out += text;
@@ -89,7 +89,7 @@ void append_as_csv(std::string& out, std::string_view text) {
 
 Json tree_of(auto value) { return value; }
 Json tree_of(FieldValue::Time time) { return timestamp(time.ns); }
-Json tree_of(FieldValue::Capability value) { return text_of(value); }
+Json tree_of(FieldValue::ComputeCapability value) { return text_of(value); }
 
 }  // namespace
 
@@ -101,7 +101,7 @@ void FieldValue::append_csv(std::string& out) const {
     std::visit([&out](auto value) { append_as_csv(out, value); }, value_);
 }
 
-Json FieldValue::tree() const {
+Json FieldValue::to_json() const {
     return std::visit([](auto value) { return tree_of(value); }, value_);
 }
 

@@ -1,5 +1,5 @@
-// One value of a row or an event, for every output format. No JSON document is built from the values, since there may
-// be millions.
+// One value of a row or an event, for every output format. There may be millions of values, so they are written one
+// by one, and not collected in a Json.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class FieldValue {
         std::int64_t ns;
     };
     /// Compute capability of a GPU, times ten: 80 is written as `"8.0"`.
-    struct Capability {
+    struct ComputeCapability {
         std::int32_t value;
     };
 
@@ -42,23 +42,23 @@ class FieldValue {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }
 
-    /// Appends the value as JSON. Texts become strings with the escapes of text_of_json().
+    /// Appends the value as JSON. Texts become strings with the escapes of dump_json().
     void append_json(std::string& out) const;
     /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
     /// numbers, even negative ones.
     void append_csv(std::string& out) const;
-    /// Returns the value as a tree of JSON.
-    Json tree() const;
+    /// Returns the value as a Json.
+    Json to_json() const;
     /// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
     /// exceeds that.
-    FieldValue with_signed_count() const {
+    FieldValue clamped_to_int64() const {
         constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
         const std::uint64_t* const count = std::get_if<std::uint64_t>(&value_);
         return count != nullptr && *count > most ? FieldValue(most) : *this;
     }
 
   private:
-    std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, Capability>
+    std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, ComputeCapability>
         value_;
 };
 
@@ -71,7 +71,7 @@ struct Column {
 
 /// Concatenates several lists of columns.
 template <class Row>
-std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row>>> parts) {
+std::vector<Column<Row>> concatenated_columns(std::initializer_list<std::span<const Column<Row>>> parts) {
     std::vector<Column<Row>> columns;
     for (const std::span<const Column<Row>> part : parts) columns.insert(columns.end(), part.begin(), part.end());
     return columns;
@@ -79,7 +79,7 @@ std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row
 
 /// Appends the fields of a row, separated by commas.
 template <class Row>
-void append_csv(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
+void append_csv_row(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
     for (const Column<Row>& column : columns) {
         column.value(row).append_csv(out);
         out += ',';
@@ -89,7 +89,7 @@ void append_csv(std::string& out, std::span<const Column<Row>> columns, const Ro
 
 /// Returns the names of columns, separated by commas.
 template <class Row>
-std::string csv_names(std::span<const Column<Row>> columns) {
+std::string csv_header(std::span<const Column<Row>> columns) {
     std::string text;
     for (const Column<Row>& column : columns) text.append(column.name) += ',';
     text.pop_back();

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/json_writer.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 
-std::string text_of_json(const Json& json, int indent) {
+std::string dump_json(const Json& json, int indent) {
     std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
     std::string_view rest = text;
     std::string result;
@@ -29,13 +30,31 @@ std::string text_of_json(const Json& json, int indent) {
     }
 }
 
-void make_texts_plain(Json& json) {
+void make_texts_printable(Json& json) {
     if (json.is_string()) {
         auto& text = json.get_ref<std::string&>();
         if (system::plain_prefix_length(text) < text.size()) text = system::plain_text(text, "\n\t");
     } else if (json.is_structured()) {
-        for (Json& value : json) make_texts_plain(value);
+        for (Json& value : json) make_texts_printable(value);
     }
+}
+
+JsonWriter& JsonWriter::json_value(const Json& value) {
+    begin_item();
+    if (layout_.indentation == 0) {
+        text_ += dump_json(value, -1);
+        return *this;
+    }
+    for (const char c : dump_json(value, static_cast<int>(layout_.indentation))) {
+        text_ += c;
+        if (c == '\n') text_.append(level_ * layout_.indentation, ' ');
+    }
+    return *this;
+}
+
+JsonWriter& JsonWriter::members(const Json& object) {
+    for (const auto& [name, value] : object.items()) key(name).json_value(value);
+    return *this;
 }
 
 }  // namespace fp32shim::cli

@@ -14,23 +14,23 @@ namespace fp32shim::cli {
 
 /// Returns the text of `json`. Bytes that are not UTF-8 become U+FFFD. Characters that are not plain
 /// (system/plain_text.hpp) become \uNNNN. With an `indent` of -1 the text is one line.
-std::string text_of_json(const Json& json, int indent);
+std::string dump_json(const Json& json, int indent);
 
 /// Returns indented text with a line feed at the end.
-inline std::string json_text(const Json& json) { return text_of_json(json, 2) + "\n"; }
+inline std::string json_text(const Json& json) { return dump_json(json, 2) + "\n"; }
 
 /// Returns the text on one line, with a line feed at the end.
-inline std::string json_line(const Json& json) { return text_of_json(json, -1) + "\n"; }
+inline std::string json_line(const Json& json) { return dump_json(json, -1) + "\n"; }
 
 /// Replaces invisible characters, and control characters except line feeds and tabs, in the texts of `json` by \xNN,
 /// for consumers that display the texts.
-void make_texts_plain(Json& json);
+void make_texts_printable(Json& json);
 
 /// Returns a row as an object with a member for each column.
 template <class Row>
-Json object_of(std::span<const Column<Row>> columns, const Row& row) {
+Json json_object_of_row(std::span<const Column<Row>> columns, const Row& row) {
     Json json;
-    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).tree();
+    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).to_json();
     return json;
 }
 

@@ -1,5 +1,5 @@
-// Writes JSON value by value, for documents with a million entries, which would take gigabytes as a Json, and for
-// millions of lines.
+// Writes JSON value by value. Documents with a million entries would take gigabytes as a Json, and millions of lines
+// would take too long.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace fp32shim::cli {
 
-/// Line feeds in JSON, and the blanks after them.
+/// Decides where a JsonWriter puts line feeds and blanks.
 struct JsonLayout {
     std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
     std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
 };
-/// The layout of text_of_json() with an indentation of 2.
+/// The layout of dump_json() with an indentation of 2.
 inline constexpr JsonLayout indented_json{std::numeric_limits<std::size_t>::max(), 2};
 
 /// Collects JSON in a text, which flush() passes on. Keys must need no escapes.
@@ -32,7 +32,7 @@ class JsonWriter {
 
     /// Begins an object with `{` or an array with `[`.
     JsonWriter& open(char bracket) {
-        begin();
+        begin_item();
         text_ += bracket;
         ++level_;
         has_values_ = false;
@@ -46,28 +46,28 @@ class JsonWriter {
         return *this;
     }
     /// Ends the outermost object or array, and its line. The next value begins a new line.
-    JsonWriter& finish(char bracket) {
+    JsonWriter& finish_line(char bracket) {
         close(bracket);
         text_ += '\n';
         has_values_ = false;
         return *this;
     }
     JsonWriter& key(std::string_view name) {
-        begin();
+        begin_item();
         text_.append("\"").append(name).append(layout_.indentation > 0 ? "\": " : "\":");
         is_behind_key_ = true;
         return *this;
     }
     JsonWriter& value(const FieldValue& value) {
-        begin();
+        begin_item();
         value.append_json(text_);
         return *this;
     }
-    /// Appends a value that may be an object or an array.
-    JsonWriter& tree(const Json& value);
+    /// Appends a Json, which may be an object or an array.
+    JsonWriter& json_value(const Json& value);
     /// Appends text that is JSON already: a value, or several values or members separated by commas.
     JsonWriter& raw(std::string_view json) {
-        begin();
+        begin_item();
         text_ += json;
         return *this;
     }
@@ -91,8 +91,8 @@ class JsonWriter {
         return close(']');
     }
 
-    /// Passes on the text so far, if it has `least` bytes. Returns false if that failed, now or earlier; then the
-    /// caller can stop.
+    /// Passes on the text so far if it has at least `least` bytes. Returns false if passing on failed, now or
+    /// earlier; then the caller can stop.
     bool flush(std::size_t least = 0) {
         if (text_.size() < least) return is_open_;
         is_open_ = is_open_ && sink_(text_);
@@ -100,11 +100,11 @@ class JsonWriter {
         return is_open_;
     }
     /// Returns the text so far, and forgets it.
-    std::string take() { return std::exchange(text_, {}); }
+    std::string take_text() { return std::exchange(text_, {}); }
 
   private:
     /// Writes the comma, line feed and blanks that precede a value or a key.
-    void begin() {
+    void begin_item() {
         if (std::exchange(is_behind_key_, false)) return;
         if (std::exchange(has_values_, true)) text_ += ',';
         if (level_ > 0) break_line(level_);

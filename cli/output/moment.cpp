@@ -24,10 +24,7 @@ std::tm date_of(std::int64_t time_ns) { return fmt::gmtime(second_of(time_ns).ti
 
 }  // namespace
 
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
+std::int64_t now_ns() { return Nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 void append_timestamp(std::string& text, std::int64_t time_ns) {
     // Keeps the text of the most recent second.

@@ -23,7 +23,7 @@ void write_line(std::string_view line) {
 Progress::Progress(std::string what) : what_(std::move(what)) {
     if (isatty(STDERR_FILENO) != 1) return;
     try {
-        writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
+        writer_ = std::jthread([this](const std::stop_token& end) { write_until(end); });
     } catch (const std::system_error&) {  // without a thread, no progress is shown
     }
 }
@@ -33,7 +33,7 @@ void Progress::show(std::size_t done, std::size_t total) {
     total_.store(total, std::memory_order_relaxed);
 }
 
-void Progress::write(const std::stop_token& end) const {
+void Progress::write_until(const std::stop_token& end) const {
     std::mutex mutex;
     std::condition_variable_any ended;
     std::unique_lock lock(mutex);

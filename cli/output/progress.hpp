@@ -21,7 +21,7 @@ class Progress {
     void show(std::size_t done, std::size_t total);
 
   private:
-    void write(const std::stop_token& end) const;
+    void write_until(const std::stop_token& end) const;
 
     std::string what_;
     std::atomic<std::size_t> done_ = 0, total_ = 0;

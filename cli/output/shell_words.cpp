@@ -21,9 +21,9 @@ std::string with_escapes(std::string_view text) {
     return word + '\'';
 }
 
-}  // namespace
-
-std::string shell_word(std::string_view text) {
+/// Returns a word as a shell reads it: as it is, in quotes, or, if printable() would change it, as bash's `$'…'` with
+/// bytes as \xNN.
+std::string quote_shell_word(std::string_view text) {
     constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
     if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
     if (printable(text) != text) return with_escapes(text);
@@ -32,13 +32,15 @@ std::string shell_word(std::string_view text) {
     return word + '\'';
 }
 
-std::string shell_path(std::string_view path) {
-    return shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
+}  // namespace
+
+std::string quote_shell_path(std::string_view path) {
+    return quote_shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
 }
 
 std::string shell_words(const std::vector<std::string>& words) {
     std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + quote_shell_word(word);
     return text;
 }
 

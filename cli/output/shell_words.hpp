@@ -7,14 +7,10 @@
 
 namespace fp32shim::cli {
 
-/// Returns a word as a shell reads it: as it is, in quotes, or, if printable() would change it, as bash's `$'…'` with
-/// bytes as \xNN.
-std::string shell_word(std::string_view text);
-
 /// Returns the path of a file as a word of a command's arguments. A path that begins like an option gets `./`.
-std::string shell_path(std::string_view path);
+std::string quote_shell_path(std::string_view path);
 
-/// Returns words with a blank between them.
+/// Returns words, each in quotes if it needs them, with a blank between them.
 std::string shell_words(const std::vector<std::string>& words);
 
 }  // namespace fp32shim::cli

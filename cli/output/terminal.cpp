@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view column_gap = "  ";
-constexpr std::size_t least_width = 6;  ///< of a column of texts on a very narrow terminal
+constexpr std::size_t least_width = 6;  ///< width of a column of texts on a very narrow terminal
 
 /// Escape codes for the values of Colour.
 constexpr std::string_view colour_codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
@@ -122,9 +122,9 @@ std::string padded(std::string_view text, std::size_t width, bool to_the_right) 
     return to_the_right ? blanks + std::string(text) : std::string(text) + blanks;
 }
 
-/// Where a line that is too wide is broken, and how far its continuations are indented.
-struct LineBreaks {
-    LineBreaks(std::string_view line, std::size_t limit) : width(limit) {
+/// Finds the places where a line that is too wide is broken, and the indentation of its continuations.
+struct LineBreaker {
+    LineBreaker(std::string_view line, std::size_t limit) : width(limit) {
         const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
         is_command = begin > 0 && line.substr(begin).starts_with("fp32shim ");
         indent = begin + (is_command ? 4 : 2);
@@ -149,24 +149,27 @@ struct LineBreaks {
     bool is_command = false;
 };
 
-}  // namespace
-
-bool is_full_terminal(int stream) {
-    const char* terminal = std::getenv("TERM");
-    return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
-}
-
+/// Returns true if `stream` supports escape codes and NO_COLOR is not set.
 bool shows_colours(int stream) {
     const char* no_color = std::getenv("NO_COLOR");
-    return (no_color == nullptr || *no_color == '\0') && is_full_terminal(stream);
+    return (no_color == nullptr || *no_color == '\0') && supports_escape_codes(stream);
 }
 
+/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
+/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
 std::size_t terminal_width(int stream) {
     const char* const columns = std::getenv("COLUMNS");
     if (const int wanted = columns == nullptr ? 0 : std::atoi(columns); wanted > 0 && stream >= 0)
         return static_cast<std::size_t>(wanted);
     winsize size{};
     return isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+bool supports_escape_codes(int stream) {
+    const char* terminal = std::getenv("TERM");
+    return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
 }
 
 std::string coloured(std::string_view text, Colour colour, int stream) {
@@ -184,7 +187,7 @@ std::string wrapped(std::string_view text, int stream) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         if (width_of(line) > width) {
-            const LineBreaks breaks(line, width);
+            const LineBreaker breaks(line, width);
             for (std::size_t end = breaks.next(line, 0); end < line.size(); end = breaks.next(line, breaks.indent)) {
                 result += fmt::format("{}\n{:{}}", line.substr(0, end), "", breaks.indent);
                 line.remove_prefix(std::min(line.find_first_not_of(' ', end), line.size()));
@@ -201,24 +204,24 @@ void say(std::string_view command, std::string_view message) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-Table::Table(std::vector<Column> columns, std::size_t rows, CellText cell)
+TextTable::TextTable(std::vector<Column> columns, std::size_t rows, CellText cell)
     : columns_(std::move(columns)), cell_of_column_(columns_.size()), row_count_(rows), cell_(std::move(cell)) {
     std::iota(cell_of_column_.begin(), cell_of_column_.end(), std::size_t{0});
 }
 
-void Table::add(std::vector<std::string> cells) {
+void TextTable::add(std::vector<std::string> cells) {
     for (std::string& cell : cells) cell = printable(cell);
     rows_.push_back(std::move(cells));
     ++row_count_;
 }
 
-std::string Table::cell(std::size_t row, std::size_t column) const {
+std::string TextTable::cell(std::size_t row, std::size_t column) const {
     const std::size_t index = cell_of_column_[column];
     return cell_ ? printable(cell_(row, index)) : rows_[row][index];
 }
 
-Table Table::with_stored_cells() const {
-    Table stored(columns_);
+TextTable TextTable::with_stored_cells() const {
+    TextTable stored(columns_);
     for (std::size_t row = 0; row < row_count_; ++row) {
         std::vector<std::string>& cells = stored.rows_.emplace_back();
         for (std::size_t column = 0; column < columns_.size(); ++column) cells.push_back(cell(row, column));
@@ -227,7 +230,7 @@ Table Table::with_stored_cells() const {
     return stored;
 }
 
-std::vector<std::size_t> Table::widths(std::size_t limit) const {
+std::vector<std::size_t> TextTable::column_widths(std::size_t limit) const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         std::size_t width = width_of(columns_[i].title);
@@ -251,12 +254,12 @@ std::vector<std::size_t> Table::widths(std::size_t limit) const {
     return widths;
 }
 
-Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const {
-    Table table = *this;
+TextTable TextTable::with_fitting_columns(std::size_t limit, std::vector<std::string>& left_out) const {
+    TextTable table = *this;
     while (true) {
         std::uint8_t rank = 0;
         for (const Column& column : table.columns_) rank = std::max(rank, column.rank);
-        const std::vector<std::size_t> widths = table.widths(limit);
+        const std::vector<std::size_t> widths = table.column_widths(limit);
         const std::size_t gaps = (widths.size() - 1) * column_gap.size();
         if (rank == 0 || std::accumulate(widths.begin(), widths.end(), gaps) <= limit) return table;
         std::vector<std::string> titles;
@@ -271,24 +274,24 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
     }
 }
 
-std::string Table::text(int stream) const {
+std::string TextTable::text(int stream) const {
     std::string text;
     write([&](std::string_view piece) { text += piece; }, stream);
     return text;
 }
 
-void Table::write(const TextSink& put, int stream) const {
+void TextTable::write(const TextSink& put, int stream) const {
     const std::size_t limit = terminal_width(stream);
     if (limit == 0) return write_lines(0, stream, put);
     std::vector<std::string> left_out;
-    fitted(limit, left_out).write_lines(limit, stream, put);
+    with_fitting_columns(limit, left_out).write_lines(limit, stream, put);
     if (left_out.empty()) return;
     const std::string names = fmt::format("(no room for: {})", fmt::join(left_out, ", "));
     put(wrapped(coloured(names, Colour::faint, stream) + "\n", stream));
 }
 
-void Table::write_lines(std::size_t limit, int stream, const TextSink& put) const {
-    const std::vector<std::size_t> fitting = widths(limit);
+void TextTable::write_lines(std::size_t limit, int stream, const TextSink& put) const {
+    const std::vector<std::size_t> fitting = column_widths(limit);
     const auto write_row = [&](Colour colour, const auto& cell_of) {
         std::string cells;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -342,7 +345,7 @@ std::string listed(const std::vector<std::string>& names, std::size_t most) {
 }
 
 void print(std::string_view text, int stream) {
-    const std::string shown = terminal_text(text, is_full_terminal(stream));
+    const std::string shown = terminal_text(text, supports_escape_codes(stream));
     std::fwrite(shown.data(), 1, shown.size(), stream == STDERR_FILENO ? stderr : stdout);
 }
 

@@ -13,14 +13,7 @@ enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 
 /// Returns true if `stream` (1 or 2) is a terminal that supports more than printing lines: TERM is set and is not
 /// `dumb`.
-bool is_full_terminal(int stream);
-
-/// Returns true if `stream` is a full terminal and NO_COLOR is not set.
-bool shows_colours(int stream);
-
-/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
-/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
-std::size_t terminal_width(int stream);
+bool supports_escape_codes(int stream);
 
 /// Returns whole lines of text. Lines that are wider than `stream` are broken at blanks, and their continuations are
 /// indented. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
@@ -41,21 +34,21 @@ std::string printable(std::string_view text);
 using TextSink = std::function<void(std::string_view)>;
 
 /// Table of texts with aligned columns.
-class Table {
+class TextTable {
   public:
     struct Column {
         std::string title;
         bool is_number = false;  ///< aligns cells to the right
-        std::size_t shrinks_to =
-            0;  ///< width to which cells are shortened before columns are left out; 0: they are not shortened
+        /// Width to which cells are shortened before columns are left out; 0: they are not shortened.
+        std::size_t shrinks_to = 0;
         std::uint8_t rank = 0;  ///< columns with the highest rank are left out first; 0: never left out
     };
 
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
 
-    explicit Table(std::vector<Column> columns) : Table(std::move(columns), 0, nullptr) {}
+    explicit TextTable(std::vector<Column> columns) : TextTable(std::move(columns), 0, nullptr) {}
     /// Makes a table that does not store its cells. `cell` is called twice for each cell when the table is written.
-    Table(std::vector<Column> columns, std::size_t rows, CellText cell);
+    TextTable(std::vector<Column> columns, std::size_t rows, CellText cell);
 
     /// Adds a row with a cell for each column. The cells pass printable().
     void add(std::vector<std::string> cells);
@@ -65,7 +58,7 @@ class Table {
     /// Returns the text of a cell after printable().
     std::string cell(std::size_t row, std::size_t column) const;
     /// Returns a table that stores its cells, so that what they were made from need not outlive it.
-    Table with_stored_cells() const;
+    TextTable with_stored_cells() const;
 
     /// Returns the title line, in bold if `stream` supports colours, then the rows, each as one line. If the rows are
     /// too wide for `stream`, cells are shortened, names in the middle, and columns are left out by rank. A last line
@@ -77,9 +70,9 @@ class Table {
   private:
     /// Returns the width of each column. Shortens columns of text until the line has at most `limit` characters,
     /// first those that allow it; 0: no limit.
-    std::vector<std::size_t> widths(std::size_t limit) const;
+    std::vector<std::size_t> column_widths(std::size_t limit) const;
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
-    Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
+    TextTable with_fitting_columns(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
 
     std::vector<Column> columns_;

@@ -284,10 +284,10 @@ std::string head(std::string_view default_precision, const PolicySettings& setti
 }  // namespace
 
 LineTexts::LineTexts(const Groups& groups, std::int64_t recorded_ns) {
-    SourceLines lines;
+    SourceLineReader lines;
     for (const Group& group : groups.all())
-        if (group.line != 0) lines.want(group.file, group.line);
-    files_ = lines.read(recorded_ns);
+        if (group.line != 0) lines.add_wanted_line(group.file, group.line);
+    files_ = lines.read_wanted_lines(recorded_ns);
 }
 
 std::string LineTexts::text_of(const Group& group) const {

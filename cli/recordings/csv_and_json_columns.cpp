@@ -13,7 +13,7 @@ FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(te
 FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
 FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
 FieldValue compute_capability(std::int32_t value) {
-    return value <= 0 ? FieldValue() : FieldValue(FieldValue::Capability{value});
+    return value <= 0 ? FieldValue() : FieldValue(FieldValue::ComputeCapability{value});
 }
 FieldValue size(std::int64_t value) { return FieldValue::size_or_null(value); }
 FieldValue positive(std::int64_t value) { return value == 0 ? FieldValue() : FieldValue(value); }
@@ -88,7 +88,7 @@ std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> na
 }
 std::span<const RowColumn> row_columns() {
     // The columns are made on first use, because other files join them to their own before main() begins.
-    static const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
+    static const auto of_rows = concatenated_columns<MergedRow>({decisions, counts, counter_columns<MergedRow>});
     return of_rows;
 }
 std::span<const ProcessColumn> process_columns() { return of_processes; }

@@ -80,7 +80,7 @@ constexpr GroupColumn own_columns[] = {
     {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_work); }},
 };
 
-const auto columns_of_groups = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
+const auto columns_of_groups = concatenated_columns<RowGroup>({own_columns, counter_columns<RowGroup>});
 
 }  // namespace
 

@@ -100,7 +100,7 @@ const TextColumn audit_columns[] = {
 /// A row of the tables of products that made or received the first NaN or infinity.
 struct NonfiniteRow : MergedRow {
     const MergedProcess* process = nullptr;
-    const record::RecordedAudit* found = nullptr;
+    const record::RecordedAudit* found = nullptr;  ///< the audit that found it
 };
 const NonfiniteRow& nonfinite_of(const MergedRow& row) { return static_cast<const NonfiniteRow&>(row); }
 const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).found->audit; }
@@ -114,7 +114,7 @@ std::string place_text(const MergedRow& row) {
     return is_scalar ? "" : fmt::format("{}", audit_of(row).*place);
 }
 
-/// Returns, as text, a power of two that exceeds all numbers of an operand.
+/// Returns a power of two that exceeds all numbers of an operand: `2^14`; empty if their sizes are not known.
 template <record::Exponents record::Audit::*operand>
 std::string limit_text(const MergedRow& row) {
     const record::Exponents& exponents = audit_of(row).*operand;
@@ -174,11 +174,11 @@ std::string text_of(const LimitedTable& limited, const TableLimits& limits, int 
 
 }  // namespace
 
-LimitedTable received_table(const MergedCalls& calls, std::size_t limit) {
+LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit) {
     return limited_table({occasions, products, received_columns, places}, rows_of(calls, calls.received()), limit);
 }
 
-LimitedTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
+LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit) {
     return limited_table({occasions, products, found_columns, places, factors}, rows_of(calls, calls.nonfinite()),
                          limit);
 }
@@ -197,13 +197,13 @@ std::string lost_audits_text(const MergedCalls& calls) {
 }
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    const std::string table = text_of(nonfinite_table(calls, limits.sites), limits, stream);
+    const std::string table = text_of(first_nonfinite_table(calls, limits.sites), limits, stream);
     if (!table.empty() || calls.searched_calls() == 0) return table;
     return fmt::format("{} searched, none found\n", counted(calls.searched_calls(), "call"));
 }
 
-std::string received_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    return text_of(received_table(calls, limits.sites), limits, stream);
+std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
+    return text_of(first_received_table(calls, limits.sites), limits, stream);
 }
 
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream) {

@@ -44,8 +44,8 @@ Json change_json(const record::RecordedChange& change) {
 }
 
 Json process_json(const MergedProcess& process) {
-    Json json = object_of(process_columns(), process);
-    json.update(object_of(further_process_columns(), process));
+    Json json = json_object_of_row(process_columns(), process);
+    json.update(json_object_of_row(further_process_columns(), process));
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
@@ -65,13 +65,13 @@ Json exponents_json(const record::Exponents& exponents) {
 Json product_json(const MergedRow& row) {
     static const auto columns = chosen_columns(
         {"function", "m", "n", "k", "batch", "caller", "scope", "where", "applied", "source", "reason"});
-    return object_of<MergedRow>(columns, row);
+    return json_object_of_row<MergedRow>(columns, row);
 }
 
 Json first_nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
     const MergedProcess& process = calls.processes()[nonfinite.process];
     const record::Audit& found = nonfinite.found.audit;
-    Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).tree()},
+    Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).to_json()},
                  {"recording", process.path},
                  {"pid", process.facts.process.pid},
                  {"host", text_or_null(process.facts.process.host)}};
@@ -153,7 +153,7 @@ constexpr Column<PathShare> stack_columns[] = {
 
 }  // namespace
 
-Json head_json(const MergedCalls& calls) {
+Json report_head_json(const MergedCalls& calls) {
     Json json;
     json["schema"] = 1;
     json["totals"] = share_json(calls.total());
@@ -161,9 +161,9 @@ Json head_json(const MergedCalls& calls) {
     json["totals"]["decisions"] = calls.rows().size();
     json["totals"]["recordings"] = calls.recording_count();
     json["totals"]["hosts"] = calls.host_count();
-    json["totals"]["opened"] = FieldValue::time_or_null(calls.opened_ns()).tree();
-    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).tree();
-    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).tree();
+    json["totals"]["opened"] = FieldValue::time_or_null(calls.opened_ns()).to_json();
+    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).to_json();
+    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).to_json();
     json["totals"]["vector_calls"] = calls.vectors().calls;
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
@@ -175,7 +175,7 @@ Json head_json(const MergedCalls& calls) {
     json["first_received"] =
         json_list(calls.received(), [&](const auto& found) { return first_received_json(calls, found); });
     json["searched_calls"] = calls.searched_calls();
-    json["worth"] = worth_json(calls);
+    json["worth"] = possible_gain_json(calls);
     json["algorithms"] = algorithms_json(calls);
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = share_json(share);
@@ -184,7 +184,7 @@ Json head_json(const MergedCalls& calls) {
 
 void write_json(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     const MergedCalls& calls = contents.calls;
-    JsonWriter json(indented_json, [&](std::string_view text) { return output.put(text); });
+    JsonWriter json(indented_json, [&](std::string_view text) { return output.write(text); });
     const auto write_rows = [&](const auto& columns) {
         return [&json, columns = std::span(columns)](const auto& row) {
             if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(row)>>)
@@ -193,25 +193,27 @@ void write_json(const ReportContents& contents, const ReportView& view, ReportOu
                 json.open('{').members(columns, row).close('}');
         };
     };
-    json.open('{').members(head_json(calls));
-    if (const auto groups = contents.grouped_by(view.grouping, RowOrder::time))
+    json.open('{').members(report_head_json(calls));
+    if (const auto groups = contents.groups_by(view.grouping, RowOrder::time))
         json.key("groups").array(*groups, write_rows(group_columns())).member("rows", FieldValue());
     else
         json.member("groups", FieldValue())
             .key("rows")
             .array(sorted(calls.rows(), RowOrder::time), write_rows(row_columns()));
-    json.key("processes").array(calls.processes(), [&](const auto& process) { json.tree(process_json(process)); });
+    json.key("processes").array(calls.processes(), [&](const auto& process) {
+        json.json_value(process_json(process));
+    });
     json.key("frames").array(std::span(contents.paths.nodes()).subspan(1),
                              write_rows(std::span<const Column<PathNode>>(frame_columns)));
     json.key("stacks").array(path_shares(contents.paths, calls),
                              write_rows(std::span<const Column<PathShare>>(stack_columns)));
     json.key("audits").array(calls.audits().all(),
-                             [&](const auto& audits) { json.tree(audits_json(calls, audits)); });
-    json.finish('}').flush();
+                             [&](const auto& audits) { json.json_value(audits_json(calls, audits)); });
+    json.finish_line('}').flush();
 }
 
 void write_csv(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    if (const auto groups = contents.grouped_by(view.grouping, RowOrder::time))
+    if (const auto groups = contents.groups_by(view.grouping, RowOrder::time))
         return write_csv_rows(group_columns(), *groups, output);
     write_csv_rows(row_columns(), sorted(contents.calls.rows(), RowOrder::time), output);
 }

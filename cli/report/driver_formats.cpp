@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The names of blas::Operation, in their order.
+/// Names of the values of blas::Operation, in the same order.
 constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "syrk", "herk", "syr2k", "her2k",
                                            "trmm", "trsm",   "gemv",  "symv", "hemv", "ger",  "gerc",  "syr",
                                            "her",  "syr2",   "her2",  "trmv", "trsv", "axpy", "rot",   "dot",
@@ -114,8 +114,8 @@ std::string why_no_gemm(const ProductKind& kind) {
     return least == 0 ? "it multiplies nothing" : "";
 }
 
-/// Returns a comment with facts that the line of a driver cannot express, and why it does not measure exactly what
-/// ran.
+/// Returns a comment with facts that a driver's line cannot express, among them how the measured products may differ
+/// from those that ran.
 std::string comment_on(const ProductKind& kind) {
     const std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
     const std::string_view remark =
@@ -214,12 +214,13 @@ std::string rocblas_line(const ProductKind& kind) {
 
 /// Writes `head`, then a line with its comments for each kind of product. For a kind that the driver cannot express,
 /// writes only a comment.
-void write_lines(std::string head, const ReportContents& contents, const ReportView& view, ReportOutput& output,
-                 std::string (*why_not)(const ProductKind&), std::string (*line)(const ProductKind&)) {
-    output.put(head);
+void write_driver_lines(std::string head, const ReportContents& contents, const ReportView& view,
+                        ReportOutput& output, std::string (*why_not)(const ProductKind&),
+                        std::string (*line)(const ProductKind&)) {
+    output.write(head);
     for (const ProductKind& kind : product_kinds(contents.calls, view.order)) {
         const std::string why = why_not(kind);
-        if (!output.put(why.empty() ? comment_on(kind) + line(kind) : left_out_comment(kind, why))) return;
+        if (!output.write(why.empty() ? comment_on(kind) + line(kind) : left_out_comment(kind, why))) return;
     }
 }
 
@@ -246,22 +247,24 @@ constexpr RowColumn work_column[] = {
 }  // namespace
 
 void write_benchdnn(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    write_lines(fmt::format("# For benchdnn --matmul --mode=P --batch=FILE\n{}--reset\n--dt=f32\n", assumptions),
-                contents, view, output, why_not_benchdnn, benchdnn_line);
+    write_driver_lines(
+        fmt::format("# For benchdnn --matmul --mode=P --batch=FILE\n{}--reset\n--dt=f32\n", assumptions), contents,
+        view, output, why_not_benchdnn, benchdnn_line);
 }
 
 void write_rocblas_bench(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    write_lines(fmt::format("#!/bin/sh\n{}# rocblas-bench multiplies in the operands' type, whatever the calls ran "
-                            "at.\n",
-                            assumptions),
-                contents, view, output, why_not_rocblas, rocblas_line);
+    write_driver_lines(
+        fmt::format("#!/bin/sh\n{}# rocblas-bench multiplies in the operands' type, whatever the calls ran "
+                    "at.\n",
+                    assumptions),
+        contents, view, output, why_not_rocblas, rocblas_line);
 }
 
 void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const std::vector<RowColumn> columns =
-        joined<MergedRow>({operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}),
-                           way_columns, chosen_columns({"device"}), precision_column,
-                           chosen_columns({"sizes_folded", "calls", "host_ns"}), work_column});
+    const std::vector<RowColumn> columns = concatenated_columns<MergedRow>(
+        {operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}), way_columns,
+         chosen_columns({"device"}), precision_column, chosen_columns({"sizes_folded", "calls", "host_ns"}),
+         work_column});
     write_csv_rows<MergedRow>(columns, product_kinds(contents.calls, view.order), output);
 }
 

@@ -40,7 +40,7 @@ void shorten_texts(Json& json) {
 /// characters in its texts become \xNN, since the page shows the texts unchanged.
 std::string json_for_script(Json json) {
     shorten_texts(json);
-    make_texts_plain(json);
+    make_texts_printable(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     json = {};  // frees the memory before the text is copied
     std::string safe;
@@ -63,7 +63,7 @@ std::string fill_template(std::string_view page, const std::map<std::string_view
     std::string text;
     std::size_t size = page.size();
     for (const auto& [name, value] : values) size += value.size();
-    text.reserve(size);  // a text that grows is there twice for a moment
+    text.reserve(size);  // a text that grows is in memory twice for a moment
     while (true) {
         const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
         if (end == std::string_view::npos) return text.append(page);
@@ -77,22 +77,22 @@ std::string_view text_between(const char* begin, const char* end) {
 }
 
 /// Colours, shape of points, and hatch of areas of a number format on a page.
-struct DrawnFormat {
+struct FormatDrawing {
     std::string_view name, light, dark, shape, hatch;
 };
-constexpr DrawnFormat drawn_formats[] = {
+constexpr FormatDrawing drawn_formats[] = {
 #define DRAWN(format, light, dark, shape, hatch) {#format, light, dark, shape, hatch},
 #include "policy/formats.def"
 };
 static_assert(std::ranges::equal(policy::applied_words,
                                  std::span(drawn_formats).first<std::size(drawn_formats) - 1>(), {},
-                                 &policy::NamedValue<policy::Applied>::text, &DrawnFormat::name) &&
+                                 &policy::NamedValue<policy::Applied>::text, &FormatDrawing::name) &&
               drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
 
 /// Returns CSS with the colours of the formats: variables and swatches.
 std::string format_style() {
     std::string light, dark, swatches;
-    for (const DrawnFormat& format : drawn_formats) {
+    for (const FormatDrawing& format : drawn_formats) {
         light += fmt::format(" --{}: {};", format.name, format.light);
         dark += fmt::format(" --{}: {};", format.name, format.dark);
         swatches += fmt::format(".swatch.{0} {{ background-color: var(--{0}); }}\n", format.name);
@@ -106,7 +106,7 @@ std::string format_style() {
 /// Returns the shape of points and the hatch of areas for each format, in the order of policy/formats.def.
 Json format_drawings() {
     Json drawings;
-    for (const DrawnFormat& format : drawn_formats)
+    for (const FormatDrawing& format : drawn_formats)
         drawings[std::string(format.name)] = {{"shape", format.shape}, {"hatch", format.hatch}};
     return drawings;
 }
@@ -126,9 +126,9 @@ PageParts parts_of(Page page) {
 }  // namespace
 
 Json table_json(const LimitedTable& limited) {
-    const Table& table = limited.table;
+    const TextTable& table = limited.table;
     Json json = {{"heads", Json::array()}, {"rows", Json::array()}, {"more", limited.left_out}};
-    for (const Table::Column& head : table.columns())
+    for (const TextTable::Column& head : table.columns())
         json["heads"].push_back({{"title", head.title}, {"number", head.is_number}});
     for (std::size_t row = 0; row < table.row_count(); ++row) {
         json["rows"].push_back(Json::array());

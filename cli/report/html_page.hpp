@@ -13,6 +13,7 @@ namespace fp32shim::cli {
 /// Returns a table for showTable() of page/shared/tables.js.
 Json table_json(const LimitedTable& limited);
 
+/// The kinds of pages.
 enum class Page : std::uint8_t { report, diff };
 
 /// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. They become JSON

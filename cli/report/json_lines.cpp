@@ -19,16 +19,16 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t many_bytes = 65536;  ///< lines are collected and written in pieces of this size
+constexpr std::size_t many_bytes = 65536;  ///< size of the pieces in which lines are written
 
 /// A process with the problems found while its recording was read.
-struct ReadProcess {
+struct ProcessWithProblems {
     const MergedProcess& process;
     const std::vector<record::Problem>& problems;
     std::uint64_t lost_audits = 0;
 };
 
-FieldValue first_problem(const ReadProcess& read) {
+FieldValue first_problem(const ProcessWithProblems& read) {
     return read.problems.empty() ? FieldValue() : FieldValue(std::string_view(read.problems.front().what));
 }
 
@@ -38,29 +38,32 @@ constexpr RowColumn own_row_columns[] = {
     {"last_ns", [](const MergedRow& row) { return FieldValue(row.counters.last_ns); }},
 };
 
-constexpr Column<ReadProcess> own_process_columns[] = {
-    {"opened_ns", [](const ReadProcess& read) { return FieldValue(read.process.facts.opened_ns); }},
-    {"format_version", [](const ReadProcess& read) { return FieldValue(read.process.facts.format_version); }},
-    {"file_size", [](const ReadProcess& read) { return FieldValue(read.process.facts.file_size); }},
+constexpr Column<ProcessWithProblems> own_process_columns[] = {
+    {"opened_ns", [](const ProcessWithProblems& read) { return FieldValue(read.process.facts.opened_ns); }},
+    {"format_version", [](const ProcessWithProblems& read) { return FieldValue(read.process.facts.format_version); }},
+    {"file_size", [](const ProcessWithProblems& read) { return FieldValue(read.process.facts.file_size); }},
     {"setting_changes",
-     [](const ReadProcess& read) { return FieldValue(read.process.changes.size() + read.process.lost_changes); }},
-    {"lost_audits", [](const ReadProcess& read) { return FieldValue(read.lost_audits); }},
+     [](const ProcessWithProblems& read) {
+         return FieldValue(read.process.changes.size() + read.process.lost_changes);
+     }},
+    {"lost_audits", [](const ProcessWithProblems& read) { return FieldValue(read.lost_audits); }},
     {"unseen_children",
-     [](const ReadProcess& read) {
+     [](const ProcessWithProblems& read) {
          return FieldValue(std::uint64_t{read.process.children.size()} + read.process.missed_children);
      }},
-    {"ended_early", [](const ReadProcess& read) { return FieldValue(!early_end_text(read.process.facts).empty()); }},
-    {"children_only", [](const ReadProcess& read) { return FieldValue(read.process.is_children_only()); }},
-    {"problems", [](const ReadProcess& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
+    {"ended_early",
+     [](const ProcessWithProblems& read) { return FieldValue(!early_end_text(read.process.facts).empty()); }},
+    {"children_only", [](const ProcessWithProblems& read) { return FieldValue(read.process.is_children_only()); }},
+    {"problems", [](const ProcessWithProblems& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
     {"problem", first_problem},
 };
 
-const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
+const auto row_line_columns = concatenated_columns<MergedRow>({row_columns(), own_row_columns});
 
-/// Appends members whose counts database engines can read.
+/// Appends a member for each column, with counts that fit into the signed integers of database engines.
 template <class Row>
 JsonWriter& append(JsonWriter& json, std::span<const Column<Row>> columns, const Row& row) {
-    for (const Column<Row>& column : columns) json.member(column.name, column.value(row).with_signed_count());
+    for (const Column<Row>& column : columns) json.member(column.name, column.value(row).clamped_to_int64());
     return json;
 }
 
@@ -73,13 +76,14 @@ JsonWriter& begin_line(JsonWriter& json, std::string_view event) {
 void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vector<record::Problem>& problems) {
     const MergedProcess& process = calls.processes().front();
     JsonWriter begin;
-    const std::string facts = append(begin, process_columns(), process).take();
+    const std::string facts = append(begin, process_columns(), process).take_text();
     for (const MergedRow& row : calls.rows()) {
-        append<MergedRow>(begin_line(json, "row").raw(facts), row_line_columns, row).finish('}');
+        append<MergedRow>(begin_line(json, "row").raw(facts), row_line_columns, row).finish_line('}');
         if (!json.flush(many_bytes)) return;
     }
     append(begin_line(json, "recording").raw(facts), further_process_columns(), process);
-    append<ReadProcess>(json, own_process_columns, {process, problems, calls.audits().lost()}).finish('}');
+    append<ProcessWithProblems>(json, own_process_columns, {process, problems, calls.audits().lost()})
+        .finish_line('}');
 }
 
 /// Writes the line of a recording that could not be read at all.
@@ -92,16 +96,16 @@ void write_unread(JsonWriter& json, const ReadingProblem& problem) {
     append_nulls(further_process_columns());
     append_nulls(std::span(own_process_columns).first(std::size(own_process_columns) - 2));
     json.member("problems", FieldValue(std::int64_t{1}));
-    json.member("problem", FieldValue(std::string_view(problem.text))).finish('}');
+    json.member("problem", FieldValue(std::string_view(problem.text))).finish_line('}');
 }
 
 }  // namespace
 
-LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& filter,
-                         const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output) {
-    LinesWritten written;
+JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const Filter& filter,
+                                 const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output) {
+    JsonLinesResult written;
     NativeLocations locations;
-    JsonWriter json({}, [&](std::string_view text) { return output.put(text); });
+    JsonWriter json({}, [&](std::string_view text) { return output.write(text); });
     written.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         prepare(recording);
         ++written.recordings;
@@ -119,7 +123,7 @@ LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& fi
     });
     for (const ReadingProblem& problem : written.problems)
         if (problem.is_unread) write_unread(json, problem);
-    written.rest = json.take();
+    written.rest = json.take_text();
     return written;
 }
 

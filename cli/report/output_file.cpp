@@ -34,7 +34,7 @@ mode_t permissions_for(const std::string& path) {
 
 }  // namespace
 
-std::string output_problem(const std::string& path, const std::vector<std::string>& recordings) {
+std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings) {
     if (path.empty()) return {};
     std::error_code error;
     for (const std::string& recording : recordings) {
@@ -56,19 +56,19 @@ ReportOutput::ReportOutput(const std::string& path) : path_(path) {
     const fs::file_status status = fs::status(path, error);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
         descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-        if (descriptor_ < 0) fail("cannot be opened for writing", errno);
+        if (descriptor_ < 0) keep_failure("cannot be opened for writing", errno);
         return;
     }
     const fs::path target = fs::weakly_canonical(path, error);
-    open_beside(error ? path : target.string());
+    open_temporary_beside(error ? path : target.string());
 }
 
-void ReportOutput::open_beside(const std::string& target) {
+void ReportOutput::open_temporary_beside(const std::string& target) {
     target_ = target;
     temporary_ = target + ".XXXXXX";
     descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
     if (descriptor_ >= 0) return;
-    fail("no file can be made in this folder", errno);
+    keep_failure("no file can be made in this folder", errno);
     temporary_.clear();
 }
 
@@ -78,31 +78,31 @@ ReportOutput::~ReportOutput() {
 }
 
 /// Stores a failure for finish() to report. Later failures are dropped. `error` is an errno.
-void ReportOutput::fail(const char* what, int error) {
+void ReportOutput::keep_failure(const char* what, int error) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
 }
 
-bool ReportOutput::put(std::string_view text) {
+bool ReportOutput::write(std::string_view text) {
     if (path_.empty()) {
         print(text);
         return std::ferror(stdout) == 0;
     }
     buffer_ += text;
-    if (buffer_.size() >= buffer_size) flush();
+    if (buffer_.size() >= buffer_size) flush_buffer();
     return problem_.empty();
 }
 
-void ReportOutput::flush() {
+void ReportOutput::flush_buffer() {
     if (problem_.empty())
-        if (const int error = write_all(descriptor_, buffer_); error != 0) fail("cannot be written", error);
+        if (const int error = write_all(descriptor_, buffer_); error != 0) keep_failure("cannot be written", error);
     buffer_.clear();
 }
 
 std::string ReportOutput::finish() {
     if (path_.empty()) return {};
-    flush();
+    flush_buffer();
     const auto check = [&](int result) {
-        if (result != 0) fail("cannot be written", errno);
+        if (result != 0) keep_failure("cannot be written", errno);
     };
     if (problem_.empty() && !temporary_.empty()) check(::fchmod(descriptor_, permissions_for(target_)));
     if (descriptor_ >= 0) check(::close(std::exchange(descriptor_, -1)));

@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 /// Returns an error message if a report must not be written to `path`, for example because it is one of the
 /// recordings; empty if it may. An empty path is allowed.
-std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
+std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings);
 
 /// Writes a report piece by piece to stdout, a terminal, a pipe, a device or a file. A file is first written under
 /// another name, and finish() replaces the old one. If `path` is a symbolic link, the link stays and its target is
@@ -29,14 +29,14 @@ class ReportOutput {
 
     /// Adds text. Returns false if writing failed, for example on a closed pipe or a full disk; then the caller can
     /// stop.
-    bool put(std::string_view text);
+    bool write(std::string_view text);
     /// Completes the file. Returns an error message of one line; empty on success.
     std::string finish();
 
   private:
-    void open_beside(const std::string& target);
-    void fail(const char* what, int error);
-    void flush();
+    void open_temporary_beside(const std::string& target);
+    void keep_failure(const char* what, int error);
+    void flush_buffer();
 
     std::string path_, target_, temporary_, problem_;
     std::string buffer_;
@@ -46,15 +46,15 @@ class ReportOutput {
 /// Writes CSV (RFC 4180): a line of column names, then a line for each row. `rows` has rows or pointers to them.
 template <class Row, class Rows>
 void write_csv_rows(std::span<const Column<Row>> columns, const Rows& rows, ReportOutput& output) {
-    output.put(csv_names(columns) + "\r\n");
+    output.write(csv_header(columns) + "\r\n");
     std::string line;
     for (const auto& row : rows) {
         line.clear();
         if constexpr (std::is_convertible_v<decltype(row), const Row&>)
-            append_csv<Row>(line, columns, row);
+            append_csv_row<Row>(line, columns, row);
         else
-            append_csv<Row>(line, columns, *row);
-        if (!output.put(line += "\r\n")) return;
+            append_csv_row<Row>(line, columns, *row);
+        if (!output.write(line += "\r\n")) return;
     }
 }
 

@@ -38,7 +38,7 @@ std::string job_text(const record::ProcessFacts& process) {
     return process.job_id + (process.job_id.empty() || rank.empty() ? "" : ", ") + rank;
 }
 
-/// Facts about processes: names, and functions that return a text, or an empty one if the fact is not known.
+/// Facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
 constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> facts[] = {
     {"Program", [](const MergedProcess& process) { return process.facts.process.executable; }},
     {"Command", [](const MergedProcess& process) { return process.facts.process.command; }},
@@ -84,8 +84,8 @@ Json processes_json(const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         if (json.size() == max_processes) break;
         if (process.is_children_only()) continue;
-        json.push_back(object_of(process_columns(), process));
-        json.back().update(object_of(further_process_columns(), process));
+        json.push_back(json_object_of_row(process_columns(), process));
+        json.back().update(json_object_of_row(further_process_columns(), process));
         json.back()["calls"] = process.calls;
     }
     return json;
@@ -129,52 +129,52 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the source lines of all nodes that have one, in the form of SourceLines::read().
+/// Returns the source lines of all nodes that have one, in the form of SourceLineReader::read_wanted_lines().
 Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
-    SourceLines lines;
+    SourceLineReader lines;
     for (const PathNode& node : paths.nodes())
-        if (node.line != 0 && !node.file.empty()) lines.want(node.file, node.line);
-    return lines.read(changed_after_ns);
+        if (node.line != 0 && !node.file.empty()) lines.add_wanted_line(node.file, node.line);
+    return lines.read_wanted_lines(changed_after_ns);
 }
 
 /// Returns the data of the page. It begins like the JSON of the report.
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
-    Json json = head_json(calls);
-    // The page shows these in tables and warnings of limited size instead.
+    Json json = report_head_json(calls);
+    // The page shows the values of these keys in tables and warnings of limited size instead.
     for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
-    json["sort"] = script_name_of(view.order);
+    json["sort"] = quantity_name_in_scripts(view.order);
     for (const auto& [word, key] : grouping_words) json["by"][std::string(word)] = view.grouping.*key;
     json["verdict"] = verdict_json(calls);
     json["warnings"] = warnings_json(contents, view.is_since);
     json["facts"] = facts_json(calls);
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
-    json["nonfinite"] = table_json(nonfinite_table(calls, max_found));
-    json["received"] = table_json(received_table(calls, max_found));
+    json["nonfinite"] = table_json(first_nonfinite_table(calls, max_found));
+    json["received"] = table_json(first_received_table(calls, max_found));
     json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(contents.timeline);
-    PageRows rows = page_rows(calls, view.order);
+    PageDecisions rows = page_decisions(calls, view.order);
     json["paths"] = page_paths_json(contents.paths, calls, view.order, rows.list_indices);
     json["sources"] = sources_json(contents.paths, calls.first_ns());
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
-        json["scopes"] = page_paths_json(scope_paths(calls), calls, view.order, rows.list_indices);
-    json["decisions"] = std::move(rows.json);  // last: a further key could copy it, and it is large
+        json["scopes"] = page_paths_json(scope_tree(calls), calls, view.order, rows.list_indices);
+    json["decisions"] = std::move(rows.json);  // the last key, since a further one could copy this large value
     return json;
 }
 
 }  // namespace
 
-std::string_view script_name_of(RowOrder order) {
+std::string_view quantity_name_in_scripts(RowOrder order) {
     constexpr std::string_view names[] = {"host_ns", "calls", "work"};
     return names[static_cast<std::size_t>(order)];
 }
 
 void write_html(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    output.put(html_page(Page::report, page_data(contents, view)));
+    output.write(html_page(Page::report, page_data(contents, view)));
 }
 
 }  // namespace fp32shim::cli

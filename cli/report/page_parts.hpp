@@ -13,26 +13,26 @@
 
 namespace fp32shim::cli {
 
-/// List of distinct texts, to which the page's data refers by index.
-class PageTexts {
+/// Collects distinct texts. The page's data refers to a text by its index in the list.
+class PageTextList {
   public:
     std::size_t index_of(std::string_view text) {
         const auto [entry, is_new] = indices_.emplace(text, texts_.size());
         if (is_new) texts_.push_back(text);
         return entry->second;
     }
-    Json release() { return std::move(texts_); }
+    Json release_texts() { return std::move(texts_); }
 
   private:
     std::unordered_map<std::string, std::size_t> indices_;
     Json texts_ = Json::array();
 };
 
-/// Decisions of the page.
-struct PageRows {
+/// The decisions that a page lists.
+struct PageDecisions {
     Json json;
-    std::vector<std::int32_t> list_indices;  ///< index in the page's list, by index in MergedCalls::rows(); -1: not
-                                             ///< listed
+    /// The index of each row of MergedCalls::rows() in the page's list; -1 if it is not listed.
+    std::vector<std::int32_t> list_indices;
 };
 
 /// Returns the data for page/report/decisions.js. Its three parts together have all calls:
@@ -40,7 +40,7 @@ struct PageRows {
 ///   Each is an array whose texts are indices into one shared list.
 /// - `groups`: the other decisions, summed by function and size class, as objects, up to a limit.
 /// - `rest`: the sum of the groups beyond that limit.
-PageRows page_rows(const MergedCalls& calls, RowOrder order);
+PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 
 /// Returns the data for page/report/verdict.js:
 /// - `measure`: the quantity that tells best how much was multiplied: `work`, or `host_ns` if the work of some calls
@@ -59,8 +59,8 @@ Json verdict_json(const MergedCalls& calls);
 /// show the rows that did not run as requested.
 Json warnings_json(const ReportContents& contents, bool is_since);
 
-/// Returns the name of a quantity in a page's scripts.
-std::string_view script_name_of(RowOrder order);
+/// Returns the name that a page's scripts use for the quantity by which rows are sorted.
+std::string_view quantity_name_in_scripts(RowOrder order);
 
 /// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index
@@ -70,8 +70,8 @@ std::string_view script_name_of(RowOrder order);
 Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices);
 
-/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
-/// calls, if they are known, and functions.
-CallPaths scope_paths(const MergedCalls& calls);
+/// Returns the tree of scopes, which are split into levels at `/` and `.`. Below a scope are the locations of its
+/// calls, if they are known, and the functions.
+CallPaths scope_tree(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

@@ -43,7 +43,7 @@ std::size_t fold(std::vector<PathShare>& sums, const CallPaths& paths, RowOrder 
 }
 
 /// Adds the columns of the nodes that occur in the sums' paths, and gives these nodes new numbers.
-void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths, PageTexts& texts) {
+void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths, PageTextList& texts) {
     std::vector<std::uint32_t> new_nodes(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
     for (const PathShare& sum : sums)
@@ -74,7 +74,7 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
     std::vector<PathShare> sums = path_shares(paths, calls, list_indices);
     Json json;
     json["folded"] = fold(sums, paths, order);
-    PageTexts texts;
+    PageTextList texts;
     add_nodes(json, sums, paths, texts);
     json["node"] = json_list(sums, [](const PathShare& sum) { return sum.node; });
     json["row"] = json_list(sums, [](const PathShare& sum) { return sum.row; });
@@ -82,11 +82,11 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
     json["calls"] = json_list(sums, [](const PathShare& sum) { return sum.calls; });
     json["host_ns"] = json_list(sums, [](const PathShare& sum) { return sum.host_ns; });
     json["work"] = json_list(sums, [](const PathShare& sum) { return sum.work; });
-    json["texts"] = texts.release();
+    json["texts"] = texts.release_texts();
     return json;
 }
 
-CallPaths scope_paths(const MergedCalls& calls) {
+CallPaths scope_tree(const MergedCalls& calls) {
     CallPaths paths;
     for (std::size_t index = 0; index < calls.rows().size(); ++index) {
         const MergedRow& row = calls.rows()[index];

@@ -17,18 +17,13 @@ constexpr std::size_t max_first = 2000;
 constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
 
-bool is_listed_anyway(const MergedRow& row) {
-    const auto met = row.floor_met();
-    return row.is_refused() || (met && *met < policy::Floor::fp32);
-}
-
 bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
 
-/// Returns false for a column that no row has a value for: rows without it are smaller.
+/// Returns true if any of the rows has a value in the column. Other columns are left out, to keep the page small.
 bool is_used(const RowColumn& column, const std::vector<const MergedRow*>& rows) {
     const bool counts_gpu_calls = column.name == "gpu_samples" || column.name == "gpu_calls";
     return std::ranges::any_of(rows, [&](const MergedRow* row) {
-        const Json value = column.value(*row).tree();
+        const Json value = column.value(*row).to_json();
         return !value.is_null() && !(counts_gpu_calls && value == 0);
     });
 }
@@ -37,17 +32,17 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
     std::vector<RowColumn> columns(row_columns().begin(), row_columns().end());
     std::erase_if(columns,
                   [&](const RowColumn& column) { return !is_on_page(column.name) || !is_used(column, rows); });
-    columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
+    columns.push_back({"format", [](const MergedRow& row) { return FieldValue(ran_at_or_unknown(row)); }});
     columns.push_back(
         {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
-    PageTexts texts;
+    PageTextList texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
     for (const MergedRow* row : rows) {
         Json values = Json::array();
         values.get_ref<Json::array_t&>().reserve(columns.size());
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            Json value = columns[i].value(*row).tree();
+            Json value = columns[i].value(*row).to_json();
             is_text[i] = is_text[i] || value.is_string();
             if (value.is_string())
                 value = texts.index_of(value.get_ref<const std::string&>());
@@ -59,7 +54,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
     }
     for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
     // The largest part comes last, since a further key could copy it.
-    Json json = {{"columns", std::move(names)}, {"texts", texts.release()}};
+    Json json = {{"columns", std::move(names)}, {"texts", texts.release_texts()}};
     json["rows"] = std::move(table);
     return json;
 }
@@ -67,9 +62,9 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
 Json group_json(const RowGroup& group) {
     Json json;
     for (const GroupColumn& column : group_columns())
-        if (Json value = column.value(group).tree(); is_on_page(column.name) && !value.is_null())
+        if (Json value = column.value(group).to_json(); is_on_page(column.name) && !value.is_null())
             json[std::string(column.name)] = std::move(value);
-    json["format"] = format_of(group);
+    json["format"] = ran_at_or_unknown(group);
     if (group.is_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;
@@ -80,13 +75,13 @@ Json group_json(const RowGroup& group) {
 
 }  // namespace
 
-PageRows page_rows(const MergedCalls& calls, RowOrder order) {
+PageDecisions page_decisions(const MergedCalls& calls, RowOrder order) {
     std::vector<const MergedRow*> listed, others, low;
     for (const MergedRow* row : sorted(calls.rows(), order)) {
         if (listed.size() < max_first)
             listed.push_back(row);
         else
-            (is_listed_anyway(*row) ? low : others).push_back(row);
+            (row->is_refused() || ran_below_fp32(*row) ? low : others).push_back(row);
     }
     for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();

@@ -55,10 +55,10 @@ Json verdict_json(const MergedCalls& calls) {
         places[place_of(row)].add(row.counters, row.flops);
         if (row.is_float64() && row.how == "round_operands") rounded += count;
         const auto floor = row.is_overflow ? std::nullopt : row.floor_met();
-        if (floor && *floor < policy::Floor::fp32) {
+        if (ran_below_fp32(row)) {
             below.add(row.counters, row.flops);
             places_below[place_of(row)].add(row.counters, row.flops);
-            formats[format_of(row)] += count;
+            formats[ran_at_or_unknown(row)] += count;
             if (row.device == "cpu" && row.how != "forward") previewed += count;
             if (row.is_only_allowed()) allowed += count;
         } else if (!floor && (row.reason == "observed" || row.is_half())) {
@@ -72,10 +72,10 @@ Json verdict_json(const MergedCalls& calls) {
     const RowOrder order = calls.calls_without_work() == 0 && total.work > 0 ? RowOrder::flops
                            : total.host_ns > 0                               ? RowOrder::time
                                                                              : RowOrder::calls;
-    Json json = {{"measure", script_name_of(order)},
+    Json json = {{"measure", quantity_name_in_scripts(order)},
                  {"below", sums_json(below)},
                  {"narrower", narrower},
-                 {"adds_in_fp16", half_products(calls).in_fp16},
+                 {"adds_in_fp16", count_half_products(calls).in_fp16},
                  {"float64", {{"calls", calls.float64_calls()}, {"rounded", rounded}}},
                  {"unknown", unknown},
                  {"busiest", largest_json(places, RowOrder::time)}};

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_lines = 50;  ///< lines of a warning
 
 bool is_unchanged(const MergedRow& row) {
-    return !row.is_overflow && format_of(row) == "unchanged" && row.reason != "no_product";
+    return !row.is_overflow && ran_at_or_unknown(row) == "unchanged" && row.reason != "no_product";
 }
 
 /// A warning about rows. It shows their number of calls before `title`, then a line for each distinct text.
@@ -33,7 +33,7 @@ struct RowWarning {
 constexpr RowWarning row_warnings[] = {
     {"did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
      [](const MergedRow& row) {
-         return fmt::format("{} requested, {} applied ({})", row.requested, format_of(row), row.reason);
+         return fmt::format("{} requested, {} applied ({})", row.requested, ran_at_or_unknown(row), row.reason);
      },
      true},
     {"were forwarded unchanged: the format that they ran at is not known",
@@ -66,7 +66,7 @@ std::string missing_events_text(const MergedProcess& process) {
 struct ProcessWarning {
     std::string_view title;
     std::string (*text)(const MergedProcess&);
-    bool is_of_reader = false;  ///< left out of a report with --since, whose reader chose the time
+    bool is_left_out_since = false;  ///< left out with --since, where the reader chose the time of the copy
 };
 constexpr ProcessWarning process_warnings[] = {
     {"Calls were not counted by decision",
@@ -130,7 +130,7 @@ Json warnings_json(const ReportContents& contents, bool is_since) {
         warn(fmt::format("{} {}", counted(total, "call"), warning.title), lines, warning.is_refused);
     }
     for (const ProcessWarning& warning : process_warnings) {
-        if (is_since && warning.is_of_reader) continue;
+        if (is_since && warning.is_left_out_since) continue;
         std::vector<std::string> lines;
         for (const MergedProcess& process : calls.processes())
             if (const std::string line = warning.text(process); !line.empty())

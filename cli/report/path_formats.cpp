@@ -19,7 +19,7 @@ namespace {
 
 /// Numbers the frames for speedscope. Nodes with equal frames share a number. The function that multiplies has one
 /// frame for each format.
-class Frames {
+class FrameNumbering {
   public:
     std::size_t index_of(const PathFrame& frame, SharedText format = {}) {
         const std::array<std::uint32_t, 5> key = {frame.file.id(), frame.function.id(), frame.line, frame.offset,
@@ -32,7 +32,8 @@ class Frames {
     void write(JsonWriter& json) const {
         json.array(frames_, [&](const auto& entry) {
             const auto& [frame, format] = entry;
-            json.open('{').member("name", std::string_view(name_of(frame, format)));
+            const std::string name = format.empty() ? frame.name() : fmt::format("{} [{}]", frame.function, format);
+            json.open('{').member("name", std::string_view(name));
             if (!frame.file.empty()) json.member("file", std::string_view(frame.file));
             if (frame.line != 0) json.member("line", frame.line);
             json.close('}');
@@ -40,22 +41,18 @@ class Frames {
     }
 
   private:
-    static std::string name_of(const PathFrame& frame, SharedText format) {
-        if (!format.empty()) return fmt::format("{} [{}]", frame.function, format);
-        return frame.name();
-    }
-
     std::map<std::array<std::uint32_t, 5>, std::size_t> indices_;
     std::vector<std::pair<PathFrame, SharedText>> frames_;
 };
 
-struct Profile {
+/// A profile in speedscope's file: the quantity that its samples have as weight, its name and its unit.
+struct SpeedscopeProfile {
     RowOrder weight;
     std::string_view name, unit;
 };
-constexpr Profile profiles[] = {{RowOrder::time, "host time", "nanoseconds"},
-                                {RowOrder::calls, "calls", "none"},
-                                {RowOrder::flops, "floating-point operations", "none"}};
+constexpr SpeedscopeProfile profiles[] = {{RowOrder::time, "host time", "nanoseconds"},
+                                          {RowOrder::calls, "calls", "none"},
+                                          {RowOrder::flops, "floating-point operations", "none"}};
 
 std::string whole_number(double number) { return fmt::format("{:.0f}", number); }
 
@@ -79,7 +76,7 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
     std::size_t unlisted = 0;  // number of the node's shares of decisions that are not listed: they come first
     for (const PathCalls& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
-        const SharedText format(format_of(row));
+        const SharedText format(ran_at_or_unknown(row));
         const std::int32_t index = listed.empty() ? -1 : listed[part.row];
         if (first < shares.size() && shares[first].node != part.node) {
             first = shares.size();
@@ -100,14 +97,14 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
 void write_folded(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     for (const PathShare& share : path_shares(contents.paths, contents.calls)) {
         const std::string line = folded_line(contents.paths, share.node);
-        if (!output.put(fmt::format("{} [{}] {:.0f}\n", line, share.format, share.weight(view.order)))) return;
+        if (!output.write(fmt::format("{} [{}] {:.0f}\n", line, share.format, share.weight(view.order)))) return;
     }
 }
 
 void write_speedscope(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     const CallPaths& paths = contents.paths;
     const std::vector<PathShare> shares = path_shares(paths, contents.calls);
-    Frames frames;
+    FrameNumbering frames;
     const auto sample = [&](const PathShare& share) {
         JsonWriter json;
         json.open('[');
@@ -115,17 +112,16 @@ void write_speedscope(const ReportContents& contents, const ReportView& view, Re
             const SharedText format = node == share.node ? share.format : SharedText();
             json.value(std::uint64_t{frames.index_of(paths.nodes()[node], format)});
         }
-        return json.close(']').take();
+        return json.close(']').take_text();
     };
     for (const PathShare& share : shares)
-        sample(share);  // this numbers the frames, which precede the profiles in the
-                        // file
-    JsonWriter json({.levels = 3}, [&](std::string_view text) { return output.put(text); });
+        sample(share);  // numbers the frames, which precede the profiles in the file
+    JsonWriter json({.levels = 3}, [&](std::string_view text) { return output.write(text); });
     json.open('{').member("$schema", std::string_view("https://www.speedscope.app/file-format-schema.json"));
     json.member("exporter", std::string_view("fp32shim " FP32SHIM_VERSION));
     json.key("shared").open('{').key("frames");
     frames.write(json);
-    json.close('}').key("profiles").array(profiles, [&](const Profile& profile) {
+    json.close('}').key("profiles").array(profiles, [&](const SpeedscopeProfile& profile) {
         double end = 0;
         for (const PathShare& share : shares) end += share.weight(profile.weight);
         json.open('{').member("type", std::string_view("sampled")).member("name", profile.name);
@@ -138,8 +134,8 @@ void write_speedscope(const ReportContents& contents, const ReportView& view, Re
             shares, [&](const PathShare& share) { json.raw(whole_number(share.weight(profile.weight))); });
         json.close('}');
     });
-    const Profile* const active = std::ranges::find(profiles, view.order, &Profile::weight);
-    json.member("activeProfileIndex", static_cast<std::int64_t>(active - profiles)).finish('}').flush();
+    const SpeedscopeProfile* const active = std::ranges::find(profiles, view.order, &SpeedscopeProfile::weight);
+    json.member("activeProfileIndex", static_cast<std::int64_t>(active - profiles)).finish_line('}').flush();
 }
 
 }  // namespace fp32shim::cli

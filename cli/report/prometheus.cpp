@@ -31,8 +31,8 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Returns the name of a policy, for its label. Without a name, returns the first digits of its SHA-256; without a
-/// policy, nothing.
+/// Returns the value of the label `policy`: the policy's name, or the first digits of its SHA-256 if it has no name;
+/// empty without a policy.
 std::string policy_label(const SettingsInForce& settings) {
     constexpr std::size_t shown_digits = 12;
     if (!settings.policy_name) return "unknown";
@@ -61,7 +61,8 @@ std::string labels_of(const record::RecordedRow* row) {
 
 }  // namespace
 
-void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics) {
+void add_prometheus_metrics(record::RecordingReader& recording, const Filter& filter,
+                            std::map<std::string, Share>& metrics) {
     const std::string process = labels_of(recording);
     RowFilter rows(filter, recording);
     for (const auto& [id, counters] : recording.counters()) {
@@ -101,7 +102,7 @@ void write_prometheus(const ReportContents& contents, const ReportView&, ReportO
            calls.dropped_events());
     single("fp32shim_overwritten_events_total", "counter", "Events that were overwritten by later ones.",
            calls.overwritten_events());
-    output.put(text);
+    output.write(text);
 }
 
 }  // namespace fp32shim::cli

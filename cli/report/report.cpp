@@ -48,12 +48,12 @@ ReportView view_of(const ReportOptions& options) {
 }
 
 /// Applies `--since` and `--name-file` to recordings.
-class Preparation {
+class RecordingPreparer {
   public:
-    explicit Preparation(const ReportOptions& options) : options_(options) {}
+    explicit RecordingPreparer(const ReportOptions& options) : options_(options) {}
 
     /// Opens the earlier copy. Returns an error message; empty if there is none.
-    std::string open() {
+    std::string open_earlier_copy() {
         if (options_.since.empty()) return {};
         auto opened = record::RecordingReader::open(options_.since);
         earlier_ = std::move(opened.reader);
@@ -80,7 +80,8 @@ class Preparation {
     bool was_used_ = false;
 };
 
-ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
+ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options,
+                    RecordingPreparer& preparation) {
     const ReportFormat& format = *options.format;
     const Grouping grouping = parse_grouping(options.by);
     NativeLocations native_locations;
@@ -94,7 +95,7 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
         preparation.prepare(recording);
         native_locations.locate_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
-        if (format.needs_metrics) add_metrics(recording, options.filter, contents.metrics);
+        if (format.needs_metrics) add_prometheus_metrics(recording, options.filter, contents.metrics);
         if (!format.needs_single_calls) return;
         add_single_calls(recording, options.filter, contents.calls, contents.durations,
                          format.needs_timeline ? &contents.timeline : nullptr);
@@ -129,7 +130,7 @@ std::string problem_in_options(const ReportOptions& options) {
     return {};
 }
 
-/// Warns that `folded` calls have sizes that are rounded up.
+/// Warns that `folded` calls have sizes that are rounded up, if the filter looks at sizes.
 void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
     if (folded > 0 && filter.looks_at_sizes()) say("report", rounded_sizes_text(folded));
 }
@@ -151,33 +152,35 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
     if (print_errors("report", found)) return std::nullopt;
     std::vector<std::string> files = found.paths;
     for (const RecordingCopy& copy : found.copies) files.push_back(copy.path);
-    if (const std::string problem = output_problem(options.output, files); !problem.empty()) {
+    if (const std::string problem = problem_with_output(options.output, files); !problem.empty()) {
         say("report", problem);
         return std::nullopt;
     }
     return found.paths;
 }
 
-/// Completes the output, and returns the exit code. `is_incomplete`: some recordings could not be read, or only in
-/// part.
+/// Completes the output, and returns the exit code. `is_incomplete` says that some recordings could not be read, or
+/// only in part.
 int finish(ReportOutput& output, bool is_incomplete) {
     if (const std::string problem = output.finish(); !problem.empty()) return usage_error("report", problem);
     return is_incomplete ? exit_code::finding : exit_code::ok;
 }
 
 /// Writes each recording as soon as it is read.
-int report_lines(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
+int report_lines(const std::vector<std::string>& paths, const ReportOptions& options,
+                 RecordingPreparer& preparation) {
     ReportOutput output(options.output);
-    const LinesWritten written = write_lines(
+    const JsonLinesResult written = write_json_lines(
         paths, options.filter, [&](record::RecordingReader& recording) { preparation.prepare(recording); }, output);
     if (const std::string problem = preparation.problem(); !problem.empty()) return usage_error("report", problem);
-    output.put(written.rest);
+    output.write(written.rest);
     warn_sizes_rounded(written.calls_with_rounded_sizes, options.filter);
     print_problems("report", written.problems);
     return finish(output, !written.problems.empty() || written.recordings == 0);
 }
 
-int report_merged(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
+int report_merged(const std::vector<std::string>& paths, const ReportOptions& options,
+                  RecordingPreparer& preparation) {
     const ReportContents contents = read(paths, options, preparation);
     warn_sizes_rounded(contents.calls.calls_with_rounded_sizes(), options.filter);
     warn_paths_cut(contents.paths.calls_with_cut_paths());
@@ -194,8 +197,8 @@ int report(ReportOptions& options) {
     std::string problem = choose_format(options.format, options.output, report_formats());
     if (problem.empty()) problem = problem_in_options(options);
     if (problem.empty()) problem = options.filter.read();
-    Preparation preparation(options);
-    if (problem.empty()) problem = preparation.open();
+    RecordingPreparer preparation(options);
+    if (problem.empty()) problem = preparation.open_earlier_copy();
     if (!problem.empty()) return usage_error("report", problem);
     if (!take_last_runs("report", 1, options.recordings)) return exit_code::usage;
     const auto files = find_files(options);

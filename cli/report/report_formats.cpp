@@ -48,7 +48,7 @@ constexpr ReportFormat formats[] = {
 
 }  // namespace
 
-std::optional<std::vector<RowGroup>> ReportContents::grouped_by(const Grouping& grouping, RowOrder order) const {
+std::optional<std::vector<RowGroup>> ReportContents::groups_by(const Grouping& grouping, RowOrder order) const {
     if (grouping.is_empty()) return std::nullopt;
     if (grouping.has_process_keys()) return groups.sorted(order);
     return grouped(calls, durations, paths, grouping, order);

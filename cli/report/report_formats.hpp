@@ -29,11 +29,11 @@ struct ReportContents {
     RowGroups groups;  ///< empty unless rows are grouped by keys of processes
     CallDurations durations{};
     Timeline timeline{};
-    std::map<std::string, Share> metrics{};  ///< calls by the labels that Prometheus gets
+    std::map<std::string, Share> metrics{};  ///< calls by their labels in Prometheus's format
     std::vector<ReadingProblem> problems{};
 
-    /// Returns the groups requested by the user; nullopt if none were requested.
-    std::optional<std::vector<RowGroup>> grouped_by(const Grouping& grouping, RowOrder order) const;
+    /// Returns the groups that the user asked for; nullopt if the user asked for none.
+    std::optional<std::vector<RowGroup>> groups_by(const Grouping& grouping, RowOrder order) const;
 };
 
 /// Options of the user that affect the contents of a report.
@@ -54,7 +54,7 @@ using WriteReport = void(const ReportContents& contents, const ReportView& view,
 WriteReport write_table, write_json, write_csv;
 /// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. It loads nothing else.
 WriteReport write_html;
-/// Writes Prometheus's text format. The calls are those of add_metrics().
+/// Writes Prometheus's text format. The calls are those of add_prometheus_metrics().
 WriteReport write_prometheus;
 /// Write call paths. `view.order` decides if their weight is nanoseconds, calls or floating-point operations. A
 /// folded line is `outermost;…;cblas_sgemm [tf32] 1234`, which flamegraph.pl reads. Speedscope's file format
@@ -69,6 +69,7 @@ WriteReport write_sarif;
 /// script that runs rocblas-bench, and CSV. Comments name products that a driver cannot express.
 WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
+/// A format of `fp32shim report`: what it needs, and the function that writes it.
 struct ReportFormat {
     std::string_view name;
     std::string_view extension{};  ///< end of an output's name that chooses the format; empty if there is none
@@ -84,7 +85,7 @@ struct ReportFormat {
                                        ///< if it has groups
     bool knows_processes = true;       ///< groups may use keys of processes
     bool allows_empty = false;         ///< is written even if no recording exists or can be read
-    WriteReport* write = nullptr;      ///< null for JSON lines, which write_lines() writes while it reads
+    WriteReport* write = nullptr;      ///< null for JSON lines, which write_json_lines() writes while it reads
 };
 
 /// Returns all formats. The first is the default.
@@ -92,8 +93,8 @@ std::span<const ReportFormat> report_formats();
 
 class Filter;
 
-/// Counts and problems of the recordings that write_lines() has read.
-struct LinesWritten {
+/// The result of write_json_lines(): counts and problems of the recordings that it has read.
+struct JsonLinesResult {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read
     std::uint64_t calls_with_rounded_sizes = 0;  ///< number of calls that passed the filter
@@ -102,23 +103,24 @@ struct LinesWritten {
 /// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.
 /// Recordings are not merged, so memory depends on the largest one and not on their number. With a filter, a
 /// recording gets no line if none of its calls pass. `prepare` gets each recording before it is read.
-LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& filter,
-                         const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output);
+JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const Filter& filter,
+                                 const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output);
 
 /// Adds the calls of a recording that pass the filter, by host, job, executable, policy, function, device, dtype,
 /// requested, applied and reason.
-void add_metrics(record::RecordingReader& recording, const Filter& filter, std::map<std::string, Share>& metrics);
+void add_prometheus_metrics(record::RecordingReader& recording, const Filter& filter,
+                            std::map<std::string, Share>& metrics);
 
 // --- Parts that several formats have in common
 
 /// Returns the members of the JSON that stand before its groups.
-Json head_json(const MergedCalls& calls);
+Json report_head_json(const MergedCalls& calls);
 
-/// Returns what faster products could gain, as lines of a report and as the member `worth` of its JSON.
-std::string worth_text(const MergedCalls& calls);
-Json worth_json(const MergedCalls& calls);
+/// Returns the time that faster products could gain, as lines of a report and as the member `worth` of its JSON.
+std::string possible_gain_text(const MergedCalls& calls);
+Json possible_gain_json(const MergedCalls& calls);
 
-/// Calls of one path that ran at one format.
+/// The calls of one call path that ran at one format.
 struct PathShare : Share {
     std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
     SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision

@@ -18,31 +18,26 @@
 #include "cli/output/terminal.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
+#include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// One place in the program, and a format below FP32 in which it multiplied.
-struct LowPlace {
+/// A place in the program, and a format below FP32 at which it multiplied.
+struct LowPrecisionPlace {
     std::string file;  ///< path of the source file; empty: the place is known in compiled code at most
     std::uint32_t line = 0;
     std::string name;  ///< function, or the calling place in compiled code; empty: not known
     std::string format;
 
-    auto operator<=>(const LowPlace&) const = default;
+    auto operator<=>(const LowPrecisionPlace&) const = default;
 };
 
 /// The calls of one place and format.
-struct LowCalls {
+struct LowPrecisionCalls {
     std::uint64_t calls = 0;
     std::set<std::string> functions, requests;
 };
-
-bool is_below_fp32(const MergedRow& row) {
-    if (row.is_overflow) return false;
-    const auto met = row.floor_met();
-    return met && *met < policy::Floor::fp32;
-}
 
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
 /// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
@@ -87,7 +82,7 @@ Json artifact_location(const std::string& path) {
     return {{"uri", encoded_path(inside.string())}, {"uriBaseId", "%SRCROOT%"}};
 }
 
-Json location_of(const LowPlace& place) {
+Json location_of(const LowPrecisionPlace& place) {
     Json location = Json::object();
     if (!place.file.empty()) {
         location["physicalLocation"] = {{"artifactLocation", artifact_location(place.file)},
@@ -103,7 +98,7 @@ std::string listed_all(const std::set<std::string>& words) {
 
 std::string rule_id(const std::string& format) { return "ran-at-" + format; }
 
-Json result_of(const LowPlace& place, const LowCalls& low) {
+Json result_of(const LowPrecisionPlace& place, const LowPrecisionCalls& low) {
     const std::string text = fmt::format(
         "{} of {} ran at {}, or {} allowed to; asked for: {}", counted(low.calls, "call"), listed_all(low.functions),
         place.format, low.calls == 1 ? "was" : "were", low.requests.empty() ? "not known" : listed_all(low.requests));
@@ -114,7 +109,7 @@ Json result_of(const LowPlace& place, const LowCalls& low) {
     return result;
 }
 
-Json rules_of(const std::map<LowPlace, LowCalls>& places) {
+Json rules_of(const std::map<LowPrecisionPlace, LowPrecisionCalls>& places) {
     std::set<std::string> formats;
     for (const auto& [place, low] : places) formats.insert(place.format);
     return json_list(formats, [](const std::string& format) -> Json {
@@ -124,19 +119,19 @@ Json rules_of(const std::map<LowPlace, LowCalls>& places) {
     });
 }
 
-std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCalls& calls) {
-    std::map<LowPlace, LowCalls> places;
+std::map<LowPrecisionPlace, LowPrecisionCalls> low_places(const CallPaths& paths, const MergedCalls& calls) {
+    std::map<LowPrecisionPlace, LowPrecisionCalls> places;
     for (const PathCalls& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
-        if (part.counters.calls == 0 || !is_below_fp32(row)) continue;
-        LowPlace place;
+        if (part.counters.calls == 0 || !ran_below_fp32(row)) continue;
+        LowPrecisionPlace place;
         place.format = row.ran_at();
         if (const PathNode* level = level_shown_as_place(paths, part.node, row.where); level != nullptr) {
             place.name = level->line != 0 ? level->function : level->call_site;
             if (level->line != 0) place.file = level->file;
             place.line = level->line;
         }
-        LowCalls& low = places[place];
+        LowPrecisionCalls& low = places[place];
         low.calls += part.counters.calls;
         low.functions.insert(row.function);
         if (!row.requested.empty()) low.requests.insert(row.requested_text());
@@ -147,7 +142,7 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
 }  // namespace
 
 void write_sarif(const ReportContents& contents, const ReportView&, ReportOutput& output) {
-    const std::map<LowPlace, LowCalls> places = low_places(contents.paths, contents.calls);
+    const std::map<LowPrecisionPlace, LowPrecisionCalls> places = low_places(contents.paths, contents.calls);
     Json notes = json_list(contents.problems, [](const ReadingProblem& problem) -> Json {
         return {{"level", "error"}, {"message", {{"text", problem.path + ": " + problem.text}}}};
     });
@@ -155,11 +150,11 @@ void write_sarif(const ReportContents& contents, const ReportView&, ReportOutput
     const Json driver = {{"name", "fp32shim"}, {"semanticVersion", FP32SHIM_VERSION}, {"rules", rules_of(places)}};
     const Json invocation = {{"executionSuccessful", contents.problems.empty()},
                              {"toolExecutionNotifications", std::move(notes)}};
-    output.put(json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-                          {"version", "2.1.0"},
-                          {"runs", Json::array({{{"tool", {{"driver", driver}}},
-                                                 {"invocations", Json::array({invocation})},
-                                                 {"results", std::move(results)}}})}}));
+    output.write(json_text({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                            {"version", "2.1.0"},
+                            {"runs", Json::array({{{"tool", {{"driver", driver}}},
+                                                   {"invocations", Json::array({invocation})},
+                                                   {"results", std::move(results)}}})}}));
 }
 
 }  // namespace fp32shim::cli

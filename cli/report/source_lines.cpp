@@ -68,7 +68,7 @@ Json lines_of(std::string_view text, const std::set<std::uint32_t>& wanted) {
 
 }  // namespace
 
-Json SourceLines::read(std::int64_t changed_after_ns) const {
+Json SourceLineReader::read_wanted_lines(std::int64_t changed_after_ns) const {
     Json files = Json::object();
     for (const auto& [path, wanted] : wanted_) {
         if (files.size() == max_files) break;

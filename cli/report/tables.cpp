@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <span>
 
 #include "cli/output/moment.hpp"
 #include "cli/recordings/algorithms.hpp"
@@ -70,11 +69,10 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + unknown_formats_text(calls);
 }
 
-/// Numbers of processes, by the line that they have.
+/// Lines about processes, each with the number of recordings that have it.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first lines, each with its number of recordings if there are several. `has_number` is false for a line
-/// that all recordings have.
+/// Returns the first lines. With `has_number`, each is followed by the number of recordings that have it.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;
@@ -285,16 +283,22 @@ const TextColumn of_call_sites[] = {
     {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
     {{"caller -> provider", false, 38, route},
      [](const MergedRow& row) { return row.route_text(); },
-     Shown::always,
+     ColumnCondition::always,
      true},
-    {{"asked for", false, 11, why}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
+    {{"asked for", false, 11, why},
+     [](const MergedRow& row) { return row.requested_text(); },
+     ColumnCondition::always,
+     true},
     {{"ran at"}, format_or_unknown},
     {{"adds in"}, [](const MergedRow& row) { return row.accumulator_text(); }, if_any},
     {{"bits", true, 0, why},
      [](const MergedRow& row) { return row.mantissa_bits == 0 ? "" : fmt::format("{}", row.mantissa_bits); },
      if_any},
     {{"algorithm", false, 0, detail}, [](const MergedRow& row) { return std::string(row.algorithm); }, if_any},
-    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+    {{"reason", false, 12, why},
+     [](const MergedRow& row) { return std::string(row.reason); },
+     ColumnCondition::always,
+     true},
 };
 
 /// Converts a row of a table of groups to its group.
@@ -326,10 +330,13 @@ const TextColumn of_groups[] = {
     {{"decisions", true, 0, detail}, [](const MergedRow& row) { return count_text(group_of(row).decisions); }},
     {{"asked for", false, 0, why},
      [](const MergedRow& row) { return std::string(row.requested); },
-     Shown::always,
+     ColumnCondition::always,
      true},
     {{"ran at"}, format_or_unknown},
-    {{"reason", false, 12, why}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
+    {{"reason", false, 12, why},
+     [](const MergedRow& row) { return std::string(row.reason); },
+     ColumnCondition::always,
+     true},
 };
 
 TextColumns joined_columns(std::span<const TextColumn> first, std::span<const TextColumn> second) {
@@ -351,8 +358,8 @@ bool is_common(const TextColumn& column, TableRows rows) {
                                          [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
-/// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
-/// if that is nothing.
+/// Returns the texts that all rows of a table have in common, in one line or, where the terminal has no room, in
+/// several; empty if there are none.
 std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
     for (const TextColumn& column : columns) {
@@ -393,7 +400,7 @@ void put_section(const std::string& title, const std::string& body, int stream, 
 
 /// Returns a line about half products that may add in FP16; empty if there are none.
 std::string half_text(const MergedCalls& calls) {
-    const HalfProducts sums = half_products(calls);
+    const HalfProductCounts sums = count_half_products(calls);
     if (sums.in_fp16 == 0) return {};
     return fmt::format("{} of {} may add in FP16\n", count_text(sums.in_fp16), counted(sums.all, "half product"));
 }
@@ -408,11 +415,11 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
     };
     put(head_text(calls) + all_settings_text(calls));
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
-    section("First product that received NaN or infinity", received_text(calls, limits, stream));
+    section("First product that received NaN or infinity", first_received_text(calls, limits, stream));
     std::string wrong;
     for (const std::string& line : known_wrong_lines(calls)) wrong += printable(line) + "\n";
     section("Algorithms of cublasLt that are known to be wrong", wrong);
-    section("", format_text(calls, stream) + operands_text(calls) + half_text(calls) + fixed_order_text(calls));
+    section("", format_text(calls, stream) + operand_types_text(calls) + half_text(calls) + fixed_order_text(calls));
     if (groups) {
         std::vector<const MergedRow*> all;
         for (const RowGroup& group : *groups) all.push_back(&group);
@@ -432,8 +439,8 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
 
 }  // namespace
 
-HalfProducts half_products(const MergedCalls& calls) {
-    HalfProducts sums;
+HalfProductCounts count_half_products(const MergedCalls& calls) {
+    HalfProductCounts sums;
     for (const MergedRow& row : calls.rows()) {
         if (row.is_overflow || !row.is_half()) continue;
         sums.all += row.counters.calls;
@@ -442,7 +449,7 @@ HalfProducts half_products(const MergedCalls& calls) {
     return sums;
 }
 
-std::string operands_text(const MergedCalls& calls) {
+std::string operand_types_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};
     std::map<std::string_view, std::uint64_t> counts;
     for (const MergedRow& row : calls.rows())
@@ -457,14 +464,14 @@ std::string operands_text(const MergedCalls& calls) {
 std::span<const TextColumn> amount_columns() { return amounts; }
 std::span<const TextColumn> group_text_columns() { return of_groups; }
 
-Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common) {
+TextTable table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common) {
     TextColumns shown;
-    std::vector<Table::Column> heads;
+    std::vector<TextTable::Column> heads;
     for (const TextColumn& column : columns) {
         const std::string usual =
-            column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
+            column.shown == ColumnCondition::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
         const auto is_usual = [&](const MergedRow* row) { return column.text(*row) == usual; };
-        if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
+        if (column.shown != ColumnCondition::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
         if (leaves_out_common && is_common(column, rows)) continue;
         shown.push_back(column);
         heads.push_back(column.head);
@@ -474,7 +481,7 @@ Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_commo
             }};
 }
 
-Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
+TextTable call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
     return table_of(joined_columns(amounts, of_call_sites), first_rows(rows, limit), false);
 }
 
@@ -486,10 +493,10 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 }
 
 void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const auto put = [&](std::string_view text) { output.put(wrapped(text, view.stream)); };
+    const auto put = [&](std::string_view text) { output.write(wrapped(text, view.stream)); };
     write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
-                 contents.grouped_by(view.grouping, view.order));
-    put_section("What faster products could gain", worth_text(contents.calls), view.stream, put);
+                 contents.groups_by(view.grouping, view.order));
+    put_section("What faster products could gain", possible_gain_text(contents.calls), view.stream, put);
     put_section("Environment", environments_text(contents.calls), view.stream, put);
 }
 

@@ -11,6 +11,7 @@
 
 namespace fp32shim::cli {
 
+/// Limits of the lists in a report for people.
 struct TableLimits {
     std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
@@ -19,13 +20,13 @@ struct TableLimits {
 };
 
 /// Returns a line with the numbers of products of matrices by their operands' types; empty if no call is of float64.
-std::string operands_text(const MergedCalls& calls);
+std::string operand_types_text(const MergedCalls& calls);
 
 /// The numbers of products of float16 and bfloat16, and of those that may add in FP16.
-struct HalfProducts {
+struct HalfProductCounts {
     std::uint64_t all = 0, in_fp16 = 0;
 };
-HalfProducts half_products(const MergedCalls& calls);
+HalfProductCounts count_half_products(const MergedCalls& calls);
 
 /// Returns a report for people: totals, formats, the most important call sites, refusals and omissions. `stream` is 1
 /// for stdout, 2 for stderr, -1 for a file.
@@ -33,41 +34,42 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 /// A table, and the number of rows beyond its limit.
 struct LimitedTable {
-    Table table;
+    TextTable table;
     std::size_t left_out = 0;
 };
 /// Returns the rows with audits, largest error first: at most `limit`, or all if it is 0.
 LimitedTable audit_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the products that made the first NaN or infinity of their processes, sorted by time: at most `limit`, or
 /// all if it is 0.
-LimitedTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
+LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the first products that received NaN or infinity, by time.
-LimitedTable received_table(const MergedCalls& calls, std::size_t limit);
+LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit);
 /// Returns a line about lost audits; empty if none are lost.
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns nonfinite_table() as text, or that nothing was found; empty if nothing was searched.
+/// Returns first_nonfinite_table() as text, or that nothing was found; empty if nothing was searched.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns received_table() as text; empty if it has no rows.
-std::string received_text(const MergedCalls& calls, const TableLimits& limits, int stream);
+/// Returns first_received_table() as text; empty if it has no rows.
+std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
-enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
-constexpr Shown if_any = Shown::where_one_has_it, if_different = Shown::where_they_differ;
+enum class ColumnCondition : std::uint8_t { always, where_one_has_it, where_they_differ };
+constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
+                          if_different = ColumnCondition::where_they_differ;
 
-/// Ranks of columns: a narrow terminal leaves out the last of these first. Counts, times, functions, sizes, lines and
-/// precisions have none, and are never left out.
+/// Ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions, sizes,
+/// lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
 /// groups.
 struct TextColumn {
-    Table::Column head;
+    TextTable::Column head;
     std::string (*text)(const MergedRow&);
-    Shown shown = Shown::always;
-    bool is_set_apart = false;  ///< left out of the table if all rows have the same text, which stands before it
+    ColumnCondition shown = ColumnCondition::always;
+    bool is_set_apart = false;  ///< if all rows have the same text, it stands before the table instead of in it
 };
 using TextColumns = std::vector<TextColumn>;
 using TableRows = std::span<const MergedRow* const>;
@@ -79,9 +81,9 @@ std::span<const TextColumn> group_text_columns();
 
 /// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, columns
 /// that are set apart are left out if all rows have the same text.
-Table table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
+TextTable table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
 
-/// Returns a table of the first `limit` rows, or of all if it is 0.
-Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
+/// Returns a table of call sites: of the first `limit` rows, or of all if it is 0.
+TextTable call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
 
 }  // namespace fp32shim::cli

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/filter.hpp"
@@ -11,8 +10,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Places to which the calls of one recorded row are added: a row of the report, and a format of its timeline.
-struct Target {
+/// The row of the report, and the format of its timeline, to which the events of one recorded row are added.
+struct EventTarget {
     bool is_known = false;
     bool passes = false;
     std::optional<std::size_t> row;  ///< index in MergedCalls::rows()
@@ -21,18 +20,23 @@ struct Target {
 
 }  // namespace
 
-std::string_view format_of(const MergedRow& row) {
+std::string_view ran_at_or_unknown(const MergedRow& row) {
     return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
 }
 
-std::size_t Timeline::index_of(std::string_view format) {
+bool ran_below_fp32(const MergedRow& row) {
+    const auto met = row.is_overflow ? std::nullopt : row.floor_met();
+    return met && *met < policy::Floor::fp32;
+}
+
+std::size_t Timeline::index_of_format(std::string_view format) {
     const auto found = std::find(formats_.begin(), formats_.end(), format);
     if (found != formats_.end()) return static_cast<std::size_t>(found - formats_.begin());
     formats_.emplace_back(format);
     return formats_.size() - 1;
 }
 
-void Timeline::add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index) {
+void Timeline::add_call(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index) {
     end_ns = std::max<std::int64_t>(end_ns, 0);
     begin_ns = std::clamp<std::int64_t>(begin_ns, 0, end_ns);
     extend_to(begin_ns, end_ns);
@@ -70,25 +74,26 @@ Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
 
 void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                       CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // targets by row id, which has at most 20 bits
+    std::vector<EventTarget> targets;  // by row id, which has at most 20 bits
     RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);
-        Target target;
+        EventTarget target;
         target.is_known = true;
         target.passes = filter.is_empty() || (row != nullptr && rows.passes(*row));
         if (!target.passes) return target;
         target.row = calls.index_of(row);
         if (timeline != nullptr)
-            target.format = timeline->index_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
+            target.format =
+                timeline->index_of_format(row == nullptr ? "unknown" : ran_at_or_unknown(to_merged_row(*row)));
         return target;
     };
     recording.visit_events([&](const record::RecordedEvent& event) {
         if (event.row >= targets.size()) targets.resize(event.row + 1);
-        Target& target = targets[event.row];
+        EventTarget& target = targets[event.row];
         if (!target.is_known) target = target_of(event.row);
         if (target.row && event.is_timed) durations.add(*target.row, event.duration_ns);
-        if (target.passes && timeline != nullptr) timeline->add(event.begin_ns(), event.end_ns, target.format);
+        if (target.passes && timeline != nullptr) timeline->add_call(event.begin_ns(), event.end_ns, target.format);
         return true;
     });
 }

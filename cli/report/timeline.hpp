@@ -15,8 +15,11 @@ namespace fp32shim::cli {
 class CallDurations;
 class Filter;
 
-/// Returns the format at which the calls of a row ran; `unknown` for calls without a decision.
-std::string_view format_of(const MergedRow& row);
+/// Returns the format at which the calls of a row ran; `unknown` if it is not recorded.
+std::string_view ran_at_or_unknown(const MergedRow& row);
+
+/// Returns true if the calls of a row ran, or were allowed to run, at a format below FP32.
+bool ran_below_fp32(const MergedRow& row);
 
 /// Calls over time in bins of equal width, by the format at which they ran. When the calls would span more than
 /// `max_bins` bins, neighbouring bins are joined and the width doubles.
@@ -24,15 +27,15 @@ class Timeline {
   public:
     static constexpr std::int64_t max_bins = 240;
 
-    /// Share of each format, by its index in formats(). The vector may be shorter than formats(); the missing formats
-    /// have no calls.
+    /// The calls of each format in one bin, by the format's index in formats(). The vector may be shorter than
+    /// formats(); the missing formats have no calls.
     using Bin = std::vector<Share>;
 
     /// Adds one call. It is counted in the bin in which it returned, and its duration is spread over all bins in
     /// which it ran. Times are nanoseconds since 1970. `format_index` is an index in formats().
-    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index);
+    void add_call(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index);
     /// Returns the index of a format in formats(). Adds the format if it is new.
-    std::size_t index_of(std::string_view format);
+    std::size_t index_of_format(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
     /// Returns the width of each bin, in nanoseconds.

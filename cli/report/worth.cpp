@@ -26,12 +26,12 @@ namespace {
 constexpr double max_sampled = 0.01;
 
 /// Published peak rates of a GPU, dense, in operations and bytes per second.
-struct GpuPeaks {
+struct GpuPeakRates {
     std::string_view name;
     double fp32, tf32, bandwidth;
 };
 // The numbers are dense peaks from NVIDIA's data sheets, which docs/worth.md names.
-constexpr GpuPeaks gpu_peaks[] = {
+constexpr GpuPeakRates gpu_peaks[] = {
     {"A100", 19.5e12, 156e12, 2.039e12}, {"H100", 67e12, 494.7e12, 3.35e12}, {"B200", 80e12, 1100e12, 8e12}};
 
 // The upper end of a gain's range assumes that operands of up to this many bytes are in a cache of the GPU.
@@ -41,16 +41,16 @@ constexpr double largest_cache = 128e6;
 constexpr double launch_seconds = 5e-6;
 constexpr double least_of_tf32_peak = 0.5;
 
-/// A reason why the share of products in a process's time is not known: a member of JSON, and words for people.
-struct NoShare {
+/// A reason why the share of products in a process's time is not known: its key in JSON, and its words for people.
+struct UnknownShareReason {
     std::string_view key, words;
 };
-constexpr NoShare no_share_reasons[] = {
+constexpr UnknownShareReason no_share_reasons[] = {
     {"wall_time", "start or end is not recorded (still running, killed, or another recording followed)"},
     {"all_calls", "the recording lacks calls"},
     {"all_times", "not all short calls were timed"},
     {"run_times", "products ran on a GPU, and the host times only their launch"}};
-enum ReasonIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
+enum UnknownShareIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 
 /// The GPU on which measured_gains were measured.
 constexpr std::string_view measured_on = "NVIDIA H200";
@@ -61,7 +61,7 @@ struct MeasuredGain {
 constexpr MeasuredGain measured_gains[] = {{512, 2.0}, {2048, 6.3}, {8192, 6.9}};
 
 /// Estimates of the time that products took on GPUs. A GPU counts once for each process that used it.
-struct GpuWorth {
+struct GpuGain {
     std::uint64_t gpus = 0;
     double least = 0, most = 0;             ///< shares of the processes' wall times
     std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over `gpus`
@@ -69,15 +69,15 @@ struct GpuWorth {
     std::uint64_t known_calls = 0;          ///< number of calls for which these samples stand
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the last GPU
-    bool is_known = true;                   ///< the name of each GPU is known
+    bool is_known = true;                   ///< the names of all these GPUs are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
     double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, of all processes of the report
     double tf32_ns = 0;  ///< the same at TF32, by measured_gains
 };
 
-/// The time that faster products could gain.
-struct Worth {
+/// An estimate of the time that faster products could gain.
+struct PossibleGain {
     std::uint64_t processes = 0;             ///< number of processes whose share of products is known
     double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time
     std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over the processes whose share of products is known
@@ -87,10 +87,10 @@ struct Worth {
     /// For each of gpu_peaks, the factor by which these products would be faster at TF32, each by itself: a range,
     /// because it depends on how much of the peaks is reached. Empty without such products.
     std::vector<std::pair<double, double>> gains;
-    GpuWorth gpu;
+    GpuGain gpu;
 };
 
-std::optional<ReasonIndex> why_no_share(const MergedProcess& process) {
+std::optional<UnknownShareIndex> why_no_share(const MergedProcess& process) {
     if (process.facts.wall_ns() <= 0) return no_wall_time;
     if (process.uncounted_calls > 0) return incomplete;
     if (process.has_gpu_calls) return on_gpu;
@@ -152,7 +152,7 @@ std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * sha
 /// changed; infinity if no bound follows.
 double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
 
-std::string share_text(const Worth& worth, std::string_view products) {
+std::string share_text(const PossibleGain& worth, std::string_view products) {
     const bool is_one = worth.processes == 1;
     const std::string shares = is_one ? percent_text(worth.most)
                                       : fmt::format("{} to {}", percent_text(worth.least), percent_text(worth.most));
@@ -171,7 +171,7 @@ std::string share_text(const Worth& worth, std::string_view products) {
                       is_one ? "the process" : "the process with the largest share", gain);
 }
 
-std::string tf32_text(const Worth& worth) {
+std::string tf32_text(const PossibleGain& worth) {
     std::string text;
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
         text += fmt::format("{}{} {} to {} times", i == 0 ? "" : ", ", gpu_peaks[i].name,
@@ -182,7 +182,7 @@ std::string tf32_text(const Worth& worth) {
         text, count_text(worth.tf32_calls), counted(worth.fp32_calls, "call"));
 }
 
-std::string gpu_name_text(const GpuWorth& gpu) {
+std::string gpu_name_text(const GpuGain& gpu) {
     if (!gpu.is_known || gpu.names.empty()) return "which GPU ran these is not known";
     const bool is_same =
         std::ranges::all_of(gpu.names, [](const std::string& name) { return name.starts_with(measured_on); });
@@ -190,7 +190,7 @@ std::string gpu_name_text(const GpuWorth& gpu) {
     return fmt::format("these ran on another GPU ({})", printable(fmt::format("{}", fmt::join(gpu.names, ", "))));
 }
 
-std::string gpu_text(const GpuWorth& gpu, std::string_view products) {
+std::string gpu_text(const GpuGain& gpu, std::string_view products) {
     const bool is_one = gpu.gpus == 1, is_all = gpu.samples == gpu.calls;
     const auto time = [](double nanoseconds) { return duration_text(nanoseconds, true); };
     std::string text = fmt::format(
@@ -225,7 +225,7 @@ std::string gpu_text(const GpuWorth& gpu, std::string_view products) {
 }
 
 /// Adds the GPUs of a process. Returns false if no call was measured on any.
-bool add_gpus(GpuWorth& worth, const MergedProcess& process, std::uint64_t wall_ns) {
+bool add_gpus(GpuGain& worth, const MergedProcess& process, std::uint64_t wall_ns) {
     bool is_measured = false;
     for (const auto& [device, counters] : process.gpus) {
         worth.calls += counters.calls;
@@ -247,7 +247,7 @@ bool add_gpus(GpuWorth& worth, const MergedProcess& process, std::uint64_t wall_
     return is_measured;
 }
 
-void add_shares(Worth& worth, const MergedCalls& calls) {
+void add_shares(PossibleGain& worth, const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
         if (const auto why = why_no_share(process)) {
@@ -266,7 +266,7 @@ void add_shares(Worth& worth, const MergedCalls& calls) {
     }
 }
 
-void add_gains(Worth& worth, const MergedCalls& calls) {
+void add_gains(PossibleGain& worth, const MergedCalls& calls) {
     worth.gpu.is_of_one_process = calls.processes().size() == 1;
     std::vector<const MergedRow*> lowered;
     for (const MergedRow& row : calls.rows()) {
@@ -280,7 +280,7 @@ void add_gains(Worth& worth, const MergedCalls& calls) {
         worth.gpu.tf32_ns += static_cast<double>(row.counters.gpu_ns) / measured_gain(row);
     }
     if (worth.tf32_calls == 0) return;
-    for (const GpuPeaks& gpu : gpu_peaks) {
+    for (const GpuPeakRates& gpu : gpu_peaks) {
         double fp32 = 0, tf32 = 0, slow_fp32 = 0, slow_tf32 = 0;  // seconds
         for (const MergedRow* row : lowered) {
             const auto number = static_cast<double>(row->counters.calls);
@@ -294,7 +294,7 @@ void add_gains(Worth& worth, const MergedCalls& calls) {
     }
 }
 
-Json gpu_json(const GpuWorth& gpu) {
+Json gpu_json(const GpuGain& gpu) {
     const auto known = [&](double value) { return gpu.gpus > 0 ? number_or_null(value) : Json(); };
     return {{"gpus", gpu.gpus},
             {"samples", gpu.samples},
@@ -306,8 +306,8 @@ Json gpu_json(const GpuWorth& gpu) {
             {"measured_on", measured_on}};
 }
 
-Worth worth_of(const MergedCalls& calls) {
-    Worth worth;
+PossibleGain possible_gain_of(const MergedCalls& calls) {
+    PossibleGain worth;
     add_shares(worth, calls);
     add_gains(worth, calls);
     return worth;
@@ -315,8 +315,8 @@ Worth worth_of(const MergedCalls& calls) {
 
 }  // namespace
 
-std::string worth_text(const MergedCalls& calls) {
-    const Worth worth = worth_of(calls);
+std::string possible_gain_text(const MergedCalls& calls) {
+    const PossibleGain worth = possible_gain_of(calls);
     std::string text;
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
     if (worth.processes > 0) text += share_text(worth, is_filtered ? "These calls" : "Products");
@@ -328,8 +328,8 @@ std::string worth_text(const MergedCalls& calls) {
     return worth.gains.empty() ? text : text + tf32_text(worth);
 }
 
-Json worth_json(const MergedCalls& calls) {
-    const Worth worth = worth_of(calls);
+Json possible_gain_json(const MergedCalls& calls) {
+    const PossibleGain worth = possible_gain_of(calls);
     const auto known = [&](double value) { return worth.processes > 0 ? number_or_null(value) : Json(); };
     Json json = {{"processes", worth.processes},
                  {"share", {{"from", known(worth.least)}, {"to", known(worth.most)}}},

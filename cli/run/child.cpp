@@ -75,8 +75,8 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
     return errno;
 }
 
-Ended run_program(const std::string& path, const std::vector<std::string>& words,
-                  const std::vector<std::string>& environment, Output output) {
+ProgramEnd run_program(const std::string& path, const std::vector<std::string>& words,
+                       const std::vector<std::string>& environment, Output output) {
     int failure_pipe[2];  // carries the errno of a failed execve; a successful execve closes it
     if (pipe2(failure_pipe, O_CLOEXEC) != 0) return {.exec_error = errno};
 
@@ -101,7 +101,7 @@ Ended run_program(const std::string& path, const std::vector<std::string>& words
     }
     const int fork_error = program < 0 ? errno : 0;
     close(failure_pipe[1]);
-    Ended ended{.exec_error = fork_error};
+    ProgramEnd ended{.exec_error = fork_error};
     if (program > 0) {
         int error = 0;
         ssize_t size = 0;
@@ -118,12 +118,12 @@ Ended run_program(const std::string& path, const std::vector<std::string>& words
     return ended;
 }
 
-std::string ended_text(const Ended& ended) {
+std::string program_end_text(const ProgramEnd& ended) {
     return ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
                              : fmt::format("ended with status {}", ended.exit_status);
 }
 
-void end_by_signal(int signal) {
+void end_self_by_signal(int signal) {
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     prctl(PR_SET_DUMPABLE, 0);

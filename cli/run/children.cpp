@@ -1,20 +1,26 @@
 #include "cli/run/children.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <random>
 #include <system_error>
 
+#include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/recordings/run_members.hpp"
 #include "cli/run/log_destination.hpp"
 #include "policy/messages.hpp"
+#include "record/format/format.hpp"
+#include "record/format/identity.hpp"
 #include "record/log_path.hpp"
 #include "record/write/children.hpp"
 
@@ -47,7 +53,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; path != outer && is_taken(path); ++i) path = numbered(absolute.string(), i);
+    for (int i = 1; path != outer && is_taken(path); ++i) path = with_number_before_extension(absolute.string(), i);
     return path;
 }
 
@@ -64,10 +70,36 @@ bool make_children_file(const std::string& path, std::uint64_t run) {
     return descriptor >= 0;
 }
 
+using record::format::Header, record::format::RunEnd;
+
+/// Returns true if the file for the children of a run names no program, recording or mark.
+bool is_empty_children_file(const std::string& path, const RunMember& file) {
+    const auto opened = record::RecordingReader::open(path);
+    return opened.reader && opened.reader->children().empty() && opened.reader->missed_children() == 0 &&
+           opened.reader->marks().empty() && opened.reader->missed_marks() == 0 && file.unrecorded == 0 &&
+           file.listed_count == 0;
+}
+
+/// Notes the end in a recording of this boot. Another process may have it mapped.
+void note_end_here(int descriptor, const RunEnd& end, bool has_children_file) {
+    record::with_header(descriptor, [&](Header& header) {
+        if (has_children_file)
+            std::atomic_ref(header.flags).fetch_or(record::format::flag_children_file, std::memory_order_relaxed);
+        header.run_end = end;
+    });
+}
+
+/// Notes the end in a recording of another machine. Two machines must not map one file: each would write back whole
+/// pages.
+void note_end_elsewhere(int descriptor, RunEnd end) {
+    end.recordings = 0;
+    [[maybe_unused]] const ssize_t written = pwrite(descriptor, &end, sizeof end, offsetof(Header, run_end));
+}
+
 }  // namespace
 
-RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProcess process,
-                         ProcessEnvironment& environment, const record::ProcessFacts& facts) {
+RunChildrenFile::RunChildrenFile(const std::string& log_path, bool is_own, ProgramProcess process,
+                                 ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!is_recording_name(log_path)) return;
     environment.set(
         record::run_process_variable,
@@ -87,22 +119,22 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     environment.set(record::run_variable, fmt::format("{:016x}{}{}", run_, is_awaited_ ? '+' : ' ', path_));
 }
 
-void RunChildren::remove_file() const {
+void RunChildrenFile::remove_file() const {
     if (is_awaited_) unlink(path_.c_str());
 }
 
-void RunChildren::record_unseen(const std::string& program, record::WhyUnseen why) const {
+void RunChildrenFile::add_unseen_program(const std::string& program, record::WhyUnseen why) const {
     if (path_.empty()) return;
     record::record_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
 }
 
-std::vector<record::RecordedChild> RunChildren::all() const {
+std::vector<record::RecordedChild> RunChildrenFile::read_children() const {
     if (path_.empty() || !is_taken(path_)) return {};
     const auto opened = record::RecordingReader::open(path_);
     return opened.reader ? opened.reader->children() : std::vector<record::RecordedChild>();
 }
 
-std::string children_line(const std::vector<record::RecordedChild>& children) {
+std::string unseen_children_line(const std::vector<record::RecordedChild>& children) {
     if (children.empty()) return {};
     constexpr std::size_t most = 5;
     std::string text = "started without the shim, so their products are unknown: ";
@@ -112,6 +144,36 @@ std::string children_line(const std::vector<record::RecordedChild>& children) {
                         children[i].count > 1 ? fmt::format(" ({} times)", children[i].count) : "");
     if (children.size() > most) text += "; and " + counted(children.size() - most, "more program");
     return printable(text);
+}
+
+void note_run_end(const RunEnding& ending) {
+    const record::ProcessIdentity self = record::identify_self();
+    const auto file = read_run_member(ending.children_file);
+    RunEnd end{.ended_ns = now_ns(),
+               .running = static_cast<std::uint32_t>(ending.running.size()),
+               .recordings = file ? file->run_recordings : 0,
+               .began = self.start};
+    const bool is_needed = file && !(ending.running.empty() && is_empty_children_file(ending.children_file, *file));
+    for (const std::string& path : ending.recordings) {
+        const auto member = read_run_member(path);
+        const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        struct stat status {};
+        const bool is_whole = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                              status.st_size >= static_cast<off_t>(sizeof(Header));
+        if (member && is_whole) {
+            if (member->identity.shares_boot_with(self))
+                note_end_here(descriptor, end, is_needed);
+            else
+                note_end_elsewhere(descriptor, end);
+        }
+        if (descriptor >= 0) close(descriptor);
+    }
+    if (file && !is_needed) unlink(ending.children_file.c_str());
+}
+
+std::string still_running_line(const RunEnding& ending) {
+    if (ending.running.empty()) return {};
+    return fmt::format("still running, so more products may follow: {}", running_text(ending.running));
 }
 
 }  // namespace fp32shim::cli

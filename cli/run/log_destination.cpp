@@ -108,7 +108,7 @@ std::string with_percents_doubled(const std::string& path) {
 
 bool is_recording_name(const std::string& log_path) { return log_path.ends_with(extension); }
 
-std::string problem_with_log_folder(const std::string& log_path, const record::ProcessFacts& facts) {
+std::string problem_with_log_destination(const std::string& log_path, const record::ProcessFacts& facts) {
     const std::string folder = folder_of(log_path);
     if (log_path == "stderr" || folder_depends_on_program(folder, facts)) return {};
     std::array<char, record::path_capacity> buffer;
@@ -149,11 +149,11 @@ std::string existing_recording(const std::string& log_path, const record::Proces
     return lstat(path.c_str(), &status) == 0 ? path : std::string();
 }
 
-bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts) {
+bool is_log_folder_known(const std::string& log_path, const record::ProcessFacts& facts) {
     return log_path.starts_with('/') && !folder_depends_on_program(folder_of(log_path), facts);
 }
 
-std::string numbered(const std::string& path, int number) {
+std::string with_number_before_extension(const std::string& path, int number) {
     return fmt::format("{}.{}{}", path.substr(0, path.size() - extension.size()), number, extension);
 }
 

@@ -12,12 +12,13 @@ namespace fp32shim::cli {
 /// Doubles each percent sign of a path, since the shim turns `%%` into `%`.
 std::string with_percents_doubled(const std::string& path);
 
+/// Returns true if a log of this name is a recording: it ends in `.fp32rec`.
 bool is_recording_name(const std::string& log_path);
 
 /// Returns one line that says why the log cannot be written: its folder is missing or not writable. Returns an empty
 /// text if nothing is wrong, or if the folder's name is not yet known. `log_path` must be valid and may have
 /// placeholders.
-std::string problem_with_log_folder(const std::string& log_path, const record::ProcessFacts& facts);
+std::string problem_with_log_destination(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns the path of the log if such a file exists already. The shim will then put a number into the new
 /// recording's name. Returns an empty text if no file exists, if the log is no recording, or if only the program can
@@ -27,11 +28,11 @@ std::string existing_recording(const std::string& log_path, const record::Proces
 
 /// Returns true if the log's folder is known. A relative folder is unknown, since the program may change its working
 /// folder. A folder with a placeholder is unknown if only the program can fill it in.
-bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
+bool is_log_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns the name with a number before its extension: `run.1.fp32rec` for `run.fp32rec`. A recording gets such a
 /// name if files with its own name and with lower numbers exist already.
-std::string numbered(const std::string& path, int number);
+std::string with_number_before_extension(const std::string& path, int number);
 
 /// Returns the recordings with the log's name that belong to `run` (ProcessFacts::run) and began at `since_ns` or
 /// later, oldest first.

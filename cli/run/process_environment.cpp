@@ -13,7 +13,7 @@ bool is_entry_of(std::string_view name, std::string_view entry) {
 
 }  // namespace
 
-std::vector<std::string> list_entries(std::string_view list, std::string_view separators) {
+std::vector<std::string> split_list(std::string_view list, std::string_view separators) {
     std::vector<std::string> entries;
     for (std::size_t begin = 0; begin < list.size();) {
         const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
@@ -23,7 +23,7 @@ std::vector<std::string> list_entries(std::string_view list, std::string_view se
     return entries;
 }
 
-ProcessEnvironment ProcessEnvironment::of_this_process() {
+ProcessEnvironment ProcessEnvironment::of_fork_generation() {
     ProcessEnvironment environment;
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         environment.entries_.emplace_back(*entry);

@@ -8,12 +8,12 @@
 namespace fp32shim::cli {
 
 /// Splits a list such as the value of LD_PRELOAD at any of `separators`, and leaves empty entries out.
-std::vector<std::string> list_entries(std::string_view list, std::string_view separators);
+std::vector<std::string> split_list(std::string_view list, std::string_view separators);
 
 class ProcessEnvironment {
   public:
     /// Returns a copy of this process's environment.
-    static ProcessEnvironment of_this_process();
+    static ProcessEnvironment of_fork_generation();
 
     /// Returns the value of a variable; empty if it is not set.
     std::string get(std::string_view name) const;

@@ -21,11 +21,9 @@
 #include "cli/output/terminal.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/children.hpp"
-#include "cli/run/compilation_cache.hpp"
-#include "cli/run/hooks.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
-#include "cli/run/reproducible.hpp"
+#include "cli/run/program_variables.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -70,7 +68,7 @@ constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION"
                                          {"--where", "FP32_MATMUL_WHERE", &RunOptions::where},
                                          {"--audit", "FP32_MATMUL_AUDIT", &RunOptions::audit}};
 
-/// Returns the options that decide and locate products, as words of a command.
+/// Returns the options given to this command, except --log and those about its summary, as words of a command.
 std::vector<std::string> option_words(const RunOptions& options) {
     std::vector<std::string> words;
     if (options.pin) words.emplace_back("--pin");
@@ -94,7 +92,7 @@ void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
 /// Puts the library first in LD_PRELOAD, unless the list has it already.
 void preload(ProcessEnvironment& environment, const std::string& library) {
     const std::string others = environment.get("LD_PRELOAD");
-    const std::vector<std::string> entries = list_entries(others, " :");
+    const std::vector<std::string> entries = split_list(others, " :");
     if (std::ranges::count(entries, library) > 0) return;
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
@@ -139,8 +137,6 @@ void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
     }
 }
 
-std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
-
 /// Returns the log's name, relative to this process's folder; empty if there is no log.
 std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
     return options.log.empty() ? policy.log_path : options.log;
@@ -160,7 +156,7 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
     }
     print_run_message(
         fmt::format("--log: {} exists already and is kept; this run records under the next free number, {} or higher",
-                    policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
+                    policy::quoted_path(taken), policy::quoted_path(with_number_before_extension(taken, 1))));
     return {};
 }
 
@@ -173,15 +169,16 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
         return "--level calls has no effect on stderr, which shows each distinct decision once; omit it, or log to a "
                "file: --log NAME.jsonl";
     if (environment.get("FP32_MATMUL_LOG").empty()) return {};
-    if (std::string problem = problem_with_log_folder(log_path_here(options, policy), facts); !problem.empty()) {
-        problem = name_of_log(options) + ": " + problem;
+    if (std::string problem = problem_with_log_destination(log_path_here(options, policy), facts); !problem.empty()) {
+        problem = (options.log.empty() ? "FP32_MATMUL_LOG: " : "--log: ") + problem;
         if (!options.log.empty() || options.pin) return problem;
         print_run_message(problem);
     }
     return problem_with_existing_log(options, facts);
 }
 
-/// Returns the first error and the number of other errors; empty if there are none. The shim prints warnings itself.
+/// Returns an error that prevents the program's start: the first error of the settings with the number of the others,
+/// or one about the log; empty if there is none. Warnings are left to the shim, which prints them itself.
 std::string problem_with_settings(const policy::LoadedPolicy& loaded, const RunOptions& options,
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
@@ -206,7 +203,7 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
     if (folder.empty()) return;
-    const std::string chosen = cache_folder_for(policy, facts.pins, folder);
+    const std::string chosen = jax_cache_folder(policy, facts.pins, folder);
     if (chosen == folder) return;
     environment.set(cache_variable, chosen);
     if (says_so)
@@ -233,20 +230,20 @@ std::string unseen_program_text(const ProgramFile& program, const Unseen& unseen
 }
 
 /// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses(), `ended` how the program ended.
-std::string no_calls_line(const std::string& bypasses, const Ended& ended) {
+std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) {
     const std::string why =
         bypasses.empty()
             ? ""
             : fmt::format(" (the program loaded libraries that multiply without the shim: {})", bypasses);
-    return fmt::format("no matrix product was recorded{}; {}fp32shim doctor -- PROGRAM lists its bypasses", why,
-                       ended.exit_status == 0 && ended.signal == 0 ? "" : "the program " + ended_text(ended) + "; ");
+    return fmt::format(
+        "no matrix product was recorded{}; {}fp32shim doctor -- PROGRAM lists its bypasses", why,
+        ended.exit_status == 0 && ended.signal == 0 ? "" : "the program " + program_end_text(ended) + "; ");
 }
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
         "no recording was found at {}: the program recorded elsewhere, could not record, or made no matrix product "
-        "that is "
-        "seen",
+        "that is seen",
         policy::quoted_path(log_path));
 }
 
@@ -257,8 +254,8 @@ void leave_empty_recording(const std::string& path, const policy::Policy& policy
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-/// All decisions made before the program starts.
-struct Launch {
+/// The program to start, with the settings and the environment that were decided for it.
+struct ProgramLaunch {
     const RunOptions& options;
     const policy::Policy& policy;
     const record::ProcessFacts& facts;
@@ -266,11 +263,11 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Makes the RunChildren. If the shim does not cover the program itself, this is noted in the file for uncovered
-    /// children.
-    RunChildren children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
-        RunChildren children(log_path, is_own_log, process, environment, facts);
-        if (!unseen.text.empty()) children.record_unseen(program.path, unseen.why);
+    /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the
+    /// file.
+    RunChildrenFile children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
+        RunChildrenFile children(log_path, is_own_log, process, environment, facts);
+        if (!unseen.text.empty()) children.add_unseen_program(program.path, unseen.why);
         return children;
     }
 };
@@ -283,25 +280,27 @@ int failed_to_start(const ProgramFile& program, int error) {
 }
 
 /// Replaces this process by the program. Returns an exit code if that fails.
-int become_program(const Launch& launch) {
+int become_program(const ProgramLaunch& launch) {
     return failed_to_start(
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
 /// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
 /// empty recording.
-std::string no_recording_text(const Launch& launch, const RunSummary& summary, const Ended& ended) {
+std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const ProgramEnd& ended) {
     const bool is_kept = !summary.kept_folder().empty();
     const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
-    const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
-                                                       problem_with_log_folder(path, launch.facts).empty());
+    const bool is_certain =
+        summary.has_temporary_folder() ||
+        (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty());
     if (is_certain && (is_kept || !launch.options.log.empty()))
         leave_empty_recording(path, launch.policy, launch.facts);
     return is_certain ? no_calls_line(summary.bypasses(), ended) : no_recording_line(path);
 }
 
 /// Prints which folder is kept, or why none is.
-void print_kept_folder(const Launch& launch, const RunSummary& summary, const std::vector<std::string>& recordings) {
+void print_kept_folder(const ProgramLaunch& launch, const RunSummary& summary,
+                       const std::vector<std::string>& recordings) {
     if (!summary.why_not_kept().empty())
         print_run_message(
             fmt::format("nothing was kept: .fp32shim {}; --log NAME.fp32rec keeps a recording elsewhere",
@@ -314,12 +313,12 @@ void print_kept_folder(const Launch& launch, const RunSummary& summary, const st
 }
 
 /// Prints the summary of a program that has ended.
-void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, const RunEnding& ending,
-                   const Ended& ended, std::int64_t program_ns) {
+void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunChildrenFile& children,
+                   const RunEnding& ending, const ProgramEnd& ended, std::int64_t program_ns) {
     const std::vector<std::string>& recordings = ending.recordings;
-    const std::string text = summary.read(recordings, children, program_ns);
+    const std::string text = summary.summarize(recordings, children, program_ns);
     print(wrapped(text, STDERR_FILENO), STDERR_FILENO);
-    if (!recordings.empty() && !summary.is_temporary() && summary.kept_folder().empty())
+    if (!recordings.empty() && !summary.has_temporary_folder() && summary.kept_folder().empty())
         print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses(), ended));
     if (const std::string& asked = launch.options.precision;
@@ -331,8 +330,9 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary, ended));
-    if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
-    if (const std::string line = running_line(ending); !line.empty()) print_run_message(line);
+    if (const std::string line = unseen_children_line(children.read_children()); !line.empty())
+        print_run_message(line);
+    if (const std::string line = still_running_line(ending); !line.empty()) print_run_message(line);
     if (launch.policy.floor >= policy::Floor::fp32 && summary.may_use_tf32_of_cudnn())
         print_run_message(
             "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
@@ -341,17 +341,17 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     print(wrapped(next, STDERR_FILENO), STDERR_FILENO);
 }
 
-int run_with_summary(const Launch& launch, const std::string& log) {
+int run_with_summary(const ProgramLaunch& launch, const std::string& log) {
     RunSummary summary(log, !launch.options.keeps_nothing, launch.environment);
     const bool is_own_log = log.empty() || !launch.options.log.empty();
     const ProgramProcess process = summary.problem().empty() ? ProgramProcess::child : ProgramProcess::own;
-    const RunChildren children = launch.children(summary.log_path(), is_own_log, process);
+    const RunChildrenFile children = launch.children(summary.log_path(), is_own_log, process);
     if (!summary.problem().empty()) {
         print_run_message(summary.problem());
         return become_program(launch);
     }
     const auto begin = std::chrono::steady_clock::now();
-    const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
+    const ProgramEnd ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
     if (ended.exec_error != 0) {
         children.remove_file();
         summary.remove_folder();
@@ -359,18 +359,18 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     }
     std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
     const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
-    const RunEnding ending = summary.ending(children, launch.facts);
-    if (children.is_awaited()) note_end(ending);
+    const RunEnding ending = summary.run_ending(children, launch.facts);
+    if (children.is_awaited()) note_run_end(ending);
     print_summary(launch, summary, children, ending, ended, program_time.count());
     print_kept_folder(launch, summary, ending.recordings);
     summary.remove_temporary_recordings();
-    if (ended.signal != 0) end_by_signal(ended.signal);
+    if (ended.signal != 0) end_self_by_signal(ended.signal);
     const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());
     return ended.exit_status == 0 && launch.options.requires_rules && lacks_rule ? exit_code::finding
                                                                                  : ended.exit_status;
 }
 
-int start_program(const Launch& launch) {
+int start_program(const ProgramLaunch& launch) {
     // Only the first of several ranks prints a summary.
     const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
@@ -386,10 +386,10 @@ int run(const RunOptions& options) {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) return fail(library.problem);
 
-    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     apply_options(options, environment);
     const std::vector<std::string> lines =
-        options.reproducible ? make_reproducible(environment) : std::vector<std::string>{};
+        options.reproducible ? set_reproducible_variables(environment) : std::vector<std::string>{};
     const policy::LoadedPolicy loaded = policy::load_policy(environment.entry_views(), {});
     const record::ProcessFacts facts = record::gather_process_facts(environment.entry_views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
@@ -415,7 +415,7 @@ int run(const RunOptions& options) {
         if (const std::string lack = set_nvtx_receiver(loaded.policy, library.path, environment); !lack.empty())
             print_run_message(lack);
     }
-    if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty())
+    if (const std::string lack = add_python_startup_file(loaded.policy, environment); !lack.empty())
         print_run_message(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty() &&
         (options.quiet || options.keeps_nothing || facts.rank > 0))

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/output/moment.hpp"
@@ -95,19 +94,19 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-RunEnding RunSummary::ending(const RunChildren& children, const record::ProcessFacts& facts) const {
+RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::ProcessFacts& facts) const {
     RunEnding ending;
     ending.children_file = children.path();
     // Processes may make recordings until they end.
     if (children.is_awaited())
-        ending.running = record::remaining_processes_of_run(children.run(), record::identify_self().start);
-    ending.recordings = recordings_of_run(log_path_, facts, children.run(), began_ns_);
+        ending.running = record::remaining_processes_of_run(children.run_number(), record::identify_self().start);
+    ending.recordings = recordings_of_run(log_path_, facts, children.run_number(), began_ns_);
     std::erase(ending.recordings, children.path());
     return ending;
 }
 
-std::string RunSummary::read(const std::vector<std::string>& recordings, const RunChildren& children,
-                             std::int64_t program_ns) {
+std::string RunSummary::summarize(const std::vector<std::string>& recordings, const RunChildrenFile& children,
+                                  std::int64_t program_ns) {
     MergedCalls calls;
     const auto problems = visit_recordings(
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
@@ -155,16 +154,16 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     const std::string words = shell_words(program);
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
-    if (!is_temporary()) {
+    if (!has_temporary_folder()) {
         std::string names;  // the commands find by themselves what is kept
         if (kept_folder().empty())
-            names = recordings.size() == 1 ? " " + shell_path(recordings.front()) : " RECORDINGS";
+            names = recordings.size() == 1 ? " " + quote_shell_path(recordings.front()) : " RECORDINGS";
         commands = {{"report -o report.html" + names, "all of it, as a page"},
                     {"verify --at-least fp32" + names, "did anything run below FP32, or go unseen?"}};
         if (std::ranges::count(options, "--reproducible") > 0)
             commands.back() = {"verify --reproducible" + names, "did every product run in a fixed order?"};
     }
-    if (is_temporary() || !kept_folder().empty()) {
+    if (has_temporary_folder() || !kept_folder().empty()) {
         const bool has_options = !options.empty();
         if (std::ranges::count(options, "--where") == 0 && !has_places_)
             commands.emplace_back(
@@ -192,12 +191,12 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
-    if (is_temporary()) return "to see all of them, record with --log NAME.fp32rec and run fp32shim report";
+    if (has_temporary_folder()) return "to see all of them, record with --log NAME.fp32rec and run fp32shim report";
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
     if (!kept_folder().empty()) return command + " shows all";
     if (recordings.size() > most) return command + " shows all of the recordings that it is given";
-    for (const std::string& path : recordings) command += ' ' + shell_path(path);
+    for (const std::string& path : recordings) command += ' ' + quote_shell_path(path);
     return printable(command) + " shows all";
 }
 

@@ -10,10 +10,10 @@
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
-#include "cli/run/run_end.hpp"
 
 namespace fp32shim::cli {
 
+/// Chooses where the program records, and sums the recordings up after its end.
 class RunSummary {
   public:
     /// Prepares the summary. `log_path` is the log's name in the settings. It may have placeholders, or be relative
@@ -30,27 +30,28 @@ class RunSummary {
 
     /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
-    bool is_temporary() const { return !folder_.empty(); }
+    /// Returns true if the recordings are in a temporary folder, which is removed.
+    bool has_temporary_folder() const { return !folder_.empty(); }
     /// Returns the folder that is kept, relative to the working folder; empty: none.
     std::string kept_folder() const { return kept_ && kept_->problem.empty() ? kept_->path : ""; }
     /// Returns the reason why nothing is kept although it should; empty if there is none.
     std::string why_not_kept() const { return kept_ ? kept_->problem : ""; }
     /// Returns the end of the run, with its recordings, oldest first. Must be called after the program has ended.
-    RunEnding ending(const RunChildren& children, const record::ProcessFacts& facts) const;
+    RunEnding run_ending(const RunChildrenFile& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the lines of the summary, each with a line feed; empty if there is nothing to
     /// show. `program_ns` is the time from the start of the program to its end.
-    std::string read(const std::vector<std::string>& recordings, const RunChildren& children,
-                     std::int64_t program_ns);
-    /// Returns commands to go on with, each with its purpose; empty if read() found no calls. `options` are the words
-    /// of this command before the program's, except --log; `program` is the program and its arguments.
+    std::string summarize(const std::vector<std::string>& recordings, const RunChildrenFile& children,
+                          std::int64_t program_ns);
+    /// Returns commands to go on with, each with its purpose; empty if summarize() found no calls. `options` are the
+    /// words of this command before the program's, except --log; `program` is the program and its arguments.
     std::string next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
                               const std::vector<std::string>& program) const;
-    /// Returns true if read() found calls.
+    /// Returns true if summarize() found calls.
     bool has_calls() const { return has_calls_; }
-    /// Returns true if read() found products of float32 or complex64 matrices.
+    /// Returns true if summarize() found products of float32 or complex64 matrices.
     bool has_single_precision() const { return has_single_precision_; }
-    /// Returns true if read() found a rule that decided no call.
+    /// Returns true if summarize() found a rule that decided no call.
     bool has_unused_rule() const { return has_unused_rule_; }
     /// Returns the bypasses that processes of the run had loaded, as text; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
@@ -73,10 +74,10 @@ class RunSummary {
     std::string problem_;
     bool has_calls_ = false, has_unused_rule_ = false;
     bool has_single_precision_ = false;
-    bool has_float32_ = false;     ///< read() found calls that are not of float64
-    bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
-    bool has_places_ = false;      ///< read() found calls with the place that made them
-    bool needs_cpu_mode_ = false;  ///< read() found calls that ran as called because the CPU mode is off
+    bool has_float32_ = false;     ///< summarize() found calls that are not of float64
+    bool ran_below_fp32_ = false;  ///< summarize() found calls that did not run at FP32, or whose format is not known
+    bool has_places_ = false;      ///< summarize() found calls with the place that made them
+    bool needs_cpu_mode_ = false;  ///< summarize() found calls that ran as called because the CPU mode is off
     bool may_use_tf32_of_cudnn_ = false;
     std::string bypasses_;
 };

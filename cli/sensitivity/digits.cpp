@@ -79,10 +79,10 @@ Digits digits_of(const std::vector<MeasuredRun>& runs) {
 
 std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
     const Measurements& measurements = result.measurements;
-    Table table({{.title = "perturbed", .shrinks_to = 24},
-                 {.title = "at"},
-                 {.title = "digits", .is_number = true},
-                 {.title = "95% confidence"}});
+    TextTable table({{.title = "perturbed", .shrinks_to = 24},
+                     {.title = "at"},
+                     {.title = "digits", .is_number = true},
+                     {.title = "95% confidence"}});
     bool has_lost_all = false;
     for (const PlaceDigits& one : all) {
         table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,

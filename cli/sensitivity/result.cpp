@@ -32,15 +32,15 @@ bool is_all_chance(const PlaceErrors& errors) {
     return !errors.kept_exact.exceeds_chance() && (errors.alone.is_chance || errors.kept_exact.is_chance);
 }
 
-Table table_of(const SensitivityResult& result) {
+TextTable table_of(const SensitivityResult& result) {
     const Sensitivity& measured = result.measured;
-    Table table({{.title = "place", .shrinks_to = 24},
-                 {.title = "calls", .is_number = true},
-                 {.title = "work", .is_number = true},
-                 {.title = "at"},
-                 {.title = "alone", .is_number = true},
-                 {.title = "all but it", .is_number = true},
-                 {.title = ""}});
+    TextTable table({{.title = "place", .shrinks_to = 24},
+                     {.title = "calls", .is_number = true},
+                     {.title = "work", .is_number = true},
+                     {.title = "at"},
+                     {.title = "alone", .is_number = true},
+                     {.title = "all but it", .is_number = true},
+                     {.title = ""}});
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
         table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "",
@@ -62,7 +62,7 @@ std::string changes_text(const SensitivityResult& result) {
     const MeasuredRun& measured = result.measured.all_lowered.back();
     if (measured.most.empty()) return {};
     constexpr std::size_t most = 5;
-    Table table(
+    TextTable table(
         {{.title = result.measured_policy.empty() ? "changed with everything lowered" : "changed", .shrinks_to = 24},
          {.title = "exact", .is_number = true},
          {.title = result.measured_policy.empty() ? "at " + result.measured.precisions.back() : "under the policy",

@@ -139,7 +139,7 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
 
 /// Returns a group as JSON (docs/schema.md).
 Json live_group_json(const LiveGroup& group) {
-    Json json = object_of(group_columns(), static_cast<const RowGroup&>(group));
+    Json json = json_object_of_row(group_columns(), static_cast<const RowGroup&>(group));
     json["calls_per_second"] = group.calls_per_second;
     json["host_share"] = group.host_share;
     return json;
@@ -293,17 +293,17 @@ std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
 }
 
 std::string process_table(const std::vector<ProcessState>& all) {
-    Table table({{"PID", true},
-                 {"calls/s", true},
-                 {"calls", true},
-                 {"host time", true, 0, 1},
-                 {"FP64", true, 0, 2},
-                 {"FP32", true},
-                 {"lower", true},
-                 {"precision"},
-                 {"floor"},
-                 {"policy", false, 10, 3},
-                 {"command", false, 20}});
+    TextTable table({{"PID", true},
+                     {"calls/s", true},
+                     {"calls", true},
+                     {"host time", true, 0, 1},
+                     {"FP64", true, 0, 2},
+                     {"FP32", true},
+                     {"lower", true},
+                     {"precision"},
+                     {"floor"},
+                     {"policy", false, 10, 3},
+                     {"command", false, 20}});
     for (const ProcessState& seen : all) {
         const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
@@ -335,7 +335,7 @@ std::string text_of(const std::vector<ProcessState>& all, const RuleUse& rules, 
 }
 
 Json document_of(const std::vector<ProcessState>& all, const RuleUse& rules) {
-    const auto row_json = [](const MergedRow& row) { return object_of(row_columns(), row); };
+    const auto row_json = [](const MergedRow& row) { return json_object_of_row(row_columns(), row); };
     const Json processes = json_list(all, [&](const ProcessState& seen) -> Json {
         return {{"pid", seen.pid},
                 {"recording", seen.recording},
@@ -415,7 +415,7 @@ int ps(const TopOptions& options) {
 }
 
 int top(const TopOptions& options) {
-    const bool is_terminal = !options.is_json && is_full_terminal(STDOUT_FILENO);
+    const bool is_terminal = !options.is_json && supports_escape_codes(STDOUT_FILENO);
     LastUpdate memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && wait_for_quit(options.seconds, is_terminal)) break;

@@ -34,7 +34,7 @@ namespace {
 /// Returns what is wrong with the library or the settings of the environment; empty if nothing is.
 std::string problem_with_settings(std::string_view name) {
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
-    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
     environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
@@ -112,7 +112,7 @@ void check_options(const QuestionOptions& options) {
 
 /// Returns the variables of the environment that set how the runs multiply.
 std::vector<std::string> settings_of_environment() {
-    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     std::vector<std::string> settings;
     for (const std::string& entry : environment.entries())
         if (entry.starts_with("FP32_MATMUL_") && !entry.starts_with("FP32_MATMUL_LOG=") &&
@@ -174,7 +174,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
         const std::string program = find_trial_program(options.name, options.words, options.runner);
         settings.name = options.name;
         settings.runs.command = options.words;
-        settings.runs.runner = list_entries(options.runner, " ");
+        settings.runs.runner = split_list(options.runner, " ");
         settings.runs.cpu = options.cpu;
         settings.runs.keeps_stdout = settings.compares_numbers && options.compare.empty();
         settings.state_path = options.state;
@@ -182,7 +182,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
         settings.input_files.push_back(program);
         settings.compared_file = options.compare;
         settings.may_preview =
-            options.cpu.empty() && ProcessEnvironment::of_this_process().get("FP32_MATMUL_CPU").empty();
+            options.cpu.empty() && ProcessEnvironment::of_fork_generation().get("FP32_MATMUL_CPU").empty();
         Trials trials(std::move(settings), identity_of(options, facts));
         try {
             const int code = question(trials);
@@ -199,7 +199,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
     } catch (const End& end) {
         return fail(options, end);
     }
-    end_by_signal(signal);
+    end_self_by_signal(signal);
 }
 
 void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups) {
@@ -243,13 +243,13 @@ void FoundPolicy::write(const QuestionOptions& options, const std::string& evide
 
 std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettings& settings) const {
     if (path.empty()) return {};
-    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     std::string words;
     if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
         words += " --precision " + requested_precision(settings.precision);
     if (!settings.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) words += " --cpu " + settings.cpu;
-    return fmt::format("Policy: {}\n  fp32shim run --policy {}{} -- {}\n", printable(path), shell_path(path), words,
-                       shell_words(options.words));
+    return fmt::format("Policy: {}\n  fp32shim run --policy {}{} -- {}\n", printable(path), quote_shell_path(path),
+                       words, shell_words(options.words));
 }
 
 std::string comment_on_line(const Group& group, const LineTexts& lines) {

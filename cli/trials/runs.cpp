@@ -88,8 +88,8 @@ int spawn(const std::vector<std::string>& words, const std::string& output, cons
     return error;
 }
 
-Ended ended_of(int status) {
-    Ended ended;
+ProgramEnd ended_of(int status) {
+    ProgramEnd ended;
     if (WIFSIGNALED(status))
         ended.signal = WTERMSIG(status);
     else

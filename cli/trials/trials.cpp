@@ -170,7 +170,7 @@ Distance Trials::distance_of(const Trial& run, bool was_written, Purpose purpose
     const auto without_numbers = [](std::string problem) {
         return Distance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
     };
-    if (!run.has_passed()) return without_numbers(ended_text(run.ended));
+    if (!run.has_passed()) return without_numbers(program_end_text(run.ended));
     if (!settings_.compares_numbers) return {};
     const std::string source =
         settings_.compared_file.empty() ? "stdout" : policy::quoted_path(settings_.compared_file);

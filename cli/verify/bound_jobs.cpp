@@ -4,8 +4,6 @@
 #include <pwd.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/settings_in_force.hpp"
@@ -16,25 +14,25 @@ namespace fp32shim::cli {
 namespace {
 
 /// Recordings of one job (without one, of one run, or a single recording) with the same user, floor and exception.
-struct BoundJob {
-    std::string job;                       ///< id of the job; without one, the path of the first recording
+struct JobWithFloor {
+    std::string job;                       ///< name of the line: the job's id, or else the first recording's path
     std::string id{};                      ///< id of the job; empty: none
     std::set<std::uint64_t> runs{};        ///< numbers of its runs; 0: none
     std::int64_t user = -1;                ///< real user id; -1: not recorded
     std::optional<policy::Floor> floor{};  ///< absent: not known
     std::string exception{};               ///< exceptions that lowered the floor; empty: none did
     bool allow_bf16x9 = false;             ///< BF16x9 meets the floor fp32
-    bool has_changed = false;              ///< the floor was another one for a time
+    bool has_changed = false;              ///< another floor held for a time
     std::vector<std::string> recordings{};
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
     std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::ran_at()
-    bool was_allowed = false;  ///< for some of these calls, `formats` has only what they were allowed to run at
+    bool was_allowed = false;  ///< `formats` has some calls by what they were allowed to run at, not by what they did
     std::string summary{};     ///< what is known of its calls
     std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
     bool lacks_rule = false;             ///< a rule of its policy decided no call
-    bool is_judged = true;               ///< false: only what is missing is known, such as programs without the shim
+    bool is_judged = true;               ///< false for a job of which only an uncovered program or a problem is known
 
     /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
     bool is_excepted() const { return has_no_floor() && !exception.empty(); }
@@ -45,11 +43,11 @@ struct BoundJob {
 /// Maximum number of jobs, and of reasons of each, that the text describes. The others are only counted.
 constexpr std::size_t max_told = 20;
 
-BoundJob job_of(const std::string& path, const record::RecordingReader& recording) {
+JobWithFloor job_of(const std::string& path, const record::RecordingReader& recording) {
     using record::format::ChangeKind;
     const record::RecordingFacts& facts = recording.facts();
     const SettingsInForce now = settings_in_force(recording);
-    BoundJob job;
+    JobWithFloor job;
     job.id = facts.process.job_id;
     job.job = job.id.empty() ? path : job.id;
     job.runs = {facts.process.run};
@@ -68,14 +66,14 @@ BoundJob job_of(const std::string& path, const record::RecordingReader& recordin
     return job;
 }
 
-bool are_one_job(const BoundJob& one, const BoundJob& other) {
+bool are_one_job(const JobWithFloor& one, const JobWithFloor& other) {
     const bool is_same = one.id.empty() ? *one.runs.begin() != 0 && one.runs == other.runs : one.id == other.id;
     return is_same && one.id.empty() == other.id.empty() && one.user == other.user && one.floor == other.floor &&
            one.exception == other.exception && one.allow_bf16x9 == other.allow_bf16x9 &&
            one.has_changed == other.has_changed;
 }
 
-void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOptions options) {
+void judge(JobWithFloor& job, const std::vector<ReadingProblem>& known, VerifyOptions options) {
     MergedCalls calls;
     std::vector<ReadingProblem> problems = visit_recordings(
         job.recordings, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
@@ -101,7 +99,7 @@ void judge(BoundJob& job, const std::vector<ReadingProblem>& known, VerifyOption
     const VerifyResult verified = verify_calls(calls, problems, options, {});
     job.verdict = verified.verdict();
     job.lacks_rule = has_unused_rule(verified.rules);
-    job.summary = summary_of(verified, calls, options);
+    job.summary = verdict_summary(verified, calls, options);
     for (const Doubt& doubt : verified.doubts)
         job.reasons.push_back((doubt.where.empty() ? "" : doubt.where + ": ") + doubt.reason);
     for (const PossibleBypass& bypass : verified.bypasses[static_cast<std::size_t>(BypassStanding::open)]) {
@@ -116,14 +114,14 @@ std::string user_text(std::int64_t user) {
     return known != nullptr ? known->pw_name : user < 0 ? "" : fmt::format("{}", user);
 }
 
-std::string verdict_text(const BoundJob& job) {
+std::string verdict_text(const JobWithFloor& job) {
     if (!job.is_judged) return "not judged";
     if (!job.has_no_floor()) return std::string(job.verdict.word);
     return job.is_excepted() ? "excepted" : "no floor";
 }
 
 /// Returns `tf32` for a job's calls of float32; `fp32 8, tf32 3` if they differ.
-std::string formats_text(const BoundJob& job) {
+std::string formats_text(const JobWithFloor& job) {
     std::string text;
     for (const auto& [format, calls] : job.formats)
         text += fmt::format("{}{}", text.empty() ? "" : ", ",
@@ -132,9 +130,9 @@ std::string formats_text(const BoundJob& job) {
 }
 
 /// Returns the verdict on all jobs: shown if at least one job is, and each other job is shown or excepted.
-const Verdict& verdict_of(const std::vector<BoundJob>& jobs) {
+const Verdict& verdict_of(const std::vector<JobWithFloor>& jobs) {
     const auto has = [&](int code) {
-        return std::ranges::any_of(jobs, [&](const BoundJob& job) {
+        return std::ranges::any_of(jobs, [&](const JobWithFloor& job) {
             return job.verdict.exit_code == code && (code == exit_code::ok || !job.is_excepted());
         });
     };
@@ -142,24 +140,24 @@ const Verdict& verdict_of(const std::vector<BoundJob>& jobs) {
     return has(exit_code::ok) && !has(exit_code::inconclusive) ? shown : inconclusive;
 }
 
-std::string summary_of(const std::vector<BoundJob>& jobs) {
+std::string verdict_summary(const std::vector<JobWithFloor>& jobs) {
     const Verdict& verdict = verdict_of(jobs);
-    if (std::ranges::all_of(jobs, [](const BoundJob& job) { return job.has_no_floor() && !job.is_excepted(); }))
+    if (std::ranges::all_of(jobs, [](const JobWithFloor& job) { return job.has_no_floor() && !job.is_excepted(); }))
         return coloured(verdict.title, verdict.colour) +
                ": no floor bound these recordings; --at-least FORMAT judges them by a format";
     const bool is_violated = verdict.exit_code == exit_code::finding;
-    struct Lines {
-        bool has_it = false, has_others = false;  // lines with the verdict that is counted, and with others
+    struct JobVerdicts {
+        bool has_it = false, has_others = false;  // the verdict that is counted here, and any other one
     };
-    std::map<std::string_view, Lines> lines_of_jobs;
-    for (const BoundJob& job : jobs) {
+    std::map<std::string_view, JobVerdicts> lines_of_jobs;
+    for (const JobWithFloor& job : jobs) {
         const bool is_it = job.verdict.exit_code == (is_violated ? violated : shown).exit_code;
         (is_it ? lines_of_jobs[job.job].has_it : lines_of_jobs[job.job].has_others) = true;
     }
     const auto those = std::ranges::count_if(lines_of_jobs, [&](const auto& entry) {
         return entry.second.has_it && (is_violated || !entry.second.has_others);
     });
-    const auto excepted = std::ranges::count_if(jobs, &BoundJob::is_excepted);
+    const auto excepted = std::ranges::count_if(jobs, &JobWithFloor::is_excepted);
     const std::string_view one = is_violated ? "ran, or was allowed to run, below the floor that bound it"
                                              : "is shown to have kept the floor that bound it",
                            many = is_violated ? "ran, or were allowed to run, below the floors that bound them"
@@ -170,16 +168,17 @@ std::string summary_of(const std::vector<BoundJob>& jobs) {
 }
 
 /// Judges the jobs. Violated ones come first, and shown ones last. Expected jobs without a recording are among them.
-std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
-                                 const VerifyOptions& options, ExpectedJobs& expected) {
-    std::vector<BoundJob> jobs, children;
+std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
+                                     const VerifyOptions& options, ExpectedJobList& expected) {
+    std::vector<JobWithFloor> jobs, children;
     std::vector<MergedProcess> processes;
     const auto unread = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         MergedProcess& process = processes.emplace_back();
         process.path = path;
         process.facts = recording.facts();
-        BoundJob job = job_of(path, recording);
-        const auto known = std::ranges::find_if(jobs, [&](const BoundJob& other) { return are_one_job(job, other); });
+        JobWithFloor job = job_of(path, recording);
+        const auto known =
+            std::ranges::find_if(jobs, [&](const JobWithFloor& other) { return are_one_job(job, other); });
         if (process.is_children_only())
             children.push_back(std::move(job));
         else if (known != jobs.end()) {
@@ -190,10 +189,10 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
     });
     // A file for children belongs to each job of its run. Without a run, the job's id or the file's name tells to
     // which jobs.
-    for (const BoundJob& file : children) {
+    for (const JobWithFloor& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;
-        for (BoundJob& job : jobs) {
+        for (JobWithFloor& job : jobs) {
             const std::uint64_t run = *file.runs.begin();
             const bool has_it = run != 0 ? job.runs.contains(run)
                                          : (!file.id.empty() && job.id == file.id) || job.has(stem + ".fp32rec");
@@ -202,47 +201,47 @@ std::vector<BoundJob> judge_jobs(const RecordingPaths& found, const std::vector<
             is_alone = false;
         }
         if (!is_alone) continue;
-        BoundJob alone = file;
+        JobWithFloor alone = file;
         alone.floor = policy::Floor::fp32;
         judge(alone, problems, options);
-        if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // only that no calls were recorded
+        if (alone.reasons.size() == 1 && !jobs.empty()) continue;  // its only reason is that no calls were recorded
         alone.is_judged = false;
         alone.floor.reset();
         alone.verdict = inconclusive;
         alone.summary = "its programs have no recording here";
         jobs.push_back(std::move(alone));
     }
-    for (BoundJob& job : jobs)
+    for (JobWithFloor& job : jobs)
         if (job.is_judged) judge(job, problems, options);
     const std::size_t judged = jobs.size();
     const auto add_unjudged = [&](const ReadingProblem& problem) {
         const auto end = jobs.begin() + static_cast<std::ptrdiff_t>(judged);
-        if (std::none_of(jobs.begin(), end, [&](const BoundJob& job) { return job.has(problem.path); }))
+        if (std::none_of(jobs.begin(), end, [&](const JobWithFloor& job) { return job.has(problem.path); }))
             jobs.push_back({.job = problem.path, .summary = problem.text, .is_judged = false});
     };
     std::ranges::for_each(unread, add_unjudged);
     std::ranges::for_each(problems, add_unjudged);
     compare_jobs(processes, expected);
     for (const std::string& id : expected.missing)
-        if (std::ranges::find(jobs, id, &BoundJob::id) == jobs.end())
+        if (std::ranges::find(jobs, id, &JobWithFloor::id) == jobs.end())
             jobs.push_back({.job = id, .id = id, .summary = std::string(no_recording_of_job), .is_judged = false});
-    std::ranges::stable_sort(jobs, {}, [](const BoundJob& job) {
+    std::ranges::stable_sort(jobs, {}, [](const JobWithFloor& job) {
         return job.verdict.exit_code == exit_code::finding ? 0 : job.verdict.exit_code == exit_code::ok ? 2 : 1;
     });
     return jobs;
 }
 
-std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
-    Table table({{"job", false, 12},
-                 {"user"},
-                 {"floor"},
-                 {"exception", false, 16},
-                 {"calls", true},
-                 {"float32 at"},
-                 {"verdict"}});
+std::string text_of(const std::vector<JobWithFloor>& jobs, const ExpectedJobList& expected) {
+    TextTable table({{"job", false, 12},
+                     {"user"},
+                     {"floor"},
+                     {"exception", false, 16},
+                     {"calls", true},
+                     {"float32 at"},
+                     {"verdict"}});
     std::string reasons;
     std::size_t told = 0;
-    for (const BoundJob& job : jobs) {
+    for (const JobWithFloor& job : jobs) {
         table.add({job.job, user_text(job.user), job.floor ? std::string(policy::to_string(*job.floor)) : "",
                    job.exception, job.is_judged ? count_text(job.calls) : "", formats_text(job), verdict_text(job)});
         if (job.verdict.exit_code == exit_code::ok || job.is_excepted() || ++told > max_told) continue;
@@ -258,15 +257,15 @@ std::string text_of(const std::vector<BoundJob>& jobs, const ExpectedJobs& expec
     return fmt::format(
         "{}.\n\n{}{}{}\nA line is the verdict of fp32shim verify --at-least FLOOR on that job's recordings, which "
         "names the calls and what no verdict covers. Floor and exception are those that the process noted.{}\n",
-        summary_of(jobs), table.text(), told == 0 ? "" : "\nNot shown:\n", reasons,
-        std::ranges::any_of(jobs, &BoundJob::was_allowed)
+        verdict_summary(jobs), table.text(), told == 0 ? "" : "\nNot shown:\n", reasons,
+        std::ranges::any_of(jobs, &JobWithFloor::was_allowed)
             ? " Of calls on a GPU, it is known what they were allowed to run at."
             : "");
 }
 
-Json to_json(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
+Json to_json(const std::vector<JobWithFloor>& jobs, const ExpectedJobList& expected) {
     Json list = Json::array();
-    for (const BoundJob& job : jobs)
+    for (const JobWithFloor& job : jobs)
         list.push_back({{"job_id", text_or_null(job.id)},
                         {"user", job.user < 0 ? Json() : Json(job.user)},
                         {"floor", job.floor ? Json(policy::to_string(*job.floor)) : Json()},
@@ -283,9 +282,9 @@ Json to_json(const std::vector<BoundJob>& jobs, const ExpectedJobs& expected) {
 }  // namespace
 
 VerdictByFloors verdict_by_floors(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
-                                  const VerifyOptions& options, ExpectedJobs expected) {
-    const std::vector<BoundJob> jobs = judge_jobs(found, problems, options, expected);
-    return {verdict_of(jobs), std::ranges::any_of(jobs, &BoundJob::lacks_rule),
+                                  const VerifyOptions& options, ExpectedJobList expected) {
+    const std::vector<JobWithFloor> jobs = judge_jobs(found, problems, options, expected);
+    return {verdict_of(jobs), std::ranges::any_of(jobs, &JobWithFloor::lacks_rule),
             options.format == "json" ? json_text(to_json(jobs, expected)) : text_of(jobs, expected)};
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -27,15 +26,15 @@ constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past",
                            unread_libraries = "unread", child_prefix = "child:", unseen_zgemv = "Zgemv";
 
 /// Bypasses in one loaded file.
-struct JudgedFile {
+struct ScannedBypasses {
     std::vector<Bypass> bypasses;
     std::string why_unread;  ///< reason why only the file's name was judged; empty if the file was read
 };
 
-/// Caches the bypasses of each file, so that a file is read only once even if many processes loaded it.
-class JudgedFiles {
+/// Finds the bypasses in files. A file is read only once even if many processes loaded it.
+class BypassScanner {
   public:
-    const JudgedFile& judged_file(const record::RecordedObject& object) {
+    const ScannedBypasses& judged_file(const record::RecordedObject& object) {
         // Without a file's state, the time when it was first seen decides if it has changed.
         const std::int64_t seen_ns = object.file.change.is_known() ? 0 : object.first_seen_ns;
         const auto key = std::tuple(object.path, object.build_id, object.file, seen_ns);
@@ -54,7 +53,7 @@ class JudgedFiles {
     }
 
   private:
-    JudgedFile judge(const record::RecordedObject& object) {
+    ScannedBypasses judge(const record::RecordedObject& object) {
         if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
         const auto [entry, is_new] = scanned_.try_emplace(object.path);
         if (is_new) entry->second = scan_file(object.path);
@@ -67,7 +66,8 @@ class JudgedFiles {
 
     std::map<std::string, bool> in_go_;
     std::map<std::string, std::optional<ScannedFile>> scanned_;
-    std::map<std::tuple<std::string, std::vector<std::uint8_t>, record::format::FileState, std::int64_t>, JudgedFile>
+    std::map<std::tuple<std::string, std::vector<std::uint8_t>, record::format::FileState, std::int64_t>,
+             ScannedBypasses>
         files_;
 };
 
@@ -75,7 +75,7 @@ class JudgedFiles {
 constexpr std::size_t max_files = 5;
 
 /// Collects possible bypasses, each once with all its recordings and files.
-class PossibleBypasses {
+class BypassCollector {
   public:
     PossibleBypass& add(std::string_view name, std::string reason, std::string remedy, const std::string& recording,
                         std::uint16_t pins = 0) {
@@ -113,7 +113,7 @@ class PossibleBypasses {
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
-                PossibleBypasses& bypasses) {
+                BypassCollector& bypasses) {
     for (const auto& [why, names] : unread) {
         bypasses.add(
             unread_libraries,
@@ -135,12 +135,12 @@ bool became_another_program(const MergedProcess& process, const std::vector<Merg
 /// Adds an entry if the list of a process's libraries may have a gap. `is_continued` says that another recording
 /// lists the libraries loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
-              JudgedFiles& files, PossibleBypasses& bypasses) {
+              BypassScanner& files, BypassCollector& bypasses) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
-        // The list of libraries is complete, or will be.
+        // Nothing is missing: the list of libraries is complete, or the process still adds to it.
     } else if (files.is_go_program(process.facts.process.executable)) {
         bypasses.add(later_libraries,
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
@@ -163,7 +163,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
 }
 
 /// Adds the children that the shim did not cover.
-void add_children(const MergedProcess& process, ChildPrograms& programs, PossibleBypasses& bypasses) {
+void add_children(const MergedProcess& process, ChildExaminer& programs, BypassCollector& bypasses) {
     for (const record::RecordedChild& child : process.children) {
         const ExaminedChild examined = programs.examine(child, process);
         const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
@@ -219,7 +219,7 @@ RecordedCoverage coverage_by_onednn(const record::RecordedObjects& objects, cons
                         "not asked"};
 }
 
-/// Tells if the recording has all kernels by which libraries multiply on a GPU.
+/// Tells whether the recording has all kernels by which libraries multiply on a GPU.
 RecordedCoverage coverage_by_kernels(const record::RecordedObjects& objects) {
     const auto is_other_driver = [](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
@@ -244,8 +244,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
                        names, known->title, known->needs_source);
 }
 
-/// Tells what JAX gave to the XLA in a file: `is_all` if nothing of it is narrower than float32. Eigen's halves in
-/// that file are XLA's.
+/// Tells whether all programs that JAX gave to the XLA in a file multiply float32 or wider numbers. XLA uses Eigen's
+/// half types of the same file, so the answer holds for them too.
 RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
     using namespace record::format;
     if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
@@ -260,12 +260,12 @@ RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypas
 /// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and
 /// `processor` are those of the process. `remark` is appended to each reason.
 void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::uint16_t processor,
-               const std::string& recording, std::string_view remark, JudgedFiles& files,
-               PossibleBypasses& bypasses) {
+               const std::string& recording, std::string_view remark, BypassScanner& files,
+               BypassCollector& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
     const bool has_gpu = may_have_a_gpu(objects);
     for (const record::RecordedObject& object : objects.all) {
-        const JudgedFile& judged = files.judged_file(object);
+        const ScannedBypasses& judged = files.judged_file(object);
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
@@ -313,7 +313,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
 }
 
 /// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees.
-void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
+void add_marks(const MergedProcess& process, BypassScanner& files, BypassCollector& bypasses) {
     for (const record::RecordedMark& mark : process.marks) {
         const std::string remark = fmt::format(
             "; in a process of {} {}", mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
@@ -336,19 +336,19 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
             "", process.path);
 }
 
-void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
-                 ChildPrograms& programs, PossibleBypasses& bypasses) {
+void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, BypassScanner& files,
+                 ChildExaminer& programs, BypassCollector& bypasses) {
     add_files(process.objects, process.facts.process.pins, process.facts.processor, process.path, "", files,
               bypasses);
     add_children(process, programs, bypasses);
     add_marks(process, files, bypasses);
     if (process.is_children_only()) return;
-    add_gaps(process, processes, is_continued(process, processes), files, bypasses);
+    add_gaps(process, processes, continues_after_reload(process, processes), files, bypasses);
 }
 
 }  // namespace
 
-bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+bool continues_after_reload(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     using record::format::flag_closed, record::format::flag_left;
     // If the program closed the recording's descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
@@ -357,9 +357,9 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 }
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {
-    JudgedFiles files;
-    ChildPrograms programs;
-    PossibleBypasses bypasses;
+    BypassScanner files;
+    ChildExaminer programs;
+    BypassCollector bypasses;
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
@@ -378,8 +378,7 @@ std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls) {
         .name = std::string(unseen_zgemv),
         .reason =
             "cublasZgemv is not intercepted, and the program or its environment lets cuBLAS emulate float64, which "
-            "by "
-            "NVIDIA's notes of CUDA 13.4 reaches this function too under the strategy EAGER",
+            "by NVIDIA's notes of CUDA 13.4 reaches this function too under the strategy EAGER",
         .remedy = "CUBLAS_EMULATE_DOUBLE_PRECISION=0, if the program does not ask for emulation itself",
         .pins = 0,
         .recordings = {}};
@@ -387,7 +386,7 @@ std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls) {
     return zgemv;
 }
 
-bool is_child_name(std::string_view name) {
+bool is_child_bypass_name(std::string_view name) {
     return name.size() > child_prefix.size() && name.starts_with(child_prefix);
 }
 

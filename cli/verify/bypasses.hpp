@@ -20,18 +20,18 @@ struct PossibleBypass {
     std::string name;    ///< word for `--assume-unused`; `child:NAME` for a child that the shim did not cover
     std::string reason;  ///< text after the name: the reason why something may have multiplied unseen
     std::string remedy;  ///< advice on how to control the bypass; empty: none
-    std::uint16_t
-        pins;  ///< variables (pin_…) that kept the bypass at float32; 0 if one of those it needs was not set
+    /// Variables (pin_…) that kept the bypass at float32; 0 if one of the variables that it needs was not set.
+    std::uint16_t pins;
     std::vector<std::string> recordings;  ///< paths of the recordings of the processes concerned
     std::vector<std::string> files{};     ///< paths of the files that contain the bypass; empty if no file does
     bool is_float32 = false;              ///< always multiplies at float32, so no verdict depends on it
     bool is_harmless = false;             ///< a child whose file was examined; no verdict depends on it
-    bool is_recorded = false;             ///< the recordings have what it multiplied; no verdict depends on it
+    bool is_recorded = false;             ///< its products are in the recordings; no verdict depends on it
 };
 
 /// Returns true if `processes` include another recording with which this process continued after a reload. The other
 /// recording lists the libraries that were loaded later.
-bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
+bool continues_after_reload(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
 /// Returns each possible bypass once. A loaded file is judged by its contents. A file that cannot be read, or was
 /// changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
@@ -42,7 +42,7 @@ std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProce
 std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls);
 
 /// Returns true for the name of a child, `child:NAME`.
-bool is_child_name(std::string_view name);
+bool is_child_bypass_name(std::string_view name);
 
 /// Returns the names of all possible bypasses, except those of children (`child:NAME`).
 std::vector<std::string_view> possible_bypass_names();

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -37,24 +38,12 @@ tr{border-bottom:1px solid #d0d7de;padding:.4rem 0}.calls{text-align:left}.calls
 )";
 
 std::string escaped(std::string_view text) {
+    using Entity = std::pair<char, std::string_view>;
+    constexpr Entity entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
     std::string html;
-    for (const char letter : text) {
-        switch (letter) {
-            case '&':
-                html += "&amp;";
-                break;
-            case '<':
-                html += "&lt;";
-                break;
-            case '>':
-                html += "&gt;";
-                break;
-            case '"':
-                html += "&quot;";
-                break;
-            default:
-                html += letter;
-        }
+    for (const char& letter : text) {
+        const Entity* const entity = std::ranges::find(entities, letter, &Entity::first);
+        html += entity == std::end(entities) ? std::string_view(&letter, 1) : entity->second;
     }
     return html;
 }
@@ -62,10 +51,10 @@ std::string escaped(std::string_view text) {
 /// Returns a value as escaped text; `unknown` for null.
 std::string html_text(const Json& value) {
     if (value.is_null()) return "unknown";
-    return escaped(value.is_string() ? value.get<std::string>() : text_of_json(value, -1));
+    return escaped(value.is_string() ? value.get<std::string>() : dump_json(value, -1));
 }
 
-std::string violator_text(const Json& process) {
+std::string maker_text(const Json& process) {
     std::string text = fmt::format("<code>{}</code><br>process {} on {}", html_text(process["program"]),
                                    html_text(process["pid"]), html_text(process["host"]));
     if (!process["job_id"].is_null()) text += ", job " + html_text(process["job_id"]);
@@ -81,14 +70,15 @@ std::string violations_part(const Json& violations) {
     if (violations.empty()) return html + "<p>None was found.</p>\n";
     html += "<table><thead><tr><th>product<th>ran at<th class=calls>calls<th>made by</thead><tbody>\n";
     for (const Json& row : violations) {
-        const bool adds = !row["accumulator"].is_null();  // only such half products are violations
+        const bool adds =
+            !row["accumulator"].is_null();  // the row of a half product is a violation only by what it adds in
         for (const Json& maker : row["made_by"])
             html += fmt::format(
                 "<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n", html_text(row["function"]),
                 size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
                 adds ? "adds in " + html_text(row["accumulator"])
                      : html_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                count_text(maker["calls"].get<std::uint64_t>()), violator_text(maker), html_text(maker["recording"]));
+                count_text(maker["calls"].get<std::uint64_t>()), maker_text(maker), html_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -107,7 +97,7 @@ std::vector<std::string> bypass_lines(const Json& bypasses) {
     return lines;
 }
 
-/// Returns a line for each doubt and each bypass.
+/// Returns a line for each doubt and for each bypass that was not seen.
 std::vector<std::string> unproven_lines(const Json& result) {
     std::vector<std::string> lines;
     for (const Json& doubt : result["doubts"])
@@ -125,7 +115,7 @@ std::string recordings_part(const Json& processes) {
         "class=calls>calls</thead><tbody>\n";
     for (const Json& process : processes)
         html += fmt::format("<tr><td><code>{}</code><br><code class=sha256>{}</code><td>{}<td class=calls>{}\n",
-                            html_text(process["recording"]), html_text(process["sha256"]), violator_text(process),
+                            html_text(process["recording"]), html_text(process["sha256"]), maker_text(process),
                             count_text(process["calls"].get<std::uint64_t>()));
     return html + "</tbody></table>\n";
 }
@@ -155,16 +145,16 @@ std::string basis_part(const Json& result) {
 
 }  // namespace
 
-Claim claim_of(const std::string& at_least, bool of_accumulation) {
+VerdictWords verdict_words(const std::string& at_least, bool of_accumulation) {
     if (of_accumulation) return {"add in FP32", "may add in less than FP32", ""};
     if (at_least.empty()) return {"ran in a fixed order", "ran in another order", ""};
     return {"ran at " + at_least + " or above", "ran below " + at_least, " below " + at_least};
 }
 
-std::string verdict_page(Json result, const std::string& date) {
-    make_texts_plain(result);
+std::string verdict_html_page(Json result, const std::string& date) {
+    make_texts_printable(result);
     const std::string at_least = result["at_least"].is_null() ? "" : result["at_least"].get<std::string>();
-    const std::string below = claim_of(at_least, !result["accumulate"].is_null()).below;
+    const std::string below = verdict_words(at_least, !result["accumulate"].is_null()).below;
     std::string html(head);
     html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
                         result["verdict"].get<std::string>(), html_text(result["summary"]));
@@ -173,14 +163,14 @@ std::string verdict_page(Json result, const std::string& date) {
     std::vector<std::string> allowed;
     for (const Json& name : result["allowed_kernels"]) allowed.push_back(html_text(name));
     html += list_part("Kernels that are not judged, because --allow-kernel names them", allowed);
-    for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first is among what remains unproven
+    for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first list is part of unproven_lines()
         html += list_part(escaped(fmt::format(fmt::runtime(list.title), below)),
                           bypass_lines(result[std::string(list.key)]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", html_text(result["scope"]));
 }
 
-Json verdict_statement(const Json& result, const std::string& date) {
+Json in_toto_statement(const Json& result, const std::string& date) {
     Json subjects = Json::array();
     for (const Json& process : result["processes"]) {
         if (process["sha256"].is_null()) continue;

@@ -1,21 +1,16 @@
-#include "cli/verify/evidence.hpp"
-
+// Evidence in the output of `fp32shim verify`: facts that identify a recording and its process, and fields of a row
+// that contradict each other, since somebody may have edited the recording.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 
 #include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/recorded_file.hpp"
-#include "cli/output/json.hpp"
-#include "cli/output/moment.hpp"
+#include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
 std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
@@ -33,10 +28,10 @@ bool is_rounded_to(policy::Applied format, const MergedRow& row) {
 
 }  // namespace
 
-JudgedCalls judge_calls(const record::RecordingReader& recording,
-                        const std::function<bool(const record::RecordedRow*)>& is_below,
-                        const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of) {
-    JudgedCalls judged;
+JudgedCallCounts count_judged_calls(
+    const record::RecordingReader& recording, const std::function<bool(const record::RecordedRow*)>& is_below,
+    const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of) {
+    JudgedCallCounts judged;
     for (const auto& [row, counters] : recording.counters()) {
         if (counters.calls == 0) continue;
         judged.first_ns = judged.first_ns == 0 ? counters.first_ns : std::min(judged.first_ns, counters.first_ns);
@@ -48,7 +43,7 @@ JudgedCalls judge_calls(const record::RecordingReader& recording,
     return judged;
 }
 
-Json identity_of(const MergedProcess& process) {
+Json process_identity_json(const MergedProcess& process) {
     const record::ProcessFacts& who = process.facts.process;
     return {{"recording", process.path},
             {"program", text_or_null(who.executable)},
@@ -59,13 +54,13 @@ Json identity_of(const MergedProcess& process) {
             {"rank", who.rank < 0 ? Json() : Json(who.rank)}};
 }
 
-Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
-    Json json = identity_of(process);
+Json process_evidence_json(const MergedProcess& process, const JudgedCallCounts& calls) {
+    Json json = process_identity_json(process);
     json.update({{"sha256", text_or_null(sha256_of_file(process.path))},
                  {"fp32shim", text_or_null(process.facts.start.version)},
-                 {"began", time_or_null(process.facts.opened_ns)},
-                 {"first_call", time_or_null(calls.first_ns)},
-                 {"last_call", time_or_null(calls.last_ns)},
+                 {"began", FieldValue::time_or_null(process.facts.opened_ns).to_json()},
+                 {"first_call", FieldValue::time_or_null(calls.first_ns).to_json()},
+                 {"last_call", FieldValue::time_or_null(calls.last_ns).to_json()},
                  {"calls", process.calls},
                  {"calls_below", calls.below},
                  {"files", Json::array()}});
@@ -79,7 +74,7 @@ Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
     return json;
 }
 
-std::string contradiction_in(const MergedRow& row) {
+std::string describe_contradiction(const MergedRow& row) {
     if (row.how.empty() || row.reason.empty() || row.requested.empty() || row.applied.empty())
         return "it has a code that this version does not know";
     const bool is_on_cpu = row.device == "cpu";

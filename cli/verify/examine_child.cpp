@@ -139,9 +139,9 @@ bool is_needed_symbol_of_child(std::string_view name) {
 
 }  // namespace
 
-const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) {
+const ChildExaminer::ExaminedContents& ChildExaminer::examine_contents(const std::string& path) {
     const auto [entry, is_new] = contents_.try_emplace(path);
-    Contents& result = entry->second;
+    ExaminedContents& result = entry->second;
     if (!is_new) return result;
     std::vector<std::string> paths = {path};
     std::set<std::string> names;
@@ -167,7 +167,7 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
     return result;
 }
 
-ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const MergedProcess& process) {
+ExaminedChild ChildExaminer::examine(const record::RecordedChild& child, const MergedProcess& process) {
     const std::string path = path_of(child);
     if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
     if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};
@@ -181,7 +181,7 @@ ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const M
         return {false,
                 "its file was not examined, because the recording does not show that it was made on this machine and "
                 "in this container"};
-    const Contents& found = contents(path);
+    const ExaminedContents& found = examine_contents(path);
     if (!found.finding.empty()) return {false, found.finding};
     // A file system's clock may be some milliseconds behind.
     constexpr std::int64_t clock_step_ns = 20'000'000;

@@ -12,11 +12,11 @@ namespace fp32shim::cli {
 /// Conclusion about a program that ran without the shim.
 struct ExaminedChild {
     bool is_harmless = false;  ///< its file has nothing that is known to multiply, and it started no program
-    std::string basis;         ///< what the conclusion rests on, as the end of a sentence; empty: nothing is known
+    std::string basis;         ///< reason for the conclusion, as the end of a sentence; empty: nothing is known
 };
 
 /// Examines programs, each file once.
-class ChildPrograms {
+class ChildExaminer {
   public:
     /// Judges a child by its file and by the libraries that the file needs, if they are those of the child: the
     /// recording is of this machine, and the files have not changed since the child's start. A name counts only for
@@ -24,13 +24,14 @@ class ChildPrograms {
     ExaminedChild examine(const record::RecordedChild& child, const MergedProcess& process);
 
   private:
-    struct Contents {
-        std::string finding;          ///< why the program may have multiplied; empty: nothing suggests it
+    /// What a program's file and its libraries contain.
+    struct ExaminedContents {
+        std::string finding;          ///< reason why the program may have multiplied; empty: there is none
         std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs
     };
-    const Contents& contents(const std::string& path);
+    const ExaminedContents& examine_contents(const std::string& path);
 
-    std::map<std::string, Contents> contents_;
+    std::map<std::string, ExaminedContents> contents_;
 };
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,4 @@
-#include "cli/verify/expected_jobs.hpp"
-
+// Compares the jobs of which a user expects recordings with those that have some.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <system_error>
+
+#include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,9 +34,10 @@ std::size_t column_of_jobs(const std::vector<std::string_view>& cells) {
     return static_cast<std::size_t>(found - cells.begin());
 }
 
-}  // namespace
-
-std::vector<std::string> job_ids_in(std::string_view text) {
+/// Returns the job ids in `text`, each once: one a line, or the column JobIDRaw or else JobID of a table that sacct
+/// prints, with `|` or blanks between columns. Steps (`12.batch`, `12.0`) count as their job. Lines that begin with
+/// `#` are left out.
+std::vector<std::string> parse_job_ids(std::string_view text) {
     std::vector<std::string> jobs;
     std::set<std::string, std::less<>> known;
     std::size_t column = 0;
@@ -64,7 +65,9 @@ std::vector<std::string> job_ids_in(std::string_view text) {
     return jobs;
 }
 
-std::string read_expected_jobs(const std::string& path, ExpectedJobs& expected) {
+}  // namespace
+
+std::string read_expected_jobs(const std::string& path, ExpectedJobList& expected) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return path + ": is a folder, not a file";
     errno = 0;
@@ -73,11 +76,11 @@ std::string read_expected_jobs(const std::string& path, ExpectedJobs& expected) 
     if (!file.is_open() || file.bad())
         return fmt::format("{}: {}", path, errno == 0 ? "cannot be read" : std::strerror(errno));
     expected.file = path;
-    expected.jobs = job_ids_in(text);
+    expected.jobs = parse_job_ids(text);
     return expected.jobs.empty() ? path + ": has no job ids; give one a line, or the output of sacct" : std::string();
 }
 
-void compare_jobs(const std::vector<MergedProcess>& processes, ExpectedJobs& expected) {
+void compare_jobs(const std::vector<MergedProcess>& processes, ExpectedJobList& expected) {
     if (expected.file.empty()) return;
     const std::set<std::string_view> wanted(expected.jobs.begin(), expected.jobs.end());
     std::set<std::string_view> recorded;

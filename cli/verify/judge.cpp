@@ -1,3 +1,5 @@
+// Judges rows and processes for `fp32shim verify`: which calls are shown, which violate what is asked, and what is in
+// doubt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +20,7 @@ std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::st
                                                  const VerifyOptions& options) {
     if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
     const bool has_fewer_bits = format == policy::Applied::fp64_emulated && bits > 0 && bits < bits_of_float64;
-    if (has_fewer_bits && floor_of(options) == policy::Floor::fp64) return policy::Floor::none;
+    if (has_fewer_bits && asked_floor(options) == policy::Floor::fp64) return policy::Floor::none;
     return floor_shown_by(format, function, bits);
 }
 std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const VerifyOptions& options) {
@@ -42,7 +44,7 @@ bool is_allowed_kernel(const std::string& function, const VerifyOptions& options
 /// that XLA compiled, which may never have run.
 policy::Floor floor_of_violation(const VerifyOptions& options, std::string_view function) {
     const bool may_multiply = function.starts_with(record::kernel_prefix) || function.starts_with(record::xla_prefix);
-    return may_multiply ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
+    return may_multiply ? std::min(asked_floor(options), policy::Floor::fp32) : asked_floor(options);
 }
 
 /// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
@@ -68,7 +70,7 @@ std::string calls_text(const MergedRow& row) {
 }
 
 /// Counts a row's calls if cuBLAS may have emulated them.
-void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
+void count_emulated(const MergedRow& row, EmulatedCallCounts& emulated) {
     if (row.applied != "fp64_emulated") return;
     const std::uint64_t count = row.counters.calls;
     (row.ran_at() != row.applied ? emulated.native
@@ -78,12 +80,11 @@ void count_emulated(const MergedRow& row, EmulatedCalls& emulated) {
 }
 
 void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult& verified) {
-    const policy::Floor at_least = floor_of(options);
+    const policy::Floor at_least = asked_floor(options);
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
-        verified.doubts.push_back(
-            {"", fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
-                             count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
+        verified.add_doubt(fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
+                                       count == 1 ? "is" : "are", count == 1 ? "it" : "them"));
         return;
     }
     if (is_allowed_kernel(row.function, options)) {
@@ -93,50 +94,47 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     }
     const auto strictness = floor_met_by_format(row, options);
     const std::string what = row.is_kernel() ? launches_text(row) : calls_text(row);
-    const std::string contradiction = contradiction_in(row);
+    const std::string contradiction = describe_contradiction(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
-        verified.doubts.push_back(
-            {"", fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
-                             contradiction)});
+        verified.add_doubt(fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
+                                       contradiction));
     } else if (strictness) {
         if (*strictness >= at_least)
             verified.shown_calls += count;
         else if (*strictness < floor_of_violation(options, row.function))
             verified.violations.push_back(&row);
         else
-            verified.doubts.push_back({"", what + ": it multiplies in float32, if it multiplies"});
+            verified.add_doubt(what + ": it multiplies in float32, if it multiplies");
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
     } else if (row.ran_at() == "fp64_emulated") {
-        verified.doubts.push_back(
-            {"", row.mantissa_bits == 0
-                     ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
-                     : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
-                                   "format can be compared with",
-                                   what, row.mantissa_bits)});
+        verified.add_doubt(
+            row.mantissa_bits == 0
+                ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
+                : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
+                              "format can be compared with",
+                              what, row.mantissa_bits));
     } else if (row.ran_at() == "fixed") {
-        verified.doubts.push_back(
-            {"", fmt::format(
-                     "{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
-                     what, static_cast<std::string_view>(row.detail))});
+        verified.add_doubt(
+            fmt::format("{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
+                        what, static_cast<std::string_view>(row.detail)));
     } else if (row.is_kernel() && !row.detail.empty()) {
-        verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
+        verified.add_doubt(fmt::format("{}: it {}", what, row.detail));
     } else if (row.reason == "observed" || row.is_half()) {
         const bool converts = std::string_view(row.function).ends_with("_convert");
-        verified.doubts.push_back({"", fmt::format("{}: {} {}, narrower than float32", what,
-                                                   converts ? "the result is" : "operands are", row.dtype)});
+        verified.add_doubt(fmt::format("{}: {} {}, narrower than float32", what,
+                                       converts ? "the result is" : "operands are", row.dtype));
     } else if (row.is_onednn() || row.is_xla()) {
         std::string line;
         const auto execution = row.told_in_a_line(line);
         if (row.is_xla() && execution && execution->source_type.empty())
-            verified.doubts.push_back({"", what + ": what it multiplies is not known"});
+            verified.add_doubt(what + ": what it multiplies is not known");
         else
-            verified.doubts.push_back(
-                {"", fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
-                                 row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail))});
+            verified.add_doubt(
+                fmt::format("{}: {}; {}: {}", what, execution ? execution->doubt : "its line cannot be read",
+                            row.is_xla() ? "XLA compiled" : "oneDNN printed", std::string_view(row.detail)));
     } else {
-        verified.doubts.push_back(
-            {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
+        verified.add_doubt(what + ": forwarded unchanged, so their format is not known (" + row.reason + ")");
     }
 }
 
@@ -153,12 +151,12 @@ void judge_order(const MergedRow& row, VerifyResult& verified) {
     if (row.how == "fixed_order" || row.reason == "no_product")
         verified.shown_calls += count;
     else if (row.is_kernel() || row.is_xla())
-        verified.doubts.push_back({"", (row.is_kernel() ? launches_text(row) : calls_text(row)) +
-                                           ": if it multiplies, nobody knows in which order"});
+        verified.add_doubt((row.is_kernel() ? launches_text(row) : calls_text(row)) +
+                           ": if it multiplies, nobody knows in which order");
     else if (row.reason == "invalid_arguments")
-        verified.doubts.push_back(
-            {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
-                             counted(count, "call"), row.function, row.size_text())});
+        verified.add_doubt(
+            fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
+                        counted(count, "call"), row.function, row.size_text()));
     else
         verified.violations.push_back(&row);
 }
@@ -170,7 +168,7 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     const std::uint64_t count = row.counters.calls;
     if (row.is_kernel()) {
         if (row.reason == "no_product") return;
-        verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, what it adds in is not known"});
+        verified.add_doubt(launches_text(row) + ": if it multiplies, what it adds in is not known");
         return;
     }
     if (!row.is_half()) return;
@@ -178,16 +176,24 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
     const std::string what =
         fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
-    if (const std::string contradiction = contradiction_in(row); !contradiction.empty())
-        verified.doubts.push_back({"", fmt::format("{}: the recording contradicts itself, so it was damaged or "
-                                                   "changed: {}",
-                                                   what, contradiction)});
+    if (const std::string contradiction = describe_contradiction(row); !contradiction.empty())
+        verified.add_doubt(
+            fmt::format("{}: the recording contradicts itself, so it was damaged or "
+                        "changed: {}",
+                        what, contradiction));
     else if (is_empty || row.accumulator == "fp32")
         verified.shown_calls += count;
     else if (row.accumulator.empty())
-        verified.doubts.push_back({"", what + ": what it adds in is not known"});
+        verified.add_doubt(what + ": what it adds in is not known");
     else
         verified.violations.push_back(&row);
+}
+
+/// Returns true for half products that may add in less than FP32, or may add partial sums in less. `row` may be null.
+bool adds_below_fp32(const record::RecordedRow* row) {
+    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
+           row->decision.accumulator != policy::Accumulator::unknown &&
+           row->decision.accumulator != policy::Accumulator::fp32;
 }
 
 /// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
@@ -214,7 +220,7 @@ void judge_process(const MergedProcess& process, bool is_continued, VerifyResult
 /// Returns a bypass's name in its usual spelling; `child:NAME` stays unchanged. Returns an empty text for an unknown
 /// name.
 std::string canonical_bypass_name(const std::string& word) {
-    if (is_child_name(word)) return word;
+    if (is_child_bypass_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
         if (policy::equal_ignoring_case(known, word)) return std::string(known);
     }
@@ -250,14 +256,8 @@ std::string problem_with_bypass_names(const std::string& list) {
     return {};
 }
 
-policy::Floor floor_of(const VerifyOptions& options) {
+policy::Floor asked_floor(const VerifyOptions& options) {
     return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
-}
-
-bool adds_below_fp32(const record::RecordedRow* row) {
-    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
-           row->decision.accumulator != policy::Accumulator::unknown &&
-           row->decision.accumulator != policy::Accumulator::fp32;
 }
 
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
@@ -270,15 +270,15 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
 }
 
 VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                          const VerifyOptions& options, ExpectedJobs expected) {
-    const policy::Floor at_least = floor_of(options);
+                          const VerifyOptions& options, ExpectedJobList expected) {
+    const policy::Floor at_least = asked_floor(options);
     VerifyResult verified;
     verified.rules = calls.rules();
-    verified.kernels = kernels_of(calls);
+    verified.kernels = summarize_kernels(calls);
     verified.expected = std::move(expected);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
-        verified.doubts.push_back({"", fmt::format("job {} {}", job, no_recording_of_job)});
+        verified.add_doubt(fmt::format("job {} {}", job, no_recording_of_job));
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         if (!options.accumulate.empty()) {
@@ -288,20 +288,19 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
         if (!options.reproducible) count_emulated(*row, verified.emulated);
     }
-    if (const EmulatedCalls& emulated = verified.emulated; emulated.unknown > 0)
-        verified.doubts.push_back(
-            {"",
-             fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
-                         "with FP32_MATMUL_AUDIT=1 in every call but solves and captured products",
-                         count_text(emulated.known + emulated.native),
-                         counted(emulated.known + emulated.native + emulated.unknown, "product"))});
+    if (const EmulatedCallCounts& emulated = verified.emulated; emulated.unknown > 0)
+        verified.add_doubt(
+            fmt::format("how many bits cuBLAS kept is known of {} of {} that it may have emulated: audits ask it, "
+                        "with FP32_MATMUL_AUDIT=1 in every call but solves and captured products",
+                        count_text(emulated.known + emulated.native),
+                        counted(emulated.known + emulated.native + emulated.unknown, "product")));
     for (const MergedProcess& process : calls.processes())
-        judge_process(process, is_continued(process, calls.processes()), verified);
+        judge_process(process, continues_after_reload(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
-        verified.doubts.push_back({"", "no calls were recorded"});
+        verified.add_doubt("no calls were recorded");
     else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
-        verified.doubts.push_back({"", "no half products were recorded"});
+        verified.add_doubt("no half products were recorded");
     const auto asks_onednn = [](const MergedProcess& process) { return process.objects.ask_onednn; };
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));

@@ -1,11 +1,9 @@
-#include "cli/verify/kernels.hpp"
-
+// Sums up the kernels that were launched on GPUs, for a verdict.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "cli/output/terminal.hpp"
+#include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
@@ -25,14 +23,14 @@ constexpr std::size_t max_names = 8;
 
 }  // namespace
 
-std::size_t Kernels::count() const {
+std::size_t KernelSummary::kernel_count() const {
     std::size_t sum = 0;
     for (const auto& kind : names) sum += kind.size();
     return sum;
 }
 
-Kernels kernels_of(const MergedCalls& calls) {
-    Kernels kernels;
+KernelSummary summarize_kernels(const MergedCalls& calls) {
+    KernelSummary kernels;
     std::map<std::string, KernelKind> kinds;  // by the whole name: function_text() may be the same for two kernels
     std::map<std::string, std::string> texts;
     for (const MergedRow& row : calls.rows()) {
@@ -55,11 +53,11 @@ std::string launch_count_text(std::uint64_t count) {
     return count == 1 ? "1 launch" : count_text(count) + " launches";
 }
 
-std::string kernels_text(const Kernels& kernels) {
-    if (kernels.count() == 0) return {};
+std::string kernels_text(const KernelSummary& kernels) {
+    if (kernels.kernel_count() == 0) return {};
     std::vector<std::string> parts;
     const auto add = [&](KernelKind kind, std::string_view what, bool with_names) {
-        const std::vector<std::string>& names = kernels.of(kind);
+        const std::vector<std::string>& names = kernels.names_of(kind);
         if (names.empty()) return;
         parts.push_back(fmt::format("{} {}{}", count_text(names.size()), what,
                                     with_names ? fmt::format(" ({})", listed(names, max_names)) : ""));
@@ -69,10 +67,11 @@ std::string kernels_text(const Kernels& kernels) {
     add(KernelKind::split, "multiplied float32 in three products of TF32, which is about as accurate as FP32", true);
     add(KernelKind::narrower, "multiplied operands narrower than float32", true);
     add(KernelKind::below, "multiplied float32 in a lower format", true);
-    add(KernelKind::unknown, kernels.of(KernelKind::unknown).size() == 1 ? "is not known" : "are not known", true);
+    add(KernelKind::unknown, kernels.names_of(KernelKind::unknown).size() == 1 ? "is not known" : "are not known",
+        true);
     const auto times = [](std::uint64_t count) { return count == 1 ? "once" : count_text(count) + " times"; };
     return fmt::format("Launched on GPUs, without the kernels that belong to products of cuBLAS: {}, {}{}. {}.",
-                       counted(kernels.count(), "kernel"), times(kernels.launches),
+                       counted(kernels.kernel_count(), "kernel"), times(kernels.launches),
                        kernels.replays == 0
                            ? ""
                            : fmt::format("; graphs were launched {}, which does not count their kernels again",
@@ -80,7 +79,7 @@ std::string kernels_text(const Kernels& kernels) {
                        fmt::join(parts, "; "));
 }
 
-Json to_json(const Kernels& kernels) {
+Json to_json(const KernelSummary& kernels) {
     Json json = {{"launches", kernels.launches}, {"graph_replays", kernels.replays}};
     constexpr std::array<const char*, kernel_kinds> keys = {"no_product", "full",  "split",
                                                             "narrower",   "below", "unknown"};

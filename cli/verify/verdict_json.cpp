@@ -22,12 +22,12 @@ Json to_json(const std::vector<PossibleBypass>& bypasses) {
 }
 
 /// Returns an entry for each recording with calls of a violation.
-Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCallCounts>& judged) {
     Json makers = Json::array();
     for (std::size_t i = 0; i < judged.size(); ++i) {
         const auto found = judged[i].below_by_row.find(row);
         if (found == judged[i].below_by_row.end()) continue;
-        Json maker = identity_of(calls.processes()[i]);
+        Json maker = process_identity_json(calls.processes()[i]);
         maker["calls"] = found->second;
         makers.push_back(std::move(maker));
     }
@@ -36,7 +36,7 @@ Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const st
 
 }  // namespace
 
-Json to_json(const ExpectedJobs& expected) {
+Json to_json(const ExpectedJobList& expected) {
     return {{"file", text_or_null(expected.file)},
             {"jobs", expected.jobs.size()},
             {"missing", expected.missing},
@@ -44,41 +44,42 @@ Json to_json(const ExpectedJobs& expected) {
 }
 
 Json to_json(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-             const std::vector<JudgedCalls>& judged) {
-    Json json = {{"schema", 1},
-                 {"verdict", verified.verdict().word},
-                 {"summary", fmt::format("{}: {}.", verified.verdict().title, summary_of(verified, calls, options))},
-                 {"at_least", text_or_null(options.at_least)},
-                 {"reproducible", options.reproducible},
-                 {"accumulate", text_or_null(options.accumulate)},
-                 {"allow_bf16x9", options.allow_bf16x9},
-                 {"recordings", calls.recording_count()},
-                 {"calls", calls.total().calls},
-                 {"calls_shown", verified.shown_calls},
-                 {"float64_calls", calls.float64_calls()},
-                 {"emulated_calls", verified.emulated.known},
-                 {"emulated_calls_of_53_bits", verified.emulated.of_float64},
-                 {"emulated_calls_of_unknown_bits", verified.emulated.unknown},
-                 {"vector_calls", calls.vectors().calls},
-                 {"onednn_calls", calls.onednn_calls()},
-                 {"xla_products", calls.xla_products()},
-                 {"kernel_launches", calls.kernel_launches()},
-                 {"kernels", to_json(verified.kernels)},
-                 {"allowed_kernels", verified.allowed_kernels},
-                 {"allowed_launches", verified.allowed_launches},
-                 {"lost_changes", calls.lost_changes()},
-                 {"processes", Json::array()},
-                 {"violations", Json::array()},
-                 {"doubts", Json::array()},
-                 {"rules", rules_json(verified.rules)},
-                 {"expected", to_json(verified.expected)},
-                 {"scope", scope_text(options, calls)}};
+             const std::vector<JudgedCallCounts>& judged) {
+    Json json = {
+        {"schema", 1},
+        {"verdict", verified.verdict().word},
+        {"summary", fmt::format("{}: {}.", verified.verdict().title, verdict_summary(verified, calls, options))},
+        {"at_least", text_or_null(options.at_least)},
+        {"reproducible", options.reproducible},
+        {"accumulate", text_or_null(options.accumulate)},
+        {"allow_bf16x9", options.allow_bf16x9},
+        {"recordings", calls.recording_count()},
+        {"calls", calls.total().calls},
+        {"calls_shown", verified.shown_calls},
+        {"float64_calls", calls.float64_calls()},
+        {"emulated_calls", verified.emulated.known},
+        {"emulated_calls_of_53_bits", verified.emulated.of_float64},
+        {"emulated_calls_of_unknown_bits", verified.emulated.unknown},
+        {"vector_calls", calls.vectors().calls},
+        {"onednn_calls", calls.onednn_calls()},
+        {"xla_products", calls.xla_products()},
+        {"kernel_launches", calls.kernel_launches()},
+        {"kernels", to_json(verified.kernels)},
+        {"allowed_kernels", verified.allowed_kernels},
+        {"allowed_launches", verified.allowed_launches},
+        {"lost_changes", calls.lost_changes()},
+        {"processes", Json::array()},
+        {"violations", Json::array()},
+        {"doubts", Json::array()},
+        {"rules", rules_json(verified.rules)},
+        {"expected", to_json(verified.expected)},
+        {"scope", verdict_scope_text(options, calls)}};
     for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
         json[std::string(bypass_lists[i].key)] = to_json(verified.bypasses[i]);
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
-        json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
+        json["processes"].push_back(process_evidence_json(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
-        Json violation = object_of(row_columns(), *row);
+        Json violation = json_object_of_row(row_columns(), *row);
         violation["made_by"] =
             recordings_of_violation(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));

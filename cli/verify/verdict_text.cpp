@@ -1,4 +1,4 @@
-// The messages may be quoted in reports, so they claim only what recordings can prove.
+// The verdict of `fp32shim verify` as text. It may be quoted in reports, so it claims only what recordings can prove.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ constexpr std::string_view scope_note_begin_of_accumulation =
     "measured. It is not about products of other types, or about what else a program adds. ";
 
 constexpr std::string_view scope_note =
-    "Products "
-    "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
+    "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
+    "they "
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
     "up themselves at run time (for a GPU whose kernels are not recorded, for example), LAPACK routines that "
@@ -43,15 +43,15 @@ constexpr std::string_view scope_note_without_end =
 
 constexpr std::string_view scope_note_of_recorded_bypasses =
     " The products of oneDNN are those that its verbose mode prints, those of XLA are in the programs that JAX gave "
-    "it to "
-    "compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
+    "it to compile for a CPU, and kernels on NVIDIA's GPUs are judged by their names or tensor-core instructions: "
     "docs/what-it-sees.md says what these leave out.";
 
 constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
     "scipy.linalg), other functions of BLAS, sums and element-wise functions may differ between machines";
 
-/// Returns scope_note_of_order, and whether libraries were asked for the same code for what it leaves out.
+/// Returns scope_note_of_order, completed by whether the variables of `run --reproducible` were set for the products
+/// that have no fixed order.
 std::string order_scope_text(const MergedCalls& calls) {
     const auto has_codes = [](std::uint16_t pins) { return (pins & record::pin_library_codes) != 0; };
     const bool had_codes =
@@ -89,7 +89,7 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
 constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.
-std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
+std::string products_text(const JudgedCallCounts& judged, const MergedCalls& calls) {
     std::string text;
     std::size_t said = 0;
     for (const auto& [index, count] : judged.below_by_row) {
@@ -108,7 +108,8 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
 
 /// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
 /// `judged` has the calls of each recording, in the order of the recordings.
-std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged, std::size_t violations) {
+std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCallCounts>& judged,
+                           std::size_t violations) {
     std::string text;
     std::size_t said = 0, found = 0;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -123,16 +124,16 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the tables of a violation: the calls and the processes.
+/// Returns the tables of the violations: the calls, and the processes that made them.
 std::string violations_text(const VerifyResult& verified, const MergedCalls& calls,
-                            const std::vector<JudgedCalls>& judged) {
+                            const std::vector<JudgedCallCounts>& judged) {
     if (verified.violations.empty()) return {};
     return '\n' + call_site_table(verified.violations, 0).text() +
            violators_text(calls, judged, verified.violations.size());
 }
 
-/// Returns what the counted calls are of: also oneDNN and XLA if they told of products, and kernels if some were
-/// launched on a GPU.
+/// Returns the libraries of the counted calls: `BLAS, cuBLAS or oneDNN`. Names oneDNN and XLA only if they told of
+/// products, and kernels only if some were launched on a GPU.
 std::string libraries_text(const MergedCalls& calls) {
     std::vector<std::string_view> names = {"BLAS", "cuBLAS"};
     if (calls.onednn_calls() > 0) names.emplace_back("oneDNN");
@@ -143,16 +144,16 @@ std::string libraries_text(const MergedCalls& calls) {
     return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
-/// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
+/// Returns lines about products of other kinds than float32 matrices; empty if there are none.
 std::string types_text(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
-    std::string text = operands_text(calls);
-    const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    std::string text = operand_types_text(calls);
+    const std::uint64_t float32 = verified.count_violating_calls(&MergedRow::is_float32);
     if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
         text += fmt::format("{} with a vector\n", counted(vectors, "product"));
     if (const std::uint64_t compiled = calls.xla_products(); compiled > 0)
         text += fmt::format("{} that XLA compiled for a CPU; how often {} ran, if at all, is not counted\n",
                             counted(compiled, "product"), compiled == 1 ? "it" : "they");
-    if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
+    if (asked_floor(options) == policy::Floor::fp64 && float32 > 0)
         text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
                             float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");
     return text.empty() ? text : '\n' + text;
@@ -180,7 +181,7 @@ std::string unread_text(const VerifyResult& verified) {
 
 /// Returns the possible bypasses of one list; empty if there are none.
 std::string bypasses_text(BypassStanding standing, const VerifyResult& verified, const MergedCalls& calls,
-                          const Claim& claim) {
+                          const VerdictWords& claim) {
     const auto index = static_cast<std::size_t>(standing);
     if (verified.bypasses[index].empty()) return {};
     std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
@@ -209,7 +210,7 @@ bool lacks_end(const MergedCalls& calls) {
 }
 
 /// Returns the end of the summary: how many emulated products kept the bits of float64; empty if none was emulated.
-std::string bits_text(const EmulatedCalls& emulated) {
+std::string bits_text(const EmulatedCallCounts& emulated) {
     const std::uint64_t count = emulated.known + emulated.unknown;
     if (count == 0) return {};
     return fmt::format("; at least {} bits in {} of {}", bits_of_float64, count_text(emulated.of_float64),
@@ -219,17 +220,18 @@ std::string bits_text(const EmulatedCalls& emulated) {
 
 }  // namespace
 
-std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
+std::string verdict_summary(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     const bool of_accumulation = !options.accumulate.empty();
-    const Claim claim = claim_of(options.at_least, of_accumulation);
+    const VerdictWords claim = verdict_words(options.at_least, of_accumulation);
     const std::uint64_t total =
         of_accumulation ? verified.half_calls : calls.total().calls - verified.allowed_launches;
     const std::string bits = bits_text(verified.emulated);
     const std::string recordings = counted(calls.recording_count(), "recording");
     const std::string all = counted(total, of_accumulation ? "half product" : "call");
     if (!verified.violations.empty()) {
-        const std::uint64_t allowed = claim.below.empty() ? 0 : verified.violating_calls(&MergedRow::is_only_allowed);
-        const std::uint64_t ran = verified.violating_calls([](const MergedRow*) { return true; }) - allowed;
+        const std::uint64_t allowed =
+            claim.below.empty() ? 0 : verified.count_violating_calls(&MergedRow::is_only_allowed);
+        const std::uint64_t ran = verified.count_violating_calls([](const MergedRow*) { return true; }) - allowed;
         const std::string_view was = allowed == 1 ? "was" : "were";
         if (ran == 0)
             return fmt::format("{} of {} in {} {} allowed to run{}{}", count_text(allowed), all, recordings, was,
@@ -258,7 +260,7 @@ std::string summary_of(const VerifyResult& verified, const MergedCalls& calls, c
                        is_rest ? "the rest is not known" : "there may have been others", bits);
 }
 
-std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
+std::string verdict_scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(options.accumulate.empty() ? scope_note_begin : scope_note_begin_of_accumulation);
     text += scope_note;
     if (lacks_end(calls)) text += scope_note_without_end;
@@ -269,11 +271,11 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
 }
 
 std::string text_of(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-                    const std::vector<JudgedCalls>& judged) {
+                    const std::vector<JudgedCallCounts>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
-    const Claim claim = claim_of(options.at_least, !options.accumulate.empty());
+    const VerdictWords claim = verdict_words(options.at_least, !options.accumulate.empty());
     std::string text = fmt::format("{}: {}.\n", coloured(verified.verdict().title, verified.verdict().colour),
-                                   summary_of(verified, calls, options));
+                                   verdict_summary(verified, calls, options));
     text += violations_text(verified, calls, judged) + types_text(verified, calls, options);
     if (const std::string kernels = kernels_text(verified.kernels); !kernels.empty())
         text += fmt::format("\n{}\n", printable(kernels));

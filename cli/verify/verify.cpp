@@ -5,19 +5,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
-#include "cli/recordings/recordings.hpp"
 #include "cli/recordings/run_members.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
@@ -28,19 +22,19 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Runs of which it is not known that all of their processes have ended and that all of their recordings are
-// here.
+// ---- Runs whose processes may still run, or whose recordings may be missing
 
-struct Member {
+/// A recording of a run, and the run's facts in it.
+struct RunRecording {
     std::string path;
     RunMember facts;
 };
 
-/// Judges the recordings of one run.
-class Run {
+/// Finds the reasons why the recordings of one run may not be all of it.
+class RecordedRun {
   public:
-    explicit Run(const std::vector<Member>& members) : members_(members) {
-        for (const Member& member : members_)
+    explicit RecordedRun(const std::vector<RunRecording>& members) : members_(members) {
+        for (const RunRecording& member : members_)
             if (member.facts.run_end.ended_ns > last_.ended_ns) last_ = member.facts.run_end;
     }
 
@@ -61,28 +55,29 @@ class Run {
     }
 
   private:
-    bool is_later(const Member& member) const {
+    bool is_later(const RunRecording& member) const {
         return last_.ended_ns != 0 && member.facts.start_ns > last_.ended_ns;
     }
 
-    /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
-    /// made after the end cannot have it.
-    std::pair<const Member*, std::size_t> members_without_end() const {
-        const Member* first = nullptr;
+    /// Returns the first recording in which the end of the run is not noted, and the number of such recordings.
+    /// Recordings that were made after the end cannot have the note and are not counted.
+    std::pair<const RunRecording*, std::size_t> members_without_end() const {
+        const RunRecording* first = nullptr;
         std::size_t count = 0;
-        for (const Member& member : members_) {
+        for (const RunRecording& member : members_) {
             if (!member.facts.is_run_awaited || member.facts.run_end.ended_ns != 0 || is_later(member)) continue;
             if (++count == 1) first = &member;
         }
         return {first, count};
     }
 
-    /// Returns a text about recordings of the run that are not here. The command that waited knows the number of
-    /// those of its machine.
+    /// Returns a text if recordings of the run are not here. The end of the run tells how many recordings were made
+    /// on the machine where `fp32shim run` waited.
     std::string missing_text() const {
-        const auto is_counted = [&](const Member& member) {
+        const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
-            return end.recordings != 0 || (end.ended_ns == 0 && !is_later(member));  // the end may not be noted
+            return end.recordings != 0 ||
+                   (end.ended_ns == 0 && !is_later(member));  // such a recording may lack the note of the end
         };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
         if (last_.recordings <= given) return {};
@@ -94,7 +89,7 @@ class Run {
 
     /// Returns true if this command can see the processes of the recording's run: they belong to this boot, this
     /// container and this user.
-    bool can_see_processes_of(const Member& member) const {
+    bool can_see_processes_of(const RunRecording& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
         return member.facts.identity.shares_boot_with(self) &&
@@ -103,7 +98,7 @@ class Run {
     }
 
     std::string running_text_of_run() const {
-        if (std::ranges::all_of(members_, [&](const Member& member) { return can_see_processes_of(member); })) {
+        if (std::ranges::all_of(members_, [&](const RunRecording& member) { return can_see_processes_of(member); })) {
             const auto left = record::remaining_processes_of_run(members_.front().facts.run, last_.began);
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",
@@ -118,14 +113,14 @@ class Run {
             last_.running == 1 ? "it" : "they");
     }
 
-    const std::vector<Member>& members_;
+    const std::vector<RunRecording>& members_;
     record::format::RunEnd last_{};  ///< the latest note of the end
 };
 
-/// Returns a doubt for each `fp32shim run` whose recordings are among these and do not say that it has ended, that
-/// has processes which still run, or that made further recordings.
+/// Returns the reasons why a `fp32shim run` with recordings at these paths may not be all here: its end is not noted,
+/// some of its processes still run, or it made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
-    std::map<std::uint64_t, std::vector<Member>> by_run;
+    std::map<std::uint64_t, std::vector<RunRecording>> by_run;
     for (const std::string& path : paths) {
         auto facts = read_run_member(path);
         if (facts && facts->run != 0 && !facts->is_children_file)
@@ -133,19 +128,19 @@ std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::s
     }
     std::vector<ReadingProblem> problems;
     for (const auto& [number, members] : by_run)
-        std::ranges::move(Run(members).problems(), std::back_inserter(problems));
+        std::ranges::move(RecordedRun(members).problems(), std::back_inserter(problems));
     return problems;
 }
 
 std::string problem_with_output_options(const VerifyOptions& options, const std::vector<std::string>& recordings) {
     if (!options.output.empty() && options.format == "table") return "--output needs --format json, html or in-toto";
-    return output_problem(options.output, recordings);
+    return problem_with_output(options.output, recordings);
 }
 
 /// Writes to a file, or to stdout if `path` is empty. Returns false after a message if that failed.
 bool write(std::string_view text, const std::string& path) {
     ReportOutput output(path);
-    output.put(text);
+    output.write(text);
     const std::string problem = output.finish();
     if (!problem.empty()) say("verify", problem);
     return problem.empty();
@@ -153,7 +148,7 @@ bool write(std::string_view text, const std::string& path) {
 
 /// Writes the result in the format that was asked for. Returns false after a message if that failed.
 bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
-           const std::vector<JudgedCalls>& judged) {
+           const std::vector<JudgedCallCounts>& judged) {
     if (options.format == "table") {
         print(wrapped(text_of(verified, calls, options, judged)));
         return true;
@@ -161,7 +156,7 @@ bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyO
     Json result = to_json(verified, calls, options, judged);
     const std::string date = timestamp(now_ns());
     if (options.format == "in-toto") {
-        result = verdict_statement(result, date);
+        result = in_toto_statement(result, date);
         if (result["subject"].empty()) {
             say("verify",
                 "no recording had a checksum, so no in-toto Statement was written, which needs one as its subject; "
@@ -169,7 +164,7 @@ bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyO
             return false;
         }
     }
-    return write(options.format == "html" ? verdict_page(result, date) : json_text(result), options.output);
+    return write(options.format == "html" ? verdict_html_page(result, date) : json_text(result), options.output);
 }
 
 int status_of(const Verdict& verdict, const VerifyOptions& options, bool lacks_rule) {
@@ -185,7 +180,7 @@ int verify(VerifyOptions& options) {
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
-    ExpectedJobs expected;
+    ExpectedJobList expected;
     const bool by_floors = options.at_least.empty() && !options.reproducible && options.accumulate.empty();
     std::string problem = by_floors && options.format != "table" && options.format != "json"
                               ? "--format " + options.format + " needs --at-least, --reproducible or --accumulate"
@@ -204,10 +199,10 @@ int verify(VerifyOptions& options) {
     }
 
     MergedCalls calls;
-    std::vector<JudgedCalls> judged;
+    std::vector<JudgedCallCounts> judged;
     auto unread = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
-        judged.push_back(judge_calls(
+        judged.push_back(count_judged_calls(
             recording, [&](const record::RecordedRow* row) { return is_violation(row, options); },
             [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
@@ -242,7 +237,7 @@ Action define_verify(CLI::App& app) {
     add_values(app, "--assume-unused", options->assumed_unused,
                "State that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "
                "that format; names separated by commas; the verdict lists them")
-        ->type_name(alternatives(possible_bypass_names()))
+        ->type_name(joined_by_bars(possible_bypass_names()))
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints; -: stdin");

@@ -49,7 +49,8 @@ def test_tolerances_and_guards_of_audits_have_folders_of_their_own(tmp_path):
 
 
 def test_policies_that_differ_in_one_condition_only_have_folders_of_their_own(tmp_path):
-    conditions = ['scope = "a"', 'where = "a"', 'where = "b"', 'call_site = "a"', 'call_site = "b"', 'stack = "a"', 'stack = "b"']
+    conditions = ['scope = "a"', 'where = "a"', 'where = "b"', 'call_site = "a"', 'call_site = "b"', 'stack = "a"', 'stack = "b"',
+                  'where = "a", text = "a"', 'where = "a", text = "b"']
     folders = {cache("--policy", write(tmp_path / "p.toml", f'[[rule]]\nprecision = "high"\nwhen = {{ {condition} }}\n'))[0]
                for condition in conditions}
     assert len(folders) == len(conditions)

@@ -667,3 +667,12 @@ def test_products_below_float32_are_listed_before_others(tmp_path, applied):
                                f"sgemm_:30000:native:{applied}:as_requested:1")
     listed = page_data(fp32shim("report", "--format", "html", recording).stdout)["decisions"]["listed"]
     assert applied in listed["texts"]
+
+
+def test_the_footer_does_not_deny_products_that_a_run_may_record_too(tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    page = fp32shim("report", "--format", "html", recording).stdout
+    footer = " ".join(re.search(r"<footer>(.*?)</p>", page, re.DOTALL)[1].split())
+    never = re.search(r"never those of ([^.]*)\.", footer)[1]
+    assert "statically linked" in never and "oneDNN" not in never and "cuDNN" not in never
+    assert re.search(r"oneDNN[^.]*cuDNN[^.]* only if .*--pin", footer)

@@ -1,13 +1,13 @@
-// Draws the page of `fp32shim diff`: the tables of its text, and a chart.
-import {$, breakable, element} from "../shared/elements.js";
+// Draws the page of `fp32shim diff`: the same tables as its text has, and a chart.
+import {$, breakableName, element} from "../shared/elements.js";
 import {data, redrawOnChange, setUpPage, showWarnings} from "../shared/page.js";
-import {fillTable, numberColumn, showTable, textColumn} from "../shared/tables.js";
+import {fillTable, numberColumn, showTextTable, textColumn} from "../shared/tables.js";
 import {count, counted} from "../shared/text.js";
-import {drawGrowth} from "./growth.js";
+import {drawDifferenceGrowth} from "./growth.js";
 
 const sides = ["a", "b"];
 
-function showSides() {
+function showBothRuns() {
   const fact = (title, key) => numberColumn(title, (side) => count(data[side][key]));
   const columns = [
     textColumn("Run", (side) => side.toUpperCase()),
@@ -15,7 +15,7 @@ function showSides() {
     fact("Lost", "lost"),
     fact("Not aligned", "unaligned"),
     fact("Calls without fingerprint", "without_fingerprint"),
-    textColumn("Program", (side) => breakable(data[side].command ?? "–")),
+    textColumn("Program", (side) => breakableName(data[side].command ?? "–")),
   ];
   fillTable($("sides"), columns, sides);
   $("summary").textContent = [data.summary, ...data.remarks, ""].join(". ");
@@ -41,11 +41,11 @@ function showProducts() {
 const commands = sides.map((side) => data[side].command ?? "unknown program");
 setUpPage([...new Set(commands)].join(" → "));
 showWarnings(data.warnings.map((text) => [text]));
-showSides();
+showBothRuns();
 showProducts();
-for (const id of ["calls", "steps", "groups", "changes"]) showTable(id, data.tables[id]);
+for (const id of ["calls", "steps", "groups", "changes"]) showTextTable(id, data.tables[id]);
 $("growth").hidden = data.aligned === 0;
 if (data.aligned > 0) {
-  drawGrowth();
-  redrawOnChange(drawGrowth);
+  drawDifferenceGrowth();
+  redrawOnChange(drawDifferenceGrowth);
 }

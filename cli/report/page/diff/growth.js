@@ -1,12 +1,12 @@
-// Plots differences by the position of products. The scale is logarithmic, so differences of 0 have
-// no point.
+// Draws a chart of differences by the position of products. Its scale is logarithmic, so products
+// without a difference have no point.
 
 import {drawChart, setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted} from "../shared/text.js";
 
-function line(key, colourName, more = {}) {
+function differenceDataset(key, colourName, more = {}) {
   return {
     label: key,
     data: data.plot.map((step) => ({x: step.at, y: step[key] > 0 ? step[key] : null})),
@@ -19,7 +19,7 @@ function line(key, colourName, more = {}) {
   };
 }
 
-function boundLine() {
+function boundDataset() {
   const y = data.bound > 0 ? data.bound : null;
   return {
     label: `bound ${data.bound}`,
@@ -48,7 +48,7 @@ function chartScales() {
   };
 }
 
-export function drawGrowth() {
+export function drawDifferenceGrowth() {
   setChartDefaults();
   const label =
     "Estimated relative difference by position: median and largest; " +
@@ -57,9 +57,9 @@ export function drawGrowth() {
     type: "line",
     data: {
       datasets: [
-        line("largest", "more", {pointStyle: "triangle"}),
-        line("median", "less"),
-        boundLine(),
+        differenceDataset("largest", "more", {pointStyle: "triangle"}),
+        differenceDataset("median", "less"),
+        boundDataset(),
       ],
     },
     options: {

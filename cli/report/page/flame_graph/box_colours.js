@@ -10,7 +10,7 @@ function mixColours(from, to, share) {
   return `rgb(${start.map((value, i) => Math.round(value + share * (end[i] - value))).join(" ")})`;
 }
 
-export class BoxColours {
+export class BoxPainter {
   constructor(sums) {
     this.sums = sums;
     const panel = colour("panel");

@@ -1,22 +1,22 @@
 // The tooltip of a box: its full name, its source line and its calls.
 import {element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
-import {percent, quantities} from "../shared/text.js";
+import {percentText, quantities} from "../shared/text.js";
 
-// Returns the formats with their shares.
-export function formatShares(sums, node) {
+// Returns elements that name the formats of a node's calls with their shares.
+export function formatShareElements(sums, node) {
   const all = sums.all[node];
   return sums
     .sumsByFormat(node)
     .flatMap(({format, part}) => [
-      element("span", {class: "format"}, swatch(format), `${format} ${percent(part, all)}`),
+      element("span", {class: "format"}, swatch(format), `${format} ${percentText(part, all)}`),
       " ",
     ]);
 }
 
 const note = (text) => element("span", {class: "note"}, text);
 
-function sourceLine(tree, node) {
+function sourceLineElements(tree, node) {
   const line = tree.line(node);
   const source = line ? tree.sources[tree.file(node)] : undefined;
   if (!source) return [];
@@ -28,21 +28,21 @@ function sourceLine(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements in the tooltip of a box. `zoomNode`: the part of the graph that is shown is
-// this node and those below it.
-export function tipOf(sums, key, node, zoomNode) {
+// Returns the elements in the tooltip of a box. The graph shows only `zoomNode` and the nodes below
+// it, if that is not 0.
+export function tooltipElements(sums, key, node, zoomNode) {
   const {tree} = sums;
   const line = tree.line(node) ? `:${tree.line(node)}` : "";
   const amount = quantities[key](sums.all[node]);
   const ofShown = zoomNode
-    ? `, ${percent(sums.all[node], sums.all[zoomNode])} of what is shown`
+    ? `, ${percentText(sums.all[node], sums.all[zoomNode])} of what is shown`
     : "";
   return [
     element("strong", {}, node === 0 ? "all calls" : tree.name(node)),
     node !== 0 && tree.file(node) && element("span", {class: "file"}, tree.file(node) + line),
-    ...sourceLine(tree, node),
+    ...sourceLineElements(tree, node),
     tree.frames(node) > 0 && note("A click shows its frames."),
-    element("span", {}, `${amount}; ${percent(sums.all[node], sums.all[0])} of all${ofShown}`),
-    element("span", {}, ...formatShares(sums, node)),
+    element("span", {}, `${amount}; ${percentText(sums.all[node], sums.all[0])} of all${ofShown}`),
+    element("span", {}, ...formatShareElements(sums, node)),
   ].filter(Boolean);
 }

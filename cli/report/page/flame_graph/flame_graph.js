@@ -1,16 +1,16 @@
 // Draws call paths as rows of boxes, with callers above the functions that they call. The width of
 // a box is its share of the calls.
 import {$, element} from "../shared/elements.js";
-import {counted, percent, quantities} from "../shared/text.js";
-import {BoxColours} from "./box_colours.js";
+import {counted, percentText, quantities} from "../shared/text.js";
+import {BoxPainter} from "./box_colours.js";
 import {layOutBoxes} from "./box_layout.js";
-import {formatShares, tipOf} from "./box_tip.js";
-import {Folding} from "./folding.js";
+import {formatShareElements, tooltipElements} from "./box_tip.js";
+import {FoldablePaths} from "./folding.js";
 import {listenToKeys} from "./keys.js";
-import {PathSums} from "./path_sums.js";
+import {PathSummary} from "./path_sums.js";
 import {PathTree} from "./path_tree.js";
-import {search} from "./search.js";
-import {selectionOf} from "./selection.js";
+import {searchPaths} from "./search.js";
+import {selectCallsBelow} from "./selection.js";
 
 const rowHeight = 20; // pixels
 
@@ -19,11 +19,11 @@ export class FlameGraph {
   constructor({columns, sources, onSelect}) {
     this.graph = $("paths-graph");
     this.tip = $("paths-tip");
-    this.folding = new Folding(columns);
+    this.folding = new FoldablePaths(columns);
     this.makeTree = (folded) => new PathTree(folded, sources);
     this.tree = this.makeTree(this.folding.foldedTree());
     this.onSelect = onSelect;
-    this.zoomNode = 0; // the graph shows this node's callers and all nodes below it
+    this.zoomNode = 0; // the graph shows only this node, its callers and all nodes below it
     this.current = 0;
     this.boxes = new Map(); // elements by node
     this.matches = null;
@@ -33,7 +33,7 @@ export class FlameGraph {
 
   sumUp() {
     this.key = $("paths-width").value;
-    this.sums = new PathSums(this.tree, this.key);
+    this.sums = new PathSummary(this.tree, this.key);
   }
 
   listen() {
@@ -89,14 +89,10 @@ export class FlameGraph {
     this.find();
   }
 
-  showAll() {
-    this.select(0);
-  }
-
   // --- Boxes
 
   draw() {
-    this.colours = new BoxColours(this.sums);
+    this.colours = new BoxPainter(this.sums);
     this.boxes = new Map();
     const layout = layOutBoxes(this.sums, this.zoomNode, this.graph.clientWidth);
     const drawn = layout.map((box) => this.boxElement(box));
@@ -120,7 +116,7 @@ export class FlameGraph {
   pathBox({node, left, width, row}) {
     const words = node === 0 ? "all calls" : this.tree.label(node);
     const amount = quantities[this.key](this.sums.all[node]);
-    const share = percent(this.sums.all[node], this.sums.all[0]);
+    const share = percentText(this.sums.all[node], this.sums.all[0]);
     const result = element(
       "div",
       {
@@ -159,14 +155,14 @@ export class FlameGraph {
   }
 
   showLegend() {
-    $("paths-legend").replaceChildren(...formatShares(this.sums, this.zoomNode));
+    $("paths-legend").replaceChildren(...formatShareElements(this.sums, this.zoomNode));
   }
 
   // --- The current box and its tooltip
 
   showTip(node) {
     const {left, row} = this.boxes.get(node);
-    this.tip.replaceChildren(...tipOf(this.sums, this.key, node, this.zoomNode));
+    this.tip.replaceChildren(...tooltipElements(this.sums, this.key, node, this.zoomNode));
     this.tip.hidden = false;
     const area = this.graph.getBoundingClientRect();
     const above = area.top - $("paths").getBoundingClientRect().top - this.graph.scrollTop;
@@ -221,7 +217,7 @@ export class FlameGraph {
     this.zoomNode = this.current = node;
     this.hideTip();
     this.draw();
-    this.onSelect(node === 0 ? null : selectionOf(this.tree, node));
+    this.onSelect(node === 0 ? null : selectCallsBelow(this.tree, node));
   }
 
   // Marks the boxes that match the words of the search. Opens all folded nodes first, since every
@@ -232,14 +228,14 @@ export class FlameGraph {
       this.foldAll(false);
       return;
     }
-    this.matches = search(this.tree, this.sums, $("paths-search").value);
+    this.matches = searchPaths(this.tree, this.sums, $("paths-search").value);
     $("paths-answer").textContent = this.matches ? this.answerText(this.matches) : "";
     this.draw();
   }
 
   answerText({count, sum}) {
     if (count === 0) return "Nothing found.";
-    const share = percent(sum, this.sums.all[0]);
+    const share = percentText(sum, this.sums.all[0]);
     return `${counted(count, "place")} found: ${share} of all, ${quantities[this.key](sum)}.`;
   }
 }

@@ -11,14 +11,14 @@ const libraries = [
 ];
 
 // Returns, for each text, the index of the library whose file it names, or -1.
-function librariesOf(texts) {
+function libraryIndices(texts) {
   return texts.map((text) => libraries.findIndex(({files}) => files.test(text)));
 }
 
 // Finds the regions of a tree: connected nodes of one library. Returns the top node of each node's
 // region, or 0 for nodes outside of regions. A single node is no region.
-function regionsOf({parent, file, texts}) {
-  const libraryOfText = librariesOf(texts);
+function findLibraryRegions({parent, file, texts}) {
+  const libraryOfText = libraryIndices(texts);
   const tops = new Int32Array(parent.length);
   const sizes = new Int32Array(parent.length);
   const libraryOf = (node) => (node === 0 ? -1 : libraryOfText[file[node]]);
@@ -32,12 +32,12 @@ function regionsOf({parent, file, texts}) {
   return {tops, nameOf: (node) => libraries[libraryOf(node)].name};
 }
 
-// Call paths of which some regions are folded.
-export class Folding {
+// Call paths in which each region of a library's frames can be folded into one node.
+export class FoldablePaths {
   // `columns` are described in cli/report/page_parts.hpp.
   constructor(columns) {
     this.columns = columns;
-    this.regions = regionsOf(columns);
+    this.regions = findLibraryRegions(columns);
     this.opened = new Set(); // top nodes of the regions that are shown frame by frame
     this.isPossible = this.regions.tops.some((top) => top > 0);
   }
@@ -50,9 +50,10 @@ export class Folding {
     this.opened.clear();
   }
 
-  // Returns a tree in the form of `columns`. Its `frames` and `tops` have, for each folded node,
-  // the number of its frames and the top nodes of its regions. `originals` has a node of `columns`
-  // for each node, and `nodeOf` a node for each node of `columns`.
+  // Returns the tree in which all regions but the opened ones are folded, in the form of `columns`.
+  // Its `frames` and `tops` have, for each folded node, the number of its frames and the top nodes
+  // of its regions. `originals` has a node of `columns` for each node, and `nodeOf` a node for each
+  // node of `columns`.
   foldedTree() {
     if (!this.isPossible) return this.unfoldedTree();
     const {parent, name, file, line} = this.columns;
@@ -72,7 +73,7 @@ export class Folding {
         ? this.regions.nameOf(node)
         : `${name[node]} ${file[node]} ${line[node]}`;
       const id = `${above} ${words}`;
-      if (!known.has(id)) known.set(id, addNode(tree, this.columns, node, above));
+      if (!known.has(id)) known.set(id, copyNode(tree, this.columns, node, above));
       const found = known.get(id);
       nodeOf[node] = found;
       if (!isFolded) continue;
@@ -89,7 +90,7 @@ export class Folding {
   }
 }
 
-function addNode(tree, {name, file, line}, node, above) {
+function copyNode(tree, {name, file, line}, node, above) {
   tree.parent.push(above);
   tree.name.push(name[node]);
   tree.file.push(file[node]);

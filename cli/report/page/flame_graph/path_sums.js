@@ -1,7 +1,7 @@
 // Sums of a quantity for each node of a tree with all nodes below it: in total, and by format.
 import {formats} from "../shared/formats.js";
 
-export class PathSums {
+export class PathSummary {
   // Adds up the quantity `key`.
   constructor(tree, key) {
     this.tree = tree;

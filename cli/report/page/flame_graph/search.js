@@ -1,7 +1,7 @@
 // Searches call paths for words in their names, files, line numbers and source text.
 import {wordsOf} from "../shared/text.js";
 
-function pathText(tree, node) {
+function searchedPathText(tree, node) {
   const source = tree.sources[tree.file(node)]?.lines?.[tree.line(node)] ?? "";
   return `${tree.label(node)}\n${tree.file(node)}\n${source}`.toLowerCase();
 }
@@ -14,7 +14,7 @@ function matchingNodes(tree, words) {
   for (let node = 1; node < tree.size; ++node) {
     const id = `${tree.columns.name[node]} ${tree.columns.file[node]} ${tree.line(node)}`;
     if (!known.has(id)) {
-      const text = pathText(tree, node);
+      const text = searchedPathText(tree, node);
       known.set(
         id,
         words.every((word) => text.includes(word)),
@@ -28,7 +28,7 @@ function matchingNodes(tree, words) {
 // Returns the nodes that match all words of `text`, or null if it has no words. `isMatch` and
 // `hasMatchBelow` have a value for each node. `count` is the number of matching nodes. `sum` adds
 // up their calls without counting any twice.
-export function search(tree, sums, text) {
+export function searchPaths(tree, sums, text) {
   const words = wordsOf(text);
   if (words.length === 0) return null;
   const isMatch = matchingNodes(tree, words);

@@ -3,14 +3,14 @@ import {formats} from "../shared/formats.js";
 
 const noCalls = () => ({calls: 0, host_ns: 0, work: 0});
 
-function nodesBelow(tree, node) {
+function markNodesBelow(tree, node) {
   const isBelow = new Uint8Array(tree.size);
   isBelow[node] = 1;
   for (let i = node + 1; i < tree.size; ++i) isBelow[i] = isBelow[tree.parent(i)];
   return isBelow;
 }
 
-function nameOf(tree, node) {
+function pathName(tree, node) {
   const names = tree
     .pathTo(node)
     .slice(1)
@@ -24,10 +24,11 @@ function getOrMake(map, key, make) {
   return map.get(key);
 }
 
-// Returns the calls at a node and below it. `rows` has the calls of listed decisions by
-// index. `other` has the calls of all other decisions. `formats` has all calls by format.
-export function selectionOf(tree, node) {
-  const isBelow = nodesBelow(tree, node);
+// Returns the calls at a node and below it, with the path's name. `rows` has the calls of listed
+// decisions by index. `other` has the calls of all other decisions. `formats` has all calls by
+// format.
+export function selectCallsBelow(tree, node) {
+  const isBelow = markNodesBelow(tree, node);
   const rows = new Map();
   const other = noCalls();
   const byFormat = new Map();
@@ -46,5 +47,5 @@ export function selectionOf(tree, node) {
     }
   }
   const inOrder = formats.map((format) => byFormat.get(format)).filter(Boolean);
-  return {name: nameOf(tree, node), rows, other, formats: inOrder};
+  return {name: pathName(tree, node), rows, other, formats: inOrder};
 }

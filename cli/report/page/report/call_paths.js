@@ -7,7 +7,7 @@ import {counted} from "../shared/text.js";
 
 let graph = null;
 
-function graphNote(kind, {folded, line}) {
+function graphNoteText(kind, {folded, line}) {
   const isPaths = kind === "paths";
   const notes = [];
   if (isPaths) {
@@ -30,33 +30,33 @@ function graphNote(kind, {folded, line}) {
   return [...notes, "Keys: arrows, Enter, Escape, / to find."].join(" ");
 }
 
-function openGraph(onSelect) {
+function openFlameGraph(onSelect) {
   graph?.close();
   const kind = $("paths-of").value;
   graph = new FlameGraph({columns: data[kind], sources: data.sources, onSelect});
   const folds = graph.folding.isPossible
     ? "Frames of a library are folded; a click opens them. "
     : "";
-  $("paths-note").textContent = folds + graphNote(kind, data[kind]);
+  $("paths-note").textContent = folds + graphNoteText(kind, data[kind]);
   graph.redraw();
 }
 
-export function redrawGraph() {
+export function redrawFlameGraph() {
   graph?.redraw();
 }
 
 // Sets up the graph. Calls `onSelect` with the calls below the chosen box, or with null for all
 // calls.
-export function setUpGraph(onSelect) {
+export function setUpFlameGraph(onSelect) {
   $("paths-levels").hidden = !data.scopes;
   if (data.scopes) $("paths-of").value = "scopes";
   $("paths-width").value = data.sort;
   $("paths-of").addEventListener("change", () => {
-    openGraph(onSelect);
+    openFlameGraph(onSelect);
     onSelect(null);
   });
   $("selected")
     .querySelector("button")
-    .addEventListener("click", () => graph.showAll());
-  if (data.totals.calls > 0) openGraph(onSelect);
+    .addEventListener("click", () => graph.select(0));
+  if (data.totals.calls > 0) openFlameGraph(onSelect);
 }

@@ -3,8 +3,8 @@
 
 const leastDistance = 19; // pixels
 
-// Returns a range around these values whose limits are 1, 2 or 5 times powers of ten.
-export function rangeOf(values) {
+// Returns a range around the values whose limits are 1, 2 or 5 times powers of ten.
+export function roundRangeAround(values) {
   if (values.length === 0) return [1, 10];
   const steps = (value) => {
     const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
@@ -42,7 +42,7 @@ function mergePoints(points, reach) {
 }
 
 // Returns the steps by which a cluster may be moved, smallest first.
-function possibleSteps() {
+function possibleOffsets() {
   const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y]));
   steps.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
   return steps.map(([x, y]) => ({right: x * leastDistance, up: y * leastDistance}));
@@ -50,8 +50,8 @@ function possibleSteps() {
 
 // Sets `offset` of each cluster to the smallest step that keeps it clear of the clusters before it.
 // No cluster is moved below `floor`.
-function moveApart(clusters, floor) {
-  const steps = possibleSteps();
+function moveClustersApart(clusters, floor) {
+  const steps = possibleOffsets();
   const taken = [];
   for (const cluster of clusters) {
     const {left, up} = cluster;
@@ -69,7 +69,7 @@ function moveApart(clusters, floor) {
 
 // Returns the clusters of points with coordinates `x` and `y`. `ranges` has the limits of both,
 // which correspond to `width` and `height` in pixels.
-export function clustersOf(points, ranges, width, height) {
+export function clusterPoints(points, ranges, width, height) {
   const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
   const perX = scale(ranges.x, Math.max(width, 100));
   const perY = scale(ranges.y, height);
@@ -85,7 +85,7 @@ export function clustersOf(points, ranges, width, height) {
     reach *= 1.3;
     clusters = mergePoints(inPixels, reach);
   }
-  moveApart(clusters, Math.log(ranges.y[0]) * perY);
+  moveClustersApart(clusters, Math.log(ranges.y[0]) * perY);
   for (const cluster of clusters) {
     const {left, up, offset} = cluster;
     const [first, ...others] = cluster.points;

@@ -1,29 +1,29 @@
 // Columns of the table of decisions. Rows are sorted by `value` and show `cell`.
-import {breakable, element, locationText, secondary} from "../shared/elements.js";
+import {breakableName, element, locationElement, secondary} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {numberColumn, textColumn} from "../shared/tables.js";
-import {count, counted, duration, flops, hostTime, percent} from "../shared/text.js";
+import {count, counted, durationText, flopText, hostTime, percentText} from "../shared/text.js";
 import {
   deviceText,
   functionText,
   hasMedian,
   hasSpread,
   isEstimated,
-  meanLength,
   meanTime,
   routeText,
   singleDecisions,
-  sizeClass,
+  sizeClassLimit,
   sizeClassText,
+  sizeForSorting,
   sizeText,
   sourceText,
   transposesText,
   work,
 } from "./decisions.js";
-import {grouping} from "./groups.js";
+import {chosenGrouping} from "./groups.js";
 import {view} from "./view.js";
 
-const shareOfTime = (row) => percent(row.host_ns, view.totals.host_ns);
+const shareOfTime = (row) => percentText(row.host_ns, view.totals.host_ns);
 
 // --- Contents of cells
 
@@ -31,12 +31,12 @@ const hostTimeCell = (row) => hostTime(row.host_ns, isEstimated(row));
 
 function meanCell(row) {
   const isSpread = hasSpread(row) && row.host_ns_min < row.host_ns_max;
-  const spread = `${duration(row.host_ns_min)} – ${duration(row.host_ns_max)}`;
+  const spread = `${durationText(row.host_ns_min)} – ${durationText(row.host_ns_max)}`;
   return [hostTime(meanTime(row), isEstimated(row)), isSpread && secondary(spread)];
 }
 
 function medianCell(row) {
-  return hasMedian(row) ? duration(row.host_ns_median) : "–";
+  return hasMedian(row) ? durationText(row.host_ns_median) : "–";
 }
 
 function gpuTimeCell(row) {
@@ -45,7 +45,7 @@ function gpuTimeCell(row) {
   return [time, secondary(`${count(row.gpu_samples)} measured`)];
 }
 
-function shareCell(row) {
+function timeShareCell(row) {
   const max = Math.max(view.totals.host_ns, 1);
   const bar = element("progress", {max, value: row.host_ns, "aria-hidden": "true"});
   return [shareOfTime(row), bar];
@@ -71,10 +71,10 @@ function reasonCell(row) {
   return [row.reason ?? "?", row.detail && secondary(row.detail), status];
 }
 
-function siteCell(row) {
+function callSiteCell(row) {
   if (row.isGroup) return [`${counted(row.decisions, "decision")}, summed up`];
-  const provider = breakable(row.provider ?? "?");
-  return [breakable(row.caller ?? "?"), element("span", {class: "to"}, "→ ", provider)];
+  const provider = breakableName(row.provider ?? "?");
+  return [breakableName(row.caller ?? "?"), element("span", {class: "to"}, "→ ", provider)];
 }
 
 function functionCell(row) {
@@ -87,8 +87,8 @@ function sizeCell(row) {
   return [sizeText(row), more.length > 0 && secondary(more.join(", "))];
 }
 
-// Functions that make the cell of a label. A decision may lack the label.
-const labelElement = {where: locationText, scope: breakable, caller: breakable};
+// Functions that make the element of a label. A decision may lack the label.
+const labelElement = {where: locationElement, scope: breakableName, caller: breakableName};
 const labelCell = (key) => (row) =>
   row[key] ? labelElement[key](row[key]) : row.isGroup ? "" : "–";
 const keyCell = (key) => (row) => labelElement[key](row[key] ?? "–");
@@ -104,7 +104,11 @@ const labelColumn = (title, key) =>
     isNeeded: () => singleDecisions.some((row) => row[key]),
   });
 const keyColumn = (title, key, cell = keyCell(key)) =>
-  textColumn(title, cell, {value: keyValue(key), class: key, isNeeded: () => grouping()[key]});
+  textColumn(title, cell, {
+    value: keyValue(key),
+    class: key,
+    isNeeded: () => chosenGrouping()[key],
+  });
 const requestedColumn = (cell) => textColumn("Requested", cell, {value: keyValue("requested")});
 const countColumn = (title, key, more) =>
   numberColumn(title, (row) => count(row[key]), {value: keyValue(key), ...more});
@@ -130,27 +134,27 @@ const quantityColumns = [
   numberColumn("Mean", meanCell, {value: meanTime}),
   numberColumn("Median", medianCell, {
     value: (row) => row.host_ns_median ?? -1,
-    isNeeded: () => !grouping().any && singleDecisions.some(hasMedian),
+    isNeeded: () => !chosenGrouping().any && singleDecisions.some(hasMedian),
   }),
   numberColumn("GPU time", gpuTimeCell, {
     value: (row) => row.gpu_ns ?? -1,
     isNeeded: () => singleDecisions.some((row) => row.gpu_samples > 0),
   }),
-  numberColumn("Work", (row) => flops(work(row)), {id: "work", value: work}),
-  numberColumn("Share", shareCell, {value: hostTimeValue}),
+  numberColumn("Work", (row) => flopText(work(row)), {id: "work", value: work}),
+  numberColumn("Share", timeShareCell, {value: hostTimeValue}),
 ];
 
 export const decisionColumns = [
   labelColumn("Where", "where"),
   labelColumn("Scope", "scope"),
   textColumn("Function", functionCell, {value: keyValue("function")}),
-  textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size"}),
+  textColumn("Size m×n×k", sizeCell, {value: sizeForSorting, class: "size"}),
   requestedColumn(requestedCell),
   appliedColumn,
   accumulatorColumn,
   reasonColumn,
   ...quantityColumns,
-  textColumn("Call site", siteCell, {value: routeText, class: "site"}),
+  textColumn("Call site", callSiteCell, {value: routeText, class: "site"}),
 ];
 
 export const groupColumns = [
@@ -159,9 +163,9 @@ export const groupColumns = [
   keyColumn("Caller", "caller"),
   keyColumn("Function", "function", functionText),
   textColumn("Largest of m, n, k", sizeClassText, {
-    value: sizeClass,
+    value: sizeClassLimit,
     class: "size",
-    isNeeded: () => grouping().size,
+    isNeeded: () => chosenGrouping().size,
   }),
   requestedColumn((row) => row.requested ?? "?"),
   appliedColumn,

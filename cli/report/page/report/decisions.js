@@ -1,10 +1,10 @@
-// Decisions of the page: `singleDecisions`, and `groups`, each of which sums up several others.
-// Both are rows of the table.
+// Decisions of the page. `singleDecisions` has one row of the table for each listed decision, and
+// `groups` has rows that each sum up several other decisions.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 
 // Returns a row from its values. Texts are indices into one shared list.
-function listedRow(values) {
+function decodeRow(values) {
   const {columns, texts} = data.decisions.listed;
   const row = {decisions: 1};
   for (const [i, [name, isText]] of columns.entries()) {
@@ -12,7 +12,7 @@ function listedRow(values) {
   }
   return row;
 }
-export const singleDecisions = data.decisions.listed.rows.map(listedRow);
+export const singleDecisions = data.decisions.listed.rows.map(decodeRow);
 export const groups = data.decisions.groups.map((group) => ({...group, isGroup: true}));
 export const {rest} = data.decisions; // sums of the decisions that the page lacks
 
@@ -23,7 +23,7 @@ const product = (numbers) => numbers.reduce((result, one) => result * one, 1);
 export const meanSize = (row) => product(sizes(row)) ** (1 / sizes(row).length);
 // Returns a value for sorting by size: the cube root of the number of multiplications, as far as
 // the sizes are known.
-export function meanLength(row) {
+export function sizeForSorting(row) {
   if (row.isGroup) return row.size ?? 0;
   return sizes(row).length ? (product(sizes(row)) * (row.batch ?? 1)) ** (1 / 3) : 0;
 }
@@ -36,7 +36,7 @@ export const hasMedian = (row) => hasSpread(row) && row.host_ns_median !== undef
 
 // Returns the upper limit of a row's size class. A class reaches from above one power of two to the
 // next, and the largest of m, n and k decides.
-export function sizeClass(row) {
+export function sizeClassLimit(row) {
   if (row.isGroup) return row.max_dim_to ?? -1;
   const largest = Math.max(row.m ?? -1, row.n ?? -1, row.k ?? -1);
   return largest < 1 ? largest : 2 ** Math.ceil(Math.log2(largest));
@@ -50,7 +50,7 @@ export function sizeText(row) {
   return (row.sizes_folded ? "≤ " : "") + text;
 }
 export function sizeClassText(row) {
-  const highest = sizeClass(row);
+  const highest = sizeClassLimit(row);
   if (highest < 0) return "?";
   return highest <= 2 ? String(highest) : `${highest / 2 + 1}–${highest}`;
 }

@@ -1,24 +1,24 @@
 // Filters of the table of decisions, and the summary of what they select.
 import {$, element, showNote} from "../shared/elements.js";
 import {data} from "../shared/page.js";
-import {count, counted, duration, isOrAre, wordsOf} from "../shared/text.js";
+import {count, counted, durationText, isOrAre, wordsOf} from "../shared/text.js";
 import {hasSpread, isEstimated, rest, singleDecisions, sumOf} from "./decisions.js";
-import {grouping} from "./groups.js";
-import {setUpTable, showTableOf} from "./table.js";
-import {entries, forgetElements, view} from "./view.js";
+import {chosenGrouping} from "./groups.js";
+import {setUpTable, showEntries} from "./table.js";
+import {entries, forgetRowElements, view} from "./view.js";
 
-// Makes 128x512 and 128×512 the same word.
+// Returns the text with × between sizes, so that 128x512 and 128×512 are the same word.
 const withTimes = (text) => text.replace(/(?<=[\d?])\s*[x×*]\s*(?=[\d?]|$)|^[x×*](?=\d)/g, "×");
 
 // Returns the words that a row must contain, each as a list of spellings.
-function wantedWords() {
+function searchedWords() {
   const text = $("filter-text").value.replace(/(\d)\s+[x×*]\s+(?=\d)/gi, "$1x");
   return wordsOf(text).map((word) => [word, withTimes(word)]);
 }
 
 // Returns a function that tells if a row has the format, the function and the refusal that the user
 // chose.
-function factFilter() {
+function chosenFactsFilter() {
   const format = $("filter-applied").value;
   const name = $("filter-function").value;
   const isRefused = $("filter-refused").checked;
@@ -49,7 +49,7 @@ function uncertainNotes(uncertain) {
   }
   if (rest.decisions && !view.name) {
     notes.push(
-      `${sumText(rest)}, ${duration(rest.host_ns)}) are not on this page; ` +
+      `${sumText(rest)}, ${durationText(rest.host_ns)}) are not on this page; ` +
         "no filter finds them.",
     );
   }
@@ -59,17 +59,17 @@ function uncertainNotes(uncertain) {
   return notes;
 }
 
-function notesOn(chosen, uncertain) {
+function selectionNotes(chosen, uncertain) {
   const notes = [];
   if (view.other?.calls) {
     const {calls, host_ns} = view.other;
     notes.push(
-      `${counted(calls, "call")} of this path (${duration(host_ns)}) belong to decisions ` +
+      `${counted(calls, "call")} of this path (${durationText(host_ns)}) belong to decisions ` +
         "that are not listed one by one.",
     );
   }
   const summed = sumOf(chosen, (row) => (row.isGroup ? row.decisions : 0));
-  if (summed && !grouping().any) {
+  if (summed && !chosenGrouping().any) {
     notes.push(
       `${counted(summed, "decision")} of them ${isOrAre(summed)} not listed one by one, ` +
         "but summed up by function and size.",
@@ -78,18 +78,18 @@ function notesOn(chosen, uncertain) {
   return [...notes, ...uncertainNotes(uncertain)];
 }
 
-function showAnswer(chosen, uncertain) {
+function showSelectionSummary(chosen, uncertain) {
   const decisions = count(sumOf(chosen, (row) => row.decisions));
   const all = counted(view.totals.decisions, "decision");
   const calls = counted(
     sumOf(chosen, (row) => row.calls),
     "call",
   );
-  const time = duration(sumOf(chosen, (row) => row.host_ns));
+  const time = durationText(sumOf(chosen, (row) => row.host_ns));
   $("shown").textContent =
     `Showing ${decisions} of ${all}${view.name && " of this call path"}: ` +
     `${calls}, ${time} host time.`;
-  showNote("answer-note", notesOn(chosen, uncertain).join(" "));
+  showNote("answer-note", selectionNotes(chosen, uncertain).join(" "));
   const isIncomplete = uncertain.decisions > 0 || rest.decisions > 0;
   $("answer-note").classList.toggle("warning", isIncomplete);
 }
@@ -97,8 +97,8 @@ function showAnswer(chosen, uncertain) {
 // --- Filtering
 
 export function filterRows() {
-  const words = wantedWords();
-  const hasFacts = factFilter();
+  const words = searchedWords();
+  const hasFacts = chosenFactsFilter();
   const uncertain = {decisions: 0, calls: 0};
   const chosen = view.entries.filter(({row, text}) => {
     if (!hasFacts(row)) return false;
@@ -109,11 +109,11 @@ export function filterRows() {
     }
     return false;
   });
-  showTableOf(chosen);
-  showAnswer(chosen, uncertain);
+  showEntries(chosen);
+  showSelectionSummary(chosen, uncertain);
 }
 
-export function showRefused() {
+export function showOnlyRefused() {
   $("filters").reset();
   $("filter-refused").checked = true;
   filterRows();
@@ -152,7 +152,7 @@ export function setUpFilters() {
   setUpGrouping();
   for (const event of ["input", "change"]) {
     $("filters").addEventListener(event, ({target}) => {
-      if (target.id === "filter-by") forgetElements();
+      if (target.id === "filter-by") forgetRowElements();
       filterRows();
     });
   }

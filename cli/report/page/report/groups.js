@@ -1,12 +1,12 @@
 // Shows decisions with the same keys as one row, like `fp32shim report --by`.
 import {$} from "../shared/elements.js";
-import {sizeClass, work} from "./decisions.js";
+import {sizeClassLimit, work} from "./decisions.js";
 
 const textKeys = ["where", "scope", "caller", "function"];
 
-// Returns the user's grouping: for each key, whether rows are grouped by it. `any`: rows are
-// grouped, perhaps only by precision, which always counts.
-export function grouping() {
+// Returns the grouping that the user chose: for each key, whether rows are grouped by it. `any` is
+// true if rows are grouped at all, perhaps only by precision, by which groups always differ.
+export function chosenGrouping() {
   const words = $("filter-by").value.split(" ").filter(Boolean);
   const keys = Object.fromEntries([...textKeys, "size"].map((key) => [key, words.includes(key)]));
   return {...keys, any: words.length > 0};
@@ -16,7 +16,7 @@ function emptyGroup(row, texts) {
   return {
     isGroup: true,
     ...texts,
-    max_dim_to: sizeClass(row),
+    max_dim_to: sizeClassLimit(row),
     requested: row.requested,
     format: row.format,
     reason: row.reason,
@@ -31,7 +31,7 @@ function emptyGroup(row, texts) {
   };
 }
 
-function addRow(group, row) {
+function addRowToGroup(group, row) {
   for (const sum of ["decisions", "calls", "host_ns", "timed_calls"]) group[sum] += row[sum];
   for (const sum of ["gpu_samples", "gpu_calls", "gpu_ns"])
     group[sum] = (group[sum] ?? 0) + (row[sum] ?? 0);
@@ -40,18 +40,18 @@ function addRow(group, row) {
   group.host_ns_max = Math.max(group.host_ns_max, row.host_ns_max);
 }
 
-export function groupedEntries(entries) {
-  const by = grouping();
+export function groupEntries(entries) {
+  const by = chosenGrouping();
   const keys = textKeys.filter((key) => by[key]);
   const groups = new Map();
   for (const {row} of entries) {
     const texts = keys.map((key) => row[key]);
-    const others = [by.size && sizeClass(row), row.requested, row.format, row.reason];
+    const others = [by.size && sizeClassLimit(row), row.requested, row.format, row.reason];
     const id = [...texts, ...others].join("\n");
     if (!groups.has(id)) {
       groups.set(id, emptyGroup(row, Object.fromEntries(keys.map((key, i) => [key, texts[i]]))));
     }
-    addRow(groups.get(id), row);
+    addRowToGroup(groups.get(id), row);
   }
   return [...groups.values()].map((row) => ({row, element: null}));
 }

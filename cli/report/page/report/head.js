@@ -5,42 +5,42 @@ import {
   baseName,
   count,
   counted,
-  duration,
-  flops,
+  durationText,
+  flopText,
   hostTime,
   momentText,
-  nanoseconds,
+  nanosecondsOf,
 } from "../shared/text.js";
-import {showRefused} from "./filters.js";
+import {showOnlyRefused} from "./filters.js";
 import {totals} from "./view.js";
 
-function listText({values, more}, separator = ", ") {
+function joinedValuesText({values, more}, separator = ", ") {
   const text = values.map((value) => value.text).join(separator);
   return text + (more ? ` and ${more} more` : "");
 }
 
-// Returns the command, without the folder of its program. If there are several commands, returns
-// the names of their programs.
+// Returns the page's title: the command without the folder of its program, or, if there are several
+// commands, the names of their programs.
 function titleText({Command: commands, Program: programs}) {
   const named = ({values}, nameOf) => [...new Set(values.map(({text}) => nameOf(text)))];
   const words = commands ? named(commands, (text) => text.replace(/^[^ ]*\//, "")) : [];
   if (words.length === 1 && !commands.more) return words[0];
   if (!programs) return "";
   const names = named(programs, baseName).map((text) => ({text}));
-  return listText({values: names, more: programs.more});
+  return joinedValuesText({values: names, more: programs.more});
 }
 
-function whenText(facts) {
+function runOriginText(facts) {
   const {recordings, opened, last} = data.totals;
   const parts = [];
-  if (facts.Host) parts.push(`on ${listText(facts.Host)}`);
+  if (facts.Host) parts.push(`on ${joinedValuesText(facts.Host)}`);
   if (facts.Process) {
-    parts.push(`${recordings === 1 ? "process" : "processes"} ${listText(facts.Process)}`);
+    parts.push(`${recordings === 1 ? "process" : "processes"} ${joinedValuesText(facts.Process)}`);
   }
   parts.push(`from ${momentText(opened)}`);
   if (last) {
-    const length = Math.max(nanoseconds(last) - nanoseconds(opened), 0);
-    parts.push(`last call after ${duration(length)}`);
+    const length = Math.max(nanosecondsOf(last) - nanosecondsOf(opened), 0);
+    parts.push(`last call after ${durationText(length)}`);
   }
   return parts.join(" · ");
 }
@@ -48,16 +48,16 @@ function whenText(facts) {
 function settingsText(facts) {
   const parts = [];
   const settings = facts["Settings at its start"];
-  if (settings) parts.push(listText(settings, "; "));
+  if (settings) parts.push(joinedValuesText(settings, "; "));
   if (facts.Policy) {
-    const policy = listText(facts.Policy, "; ");
+    const policy = joinedValuesText(facts.Policy, "; ");
     parts.push(`policy ${policy.replace(/(sha256 [0-9a-f]{12})[0-9a-f]+/g, "$1…")}`);
   }
-  if (facts.fp32shim) parts.push(`fp32shim ${listText(facts.fp32shim)}`);
+  if (facts.fp32shim) parts.push(`fp32shim ${joinedValuesText(facts.fp32shim)}`);
   return parts.join(" · ");
 }
 
-export function showHead() {
+export function showPageHead() {
   const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
   const title = titleText(facts);
   setUpPage(title);
@@ -66,15 +66,15 @@ export function showHead() {
   const commands = facts.Command?.values ?? [];
   const command = commands.length === 1 ? commands[0].text : "";
   showNote("command", command !== title && command);
-  $("when").textContent = whenText(facts);
+  $("when").textContent = runOriginText(facts);
   $("settings").textContent = settingsText(facts);
   $("filtered").hidden = !data.filtered;
 }
 
-function refusedButton() {
+function makeRefusedButton() {
   const button = element("button", {type: "button"}, "Show them");
   button.addEventListener("click", () => {
-    showRefused();
+    showOnlyRefused();
     $("decisions-title").scrollIntoView();
   });
   return button;
@@ -84,7 +84,7 @@ export function showAllWarnings() {
   showWarnings(
     data.warnings.map((warning) => [
       element("strong", {}, warning.title),
-      warning.refused && refusedButton(),
+      warning.refused && makeRefusedButton(),
       element("ul", {}, ...warning.lines.map((line) => element("li", {}, line))),
     ]),
   );
@@ -100,7 +100,7 @@ export function showTotals() {
   const shown = [
     [noun(calls, "call"), count(calls)],
     ["host time", hostTime(host_ns, estimated)],
-    [`work${withoutWork}`, flops(work)],
+    [`work${withoutWork}`, flopText(work)],
     [noun(decisions, "distinct decision"), count(decisions)],
     [noun(recordings, "recording"), count(recordings)],
   ];

@@ -3,13 +3,13 @@
 import {setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {data, redrawOnChange} from "../shared/page.js";
-import {showTable} from "../shared/tables.js";
-import {redrawGraph, setUpGraph} from "./call_paths.js";
+import {showTextTable} from "../shared/tables.js";
+import {redrawFlameGraph, setUpFlameGraph} from "./call_paths.js";
 import {filterRows, setUpFilters} from "./filters.js";
-import {showAllWarnings, showHead, showTotals} from "./head.js";
-import {showChanges, showRun} from "./run.js";
-import {drawShares, showFormats} from "./shares.js";
-import {drawMap} from "./size_map.js";
+import {showAllWarnings, showPageHead, showTotals} from "./head.js";
+import {showRunFacts, showSettingChanges} from "./run.js";
+import {drawFormatShares, showFormatTable} from "./shares.js";
+import {drawSizeMap} from "./size_map.js";
 import {drawTimeline} from "./timeline.js";
 import {showVerdict} from "./verdict.js";
 import {setView, view} from "./view.js";
@@ -33,10 +33,10 @@ function drawCharts() {
     usePointStyle: true,
     boxPadding: 4,
   });
-  drawShares();
+  drawFormatShares();
   drawTimeline();
   $("timeline-all").hidden = !view.name;
-  drawMap();
+  drawSizeMap();
 }
 
 // Shows only the calls below a box of the flame graph. Null shows all calls.
@@ -44,26 +44,26 @@ function showSelection(selection) {
   setView(selection);
   $("selected").hidden = selection === null;
   if (selection) $("selected").querySelector("span").textContent = `Only calls below ${view.name}`;
-  showFormats();
+  showFormatTable();
   filterRows();
   drawCharts();
 }
 
-showHead();
+showPageHead();
 showVerdict();
 showAllWarnings();
 showTotals();
-showFormats();
-showChanges();
-showTable("nonfinite", data.nonfinite);
-showTable("received", data.received);
-showTable("audits", data.audits);
-showRun();
+showFormatTable();
+showSettingChanges();
+showTextTable("nonfinite", data.nonfinite);
+showTextTable("received", data.received);
+showTextTable("audits", data.audits);
+showRunFacts();
 setUpFilters();
 drawCharts();
-setUpGraph(showSelection);
+setUpFlameGraph(showSelection);
 for (const id of ["timeline-height", "map-height"]) $(id).addEventListener("change", drawCharts);
 redrawOnChange(() => {
   drawCharts();
-  redrawGraph();
+  redrawFlameGraph();
 });

@@ -1,4 +1,4 @@
-// Facts about the run: processes, changes of settings, and tables whose cells are given as text.
+// Shows facts about the run: its processes, and changes of settings.
 import {$, element, secondary} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {fillTable, numberColumn, tableOf, textColumn} from "../shared/tables.js";
@@ -34,16 +34,16 @@ function showProcesses() {
   fillTable(tableOf("processes"), columns, data.processes, recordings - data.processes.length);
 }
 
-export function showRun() {
+export function showRunFacts() {
   $("facts").append(...data.facts.flatMap(factElements));
   showProcesses();
 }
 
-function outcomeText({done, message}) {
+function changeOutcomeText({done, message}) {
   return (done ? "done" : "refused") + (message ? `: ${message}` : "");
 }
 
-export function showChanges() {
+export function showSettingChanges() {
   const {list, more} = data.changes;
   $("changes").hidden = list.length === 0;
   const columns = [
@@ -51,7 +51,7 @@ export function showChanges() {
     textColumn("Process", ({process}) => process),
     textColumn("Change", ({change}) => change),
     textColumn("By", ({by}) => by),
-    textColumn("Outcome", outcomeText),
+    textColumn("Outcome", changeOutcomeText),
   ];
   fillTable(tableOf("changes"), columns, list, more);
 }

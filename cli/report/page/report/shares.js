@@ -2,9 +2,9 @@
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour, element} from "../shared/elements.js";
-import {fillOf, swatch} from "../shared/formats.js";
+import {areaFill, swatch} from "../shared/formats.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
-import {count, flops, hostTime, percent} from "../shared/text.js";
+import {count, flopText, hostTime, percentText} from "../shared/text.js";
 import {view} from "./view.js";
 
 // Returns two columns: an amount and its share.
@@ -12,11 +12,11 @@ function amountColumns(title, key, text) {
   const unseen = element("span", {class: "unseen"}, "share");
   return [
     numberColumn(title, text),
-    numberColumn(unseen, (row) => percent(row[key], view.totals[key])),
+    numberColumn(unseen, (row) => percentText(row[key], view.totals[key])),
   ];
 }
 
-export function showFormats() {
+export function showFormatTable() {
   const columns = [
     textColumn("Applied", ({format}) => [swatch(format), format], {
       isRowHead: true,
@@ -26,13 +26,13 @@ export function showFormats() {
     ...amountColumns("Host time", "host_ns", ({host_ns, estimated}) =>
       hostTime(host_ns, estimated),
     ),
-    ...amountColumns("Work", "work", (row) => flops(row.work)),
+    ...amountColumns("Work", "work", (row) => flopText(row.work)),
   ];
   fillTable($("formats"), columns, view.formats);
   $("formats-note").hidden = !view.formats.some(({format}) => format === "unchanged");
 }
 
-export function drawShares() {
+export function drawFormatShares() {
   const {formats, totals} = view;
   const sums = [
     ["calls", "calls"],
@@ -48,7 +48,7 @@ export function drawShares() {
       labels: sums.map(([name]) => name),
       datasets: formats.map((row) => ({
         label: row.format,
-        backgroundColor: fillOf(row.format),
+        backgroundColor: areaFill(row.format),
         borderColor: colour("page"),
         borderWidth: {right: 1.5},
         barPercentage: 0.75,
@@ -70,7 +70,7 @@ export function drawShares() {
       plugins: {
         tooltip: {
           callbacks: {
-            label: ({dataset, parsed}) => `${dataset.label}: ${percent(parsed.x, 100)}`,
+            label: ({dataset, parsed}) => `${dataset.label}: ${percentText(parsed.x, 100)}`,
           },
         },
       },

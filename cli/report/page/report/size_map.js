@@ -3,8 +3,16 @@
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {formats, shapeOf} from "../shared/formats.js";
-import {count, counted, duration, flops, isOrAre, sum, withPrefix} from "../shared/text.js";
-import {clustersOf, rangeOf} from "./clusters.js";
+import {
+  count,
+  counted,
+  durationText,
+  flopText,
+  isOrAre,
+  sum,
+  withSiPrefix,
+} from "../shared/text.js";
+import {clusterPoints, roundRangeAround} from "./clusters.js";
 import {
   functionText,
   meanSize,
@@ -21,15 +29,15 @@ import {
 import {view} from "./view.js";
 
 const heightChoices = {
-  work: {title: "work of all calls", value: work, text: flops},
-  host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: duration},
-  calls: {title: "number of calls", value: (row) => row.calls, text: withPrefix},
-  mean_ns: {title: "host time of one call", value: meanTime, text: duration, isMean: true},
+  work: {title: "work of all calls", value: work, text: flopText},
+  host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: durationText},
+  calls: {title: "number of calls", value: (row) => row.calls, text: withSiPrefix},
+  mean_ns: {title: "host time of one call", value: meanTime, text: durationText, isMean: true},
 };
 
 // Returns a point for each decision with a known size and quantity. A row that sums up several
 // decisions is drawn at their mean.
-function pointsOf({value, isMean}) {
+function mapPoints({value, isMean}) {
   return view.entries
     .map(({row}) => row)
     .filter((row) => (row.size ?? sizes(row).length) && row.calls > 0 && value(row) > 0)
@@ -71,7 +79,7 @@ const shapesForNumbers = ["circle", "rect", "rectRounded", "rectRot", "triangle"
 const pointShape = ({decisions, format}) =>
   decisions === 1 || shapesForNumbers.includes(shapeOf(format)) ? shapeOf(format) : "circle";
 
-function datasetOf(format, clusters) {
+function pointDataset(format, clusters) {
   const own = clusters.filter((cluster) => cluster.format === format);
   const radius = own.map(({decisions}) => (decisions === 1 ? 5.5 : 9));
   return {
@@ -87,8 +95,8 @@ function datasetOf(format, clusters) {
   };
 }
 
-function drawNumber(context, point, decisions) {
-  const words = withPrefix(decisions).replace(" ", "");
+function drawCount(context, point, decisions) {
+  const words = withSiPrefix(decisions).replace(" ", "");
   context.strokeStyle = colour("page");
   context.fillStyle = colour("text");
   context.strokeText(words, point.x, point.y + 0.5);
@@ -110,7 +118,7 @@ const clusterCounts = {
       if (!chart.isDatasetVisible(i)) continue;
       const points = chart.getDatasetMeta(i).data;
       for (const [k, {decisions}] of dataset.data.entries()) {
-        if (decisions > 1) drawNumber(context, points[k], decisions);
+        if (decisions > 1) drawCount(context, points[k], decisions);
       }
     }
     context.restore();
@@ -119,30 +127,31 @@ const clusterCounts = {
 
 // --- Tooltips of points
 
-function labelOf({row}) {
+function pointLabel({row}) {
   const size = row.isGroup ? sizeClassText(row) : sizeText(row);
   return `${functionText(row)} ${size}${row.batch > 1 ? ` batch ${row.batch}` : ""}`;
 }
 
-function tipTitle({raw: {decisions, format, points}}) {
-  return decisions === 1 ? labelOf(points[0]) : `${counted(decisions, "decision")}, ${format}`;
+function tooltipTitle({raw: {decisions, format, points}}) {
+  return decisions === 1 ? pointLabel(points[0]) : `${counted(decisions, "decision")}, ${format}`;
 }
 
-function singleLines({row}) {
+function decisionTooltipLines({row}) {
   const lines = row.scope ? [routeText(row), `in ${row.scope}`] : [routeText(row)];
   const by = sourceText(row);
   return [...lines, `${row.requested} by ${by}, ran at ${row.format} (${row.reason})`];
 }
 
-function tipLines({raw: {decisions, points}}) {
-  const lines = decisions > 1 ? points.slice(0, 6).map(labelOf) : singleLines(points[0]);
+function tooltipLines({raw: {decisions, points}}) {
+  const lines =
+    decisions > 1 ? points.slice(0, 6).map(pointLabel) : decisionTooltipLines(points[0]);
   if (points.length > 6) lines.push(`and ${count(points.length - 6)} more`);
   const calls = counted(
     sumOf(points, (row) => row.calls),
     "call",
   );
-  const time = duration(sumOf(points, (row) => row.host_ns));
-  return [...lines, `${calls}, ${time}, ${flops(sumOf(points, work))}`];
+  const time = durationText(sumOf(points, (row) => row.host_ns));
+  return [...lines, `${calls}, ${time}, ${flopText(sumOf(points, work))}`];
 }
 
 // Returns the labels of the legend, with the shapes that single decisions have.
@@ -166,30 +175,33 @@ function logarithmicAxis(title, text, [min, max]) {
   };
 }
 
-export function drawMap() {
+export function drawSizeMap() {
   const height = heightChoices[$("map-height").value];
-  const points = pointsOf(height);
+  const points = mapPoints(height);
   $("map-note").textContent = pointsNote(points);
-  const ranges = {x: rangeOf(points.map(({x}) => x)), y: rangeOf(points.map(({y}) => y))};
+  const ranges = {
+    x: roundRangeAround(points.map(({x}) => x)),
+    y: roundRangeAround(points.map(({y}) => y)),
+  };
   const width = $("map-chart").parentElement.clientWidth - 90;
-  const clusters = clustersOf(points, ranges, width, 250);
+  const clusters = clusterPoints(points, ranges, width, 250);
   const drawn = formats.filter((format) => clusters.some((cluster) => cluster.format === format));
   const label =
     `Size map: ${height.title} against size, by applied precision; ` +
     "the table of decisions has the numbers.";
   drawChart("map-chart", label, {
     type: "scatter",
-    data: {datasets: drawn.map((format) => datasetOf(format, clusters))},
+    data: {datasets: drawn.map((format) => pointDataset(format, clusters))},
     plugins: [clusterCounts],
     options: {
       scales: {
-        x: logarithmicAxis("size", withPrefix, ranges.x),
+        x: logarithmicAxis("size", withSiPrefix, ranges.x),
         y: logarithmicAxis(height.title, height.text, ranges.y),
       },
       layout: {padding: {right: 12, top: 10}},
       plugins: {
         legend: {labels: {generateLabels: legendLabels}},
-        tooltip: {callbacks: {title: (items) => items.map(tipTitle), label: tipLines}},
+        tooltip: {callbacks: {title: (items) => items.map(tooltipTitle), label: tooltipLines}},
       },
     },
   });

@@ -4,7 +4,7 @@ import {data} from "../shared/page.js";
 import {rowElement, showSortingHead, sortedEntries, wideRow} from "../shared/tables.js";
 import {counted} from "../shared/text.js";
 import {decisionColumns, groupColumns} from "./columns.js";
-import {groupedEntries, grouping} from "./groups.js";
+import {chosenGrouping, groupEntries} from "./groups.js";
 import {entries} from "./view.js";
 
 const rowsAtOnce = 1000;
@@ -15,7 +15,7 @@ const sortedColumn = decisionColumns.find(({id}) => id === data.sort);
 const order = {title: sortedColumn.title, descending: true};
 
 function neededColumns() {
-  const columns = grouping().any ? groupColumns : decisionColumns;
+  const columns = chosenGrouping().any ? groupColumns : decisionColumns;
   return columns.filter((column) => column.isNeeded?.() ?? true);
 }
 
@@ -24,7 +24,7 @@ function showRows() {
   const column =
     columns.find(({title}) => title === order.title) ?? columns.find(({id}) => id === "host_ns");
   order.title = column.title;
-  const rows = grouping().any ? groupedEntries(chosenEntries) : chosenEntries;
+  const rows = chosenGrouping().any ? groupEntries(chosenEntries) : chosenEntries;
   const sorted = sortedEntries(rows, column, order.descending);
   showSortingHead($("decisions"), columns, order, showRows);
   const body = $("decisions").tBodies[0];
@@ -39,7 +39,7 @@ function showRows() {
   $("more-rows").textContent = `${counted(sorted.length - rowLimit, "more row")} of this table`;
 }
 
-export function showTableOf(someEntries) {
+export function showEntries(someEntries) {
   chosenEntries = someEntries;
   rowLimit = rowsAtOnce;
   showRows();

@@ -2,31 +2,31 @@
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
-import {fillOf, formats} from "../shared/formats.js";
+import {areaFill, formats} from "../shared/formats.js";
 import {data} from "../shared/page.js";
-import {duration, nanoseconds, threeDigits, withPrefix} from "../shared/text.js";
+import {durationText, nanosecondsOf, threeDigits, withSiPrefix} from "../shared/text.js";
 
 const {timeline} = data;
 const binCount = () => timeline.bins.at(-1).number + 1;
-const timeText = (time_ns) => (time_ns === 0 ? "0" : duration(time_ns));
+const timeText = (time_ns) => (time_ns === 0 ? "0" : durationText(time_ns));
 
 // --- Lines at the times of changes, with text above the bars
 
-function drawLine(context, x, top, bottom) {
+function drawVerticalLine(context, x, top, bottom) {
   context.beginPath();
   context.moveTo(x, top);
   context.lineTo(x, bottom);
   context.stroke();
 }
 
-function drawChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
+function drawSettingChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
   let written = -Infinity; // right end of the last text
   for (const {change, time, done} of data.changes.list) {
-    const since_ns = nanoseconds(time) - nanoseconds(timeline.begin);
+    const since_ns = nanosecondsOf(time) - nanosecondsOf(timeline.begin);
     const position = since_ns / timeline.bin_ns / binCount();
     if (position < 0 || position > 1 || !done) continue;
     const x = left + position * (right - left);
-    drawLine(context, x, top - 14, bottom);
+    drawVerticalLine(context, x, top - 14, bottom);
     const width = context.measureText(change).width;
     const begin = x + 4 + width > right ? x - 4 - width : x + 4;
     if (begin < written) continue;
@@ -43,16 +43,16 @@ const changeLines = {
     context.strokeStyle = context.fillStyle = colour("text");
     context.font = `11px ${Chart.defaults.font.family}`;
     context.setLineDash([4, 3]);
-    drawChanges(chart);
+    drawSettingChanges(chart);
     context.restore();
   },
 };
 
 // --- The time axis
 
-// Returns a round interval that gives about `ticks` ticks. It is in whole minutes if duration()
+// Returns a round interval that gives about `ticks` ticks. It is in whole minutes if durationText()
 // shows no seconds.
-function timeStep(total_ns, ticks) {
+function tickInterval(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
   const isShort = total_ns < 119.5e9;
   const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
@@ -63,7 +63,7 @@ function timeStep(total_ns, ticks) {
 }
 
 function addRoundTicks(axis) {
-  const step = timeStep(axis.max, axis.chart.width / 80);
+  const step = tickInterval(axis.max, axis.chart.width / 80);
   const length = Math.floor(axis.max / step) + 1;
   axis.ticks = Array.from({length}, (_, i) => ({value: i * step}));
 }
@@ -88,7 +88,7 @@ function chartScales(title) {
       beginAtZero: true,
       title: {display: true, text: title},
       grid: {color: colour("faint")},
-      ticks: {callback: (value) => (value < 1 ? threeDigits(value) : withPrefix(value))},
+      ticks: {callback: (value) => (value < 1 ? threeDigits(value) : withSiPrefix(value))},
     },
   };
 }
@@ -104,26 +104,26 @@ function barHeights(key, index) {
   return values;
 }
 
-function datasets(key) {
+function barDatasets(key) {
   return formats
     .filter((format) => timeline.formats.includes(format))
     .map((format) => ({
       label: format,
-      backgroundColor: fillOf(format),
+      backgroundColor: areaFill(format),
       barPercentage: 1,
       categoryPercentage: 1,
       data: barHeights(key, timeline.formats.indexOf(format)),
     }));
 }
 
-function drawBars(key) {
+function drawTimelineBars(key) {
   const title = key === "calls" ? "calls per second" : "threads in products";
   const beginOf = (bin) => timeText(bin * timeline.bin_ns);
   drawChart("timeline-chart", `Timeline: ${title}, by applied precision.`, {
     type: "bar",
     data: {
       labels: Array.from({length: binCount()}, (_, i) => beginOf(i)),
-      datasets: datasets(key),
+      datasets: barDatasets(key),
     },
     plugins: [changeLines],
     options: {
@@ -136,7 +136,7 @@ function drawBars(key) {
           callbacks: {
             title: ([bar]) =>
               bar ? `${beginOf(bar.dataIndex)} to ${beginOf(bar.dataIndex + 1)}` : "",
-            label: ({dataset, parsed}) => `${dataset.label}: ${withPrefix(parsed.y)}`,
+            label: ({dataset, parsed}) => `${dataset.label}: ${withSiPrefix(parsed.y)}`,
           },
         },
       },
@@ -154,6 +154,6 @@ export function drawTimeline() {
   }
   const begin = timeline.begin.slice(0, 23).replace("T", " ");
   $("timeline-note").textContent =
-    `Each bar is ${duration(timeline.bin_ns)}; the first begins at ${begin} UTC.`;
-  drawBars($("timeline-height").value);
+    `Each bar is ${durationText(timeline.bin_ns)}; the first begins at ${begin} UTC.`;
+  drawTimelineBars($("timeline-height").value);
 }

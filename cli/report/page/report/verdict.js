@@ -1,9 +1,9 @@
 // The first lines of the page: which calls ran below FP32, where, and where the time went. Each
 // sentence holds for the recorded calls only.
-import {$, breakable, element} from "../shared/elements.js";
+import {$, breakableName, element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {data} from "../shared/page.js";
-import {count, counted, percent} from "../shared/text.js";
+import {count, counted, percentText} from "../shared/text.js";
 import {totals} from "./view.js";
 
 const {verdict} = data;
@@ -12,7 +12,7 @@ const callNoun = data.filtered ? "selected call" : "recorded call";
 
 // Returns the verb for calls below FP32. A library that does not say at which format it ran may
 // have run at a more exact one.
-function belowVerb() {
+function belowFp32Verb() {
   if (below.allowed === 0) return "ran below FP32";
   if (below.allowed < below.calls) return "ran below FP32, or were allowed to";
   return `${below.calls === 1 ? "was" : "were"} allowed to run below FP32`;
@@ -22,22 +22,23 @@ const quantityNames = {work: "work", host_ns: "host time", calls: "calls"};
 
 function shareText(key, part, whole) {
   const isEstimate = key === "host_ns" && totals.estimated;
-  return (isEstimate ? "≈ " : "") + percent(part[key], whole[key]);
+  return (isEstimate ? "≈ " : "") + percentText(part[key], whole[key]);
 }
 
-function headline() {
+function headlineText() {
   const {calls} = totals;
   const others = verdict.unknown + verdict.narrower;
   if (calls === 0) return data.filtered ? "The filters select no call" : "No calls were recorded";
   if (below.calls === calls) {
-    return `${calls === 1 ? `The ${callNoun}` : `All ${counted(calls, callNoun)}`} ${belowVerb()}`;
+    const all = calls === 1 ? `The ${callNoun}` : `All ${counted(calls, callNoun)}`;
+    return `${all} ${belowFp32Verb()}`;
   }
   if (below.calls > 0) {
     const key = verdict.measure;
     const share = `${shareText(key, below, totals)} of the ${quantityNames[key]}`;
     const least = verdict.unknown ? "At least " : "";
     const some = `${least}${count(below.calls)} of ${counted(calls, callNoun)}`;
-    return `${some}, with ${share}, ${belowVerb()}`;
+    return `${some}, with ${share}, ${belowFp32Verb()}`;
   }
   if (verdict.unknown === calls) return `The precision of ${counted(calls, callNoun)} is not known`;
   if (others === calls) return "No call of known precision was recorded";
@@ -59,7 +60,7 @@ function previewText() {
   return ` ${some} ${are} ${previews}, imitated on the CPU.`;
 }
 
-function formatsLine() {
+function lowFormatsLine() {
   const parts = below.formats.flatMap(({format, calls}, i) => [
     i > 0 && ", ",
     element("span", {class: "format"}, swatch(format), `${format}: ${counted(calls, "call")}`),
@@ -67,24 +68,24 @@ function formatsLine() {
   return line(...parts, `.${previewText()}`);
 }
 
-// Returns a place: `at train.py:41 Model.forward`.
-function placeName({kind, text}) {
+// Returns the end of a sentence about a place: `at train.py:41 Model.forward`.
+function placeElements({kind, text}) {
   if (kind === "unknown") return ["at places that are not recorded"];
   const preposition = {where: "at ", scope: "in scope ", caller: "from "}[kind];
-  return [preposition, element("strong", {}, breakable(text))];
+  return [preposition, element("strong", {}, breakableName(text))];
 }
 
-// Says which place has the largest part of `whole`. `words` names the whole.
-function placeLine(key, words, place, whole) {
+// Returns a line that says which place has the largest part of `whole`, which `words` names.
+function largestPlaceLine(key, words, place, whole) {
   if (!place || !(place[key] > 0)) return null;
   const isAll = place[key] === whole[key];
   const part = 2 * place[key] > whole[key] ? "Most" : "The largest part";
   const share = ` (${shareText(key, place, whole)})`;
   const begin = isAll ? `All of ${words}` : `${part} of ${words}${share}`;
-  return line(`${begin} is `, ...placeName(place), ".");
+  return line(`${begin} is `, ...placeElements(place), ".");
 }
 
-function unknownLine() {
+function unknownFormatsLine() {
   const parts = [
     verdict.unknown > 0 && `The precision of ${counted(verdict.unknown, "call")} is not known.`,
     verdict.narrower > 0 &&
@@ -105,14 +106,14 @@ function float64Line() {
 }
 
 export function showVerdict() {
-  $("verdict-title").textContent = headline();
+  $("verdict-title").textContent = headlineText();
   const key = verdict.measure;
   const lines = [
-    below.calls > 0 && formatsLine(),
-    placeLine(key, `their ${quantityNames[key]}`, below.place, below),
-    placeLine("host_ns", "the host time", verdict.busiest, totals),
+    below.calls > 0 && lowFormatsLine(),
+    largestPlaceLine(key, `their ${quantityNames[key]}`, below.place, below),
+    largestPlaceLine("host_ns", "the host time", verdict.busiest, totals),
     float64Line(),
-    unknownLine(),
+    unknownFormatsLine(),
   ].filter(Boolean);
   $("verdict-title").after(...lines);
 }

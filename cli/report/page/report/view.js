@@ -6,7 +6,7 @@ import {groups, isEstimated, routeText, singleDecisions, sizeText} from "./decis
 const searchedKeys =
   "function dtype device compute_capability trans_a trans_b caller where scope provider " +
   "requested source rule applied actual accumulator how reason detail format";
-function searchedText(row) {
+function searchableText(row) {
   const texts = searchedKeys.split(" ").map((key) => row[key] ?? "");
   if (!row.isGroup) texts.push(sizeText(row), routeText(row));
   return texts.join("\n").toLowerCase();
@@ -17,7 +17,7 @@ function searchedText(row) {
 export const entries = [...singleDecisions, ...groups].map((row) => ({
   row,
   element: null,
-  text: searchedText(row),
+  text: searchableText(row),
 }));
 
 // Returns sums of the document under the names that the page uses for quantities. Times are
@@ -34,13 +34,13 @@ const allFormats = Object.entries(data.by_format).map(([format, sums]) => ({
 const allCalls = {name: "", entries, formats: allFormats, totals};
 export let view = allCalls;
 
-export function forgetElements() {
+export function forgetRowElements() {
   for (const entry of entries) entry.element = null;
 }
 
 // Returns a decision with only some of its calls. Their shortest, longest and median times are
 // unknown.
-function partOf(entry, {calls, host_ns}) {
+function entryWithPart(entry, {calls, host_ns}) {
   if (calls === entry.row.calls) return entry;
   const timed_calls = isEstimated(entry.row) ? 0 : calls;
   const unknown = {
@@ -52,8 +52,8 @@ function partOf(entry, {calls, host_ns}) {
   return {...entry, row: {...entry.row, calls, host_ns, timed_calls, ...unknown}, element: null};
 }
 
-function viewOf(selection) {
-  const parts = [...selection.rows].map(([index, part]) => partOf(entries[index], part));
+function viewOfSelection(selection) {
+  const parts = [...selection.rows].map(([index, part]) => entryWithPart(entries[index], part));
   const formats = selection.formats.map((row) => {
     const all = allFormats.find(({format}) => format === row.format);
     return {...row, estimated: all?.estimated};
@@ -74,6 +74,6 @@ function viewOf(selection) {
 
 // Sets the view to a selection of calls. Null selects all calls.
 export function setView(selection) {
-  forgetElements(); // shares in the elements depend on the view
-  view = selection === null ? allCalls : viewOf(selection);
+  forgetRowElements(); // shares in the elements depend on the view
+  view = selection === null ? allCalls : viewOfSelection(selection);
 }

@@ -18,18 +18,18 @@ export function element(tag, properties = {}, ...children) {
 export const secondary = (text) => element("span", {class: "second"}, text);
 
 // Returns a long name in which lines may break after separators.
-export function breakable(name) {
+export function breakableName(name) {
   const parts = name.split(/(?<=[_./-])/);
   return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
 }
 
 // Returns a location in which lines break only before its function, as in `train.py:41` `forward`.
 // A part that would be wider than any screen is breakable.
-export function locationText(text) {
+export function locationElement(text) {
   const longest = 60;
   const parts = text.split(/(?<=^\S+) /);
   const shown = parts.map((part) =>
-    part.length > longest ? breakable(part) : element("span", {class: "whole"}, part),
+    part.length > longest ? breakableName(part) : element("span", {class: "whole"}, part),
   );
   return element("span", {}, ...shown.flatMap((part) => [part, " "]).slice(0, -1));
 }

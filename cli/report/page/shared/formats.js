@@ -19,7 +19,7 @@ const hatchLines = {
 };
 
 // Returns the fill of an area on a canvas: a colour, or a pattern in that colour.
-export function fillOf(format) {
+export function areaFill(format) {
   const path = hatchLines[drawings[format].hatch];
   if (!path) return colour(format);
   const canvas = element("canvas", {width: 2 * tile, height: 2 * tile});

@@ -12,11 +12,11 @@ export function setUpPage(title) {
   for (const form of document.forms) {
     form.addEventListener("submit", (event) => event.preventDefault());
   }
-  setUpScrolling();
+  makeTablesScrollable();
 }
 
 // Lets keys scroll every table that may be wider than the page.
-function setUpScrolling() {
+function makeTablesScrollable() {
   for (const box of document.querySelectorAll(".scroll:not([tabindex])")) {
     box.tabIndex = 0;
     box.setAttribute("role", "group");

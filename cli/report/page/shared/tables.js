@@ -34,7 +34,7 @@ export function fillTable(table, columns, rows, more = 0) {
 export const tableOf = (id) => document.querySelector(`#${id} table`);
 
 // Shows a section with a table whose cells are given as text.
-export function showTable(id, {heads, rows, more}) {
+export function showTextTable(id, {heads, rows, more}) {
   $(id).hidden = rows.length === 0;
   const titled = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   const columns = heads.map(({title, number}, i) =>

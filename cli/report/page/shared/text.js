@@ -6,7 +6,7 @@ export const count = (value) => number.format(value);
 export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 export const isOrAre = (value) => (value === 1 ? "is" : "are");
 
-export function duration(ns) {
+export function durationText(ns) {
   if (ns < 999.5) return `${Math.round(ns)} ns`;
   if (ns < 999.5e3) return `${threeDigits(ns / 1e3)} µs`;
   if (ns < 999.5e6) return `${threeDigits(ns / 1e6)} ms`;
@@ -17,30 +17,30 @@ export function duration(ns) {
 }
 
 // Returns a time of the document in nanoseconds since 1970, exact to about 256 ns.
-export function nanoseconds(time) {
+export function nanosecondsOf(time) {
   const second = time.slice(0, 19);
   return Date.parse(`${second}Z`) * 1e6 + Number(time.slice(20, 29));
 }
 // Returns a time of the document as `2026-11-21 08:42:00 UTC`.
 export const momentText = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`;
 
-export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + duration(ns);
+export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + durationText(ns);
 
 // Returns 1.5e9 as `1.5 G`.
-export function withPrefix(value) {
+export function withSiPrefix(value) {
   const prefixes = ["", "k", "M", "G", "T", "P", "E"];
   const power = Math.floor(Math.log10(value) / 3 + 1e-9);
   const index = value < 1 ? 0 : Math.min(power, prefixes.length - 1);
   return `${threeDigits(value / 1000 ** index)} ${prefixes[index]}`.trimEnd();
 }
-export function flops(value) {
+export function flopText(value) {
   if (!(value > 0)) return "–";
-  const text = withPrefix(value);
+  const text = withSiPrefix(value);
   return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
 }
 
 // Returns a percentage. Rounding never makes a few into none, nor nearly all into all.
-export function percent(part, whole) {
+export function percentText(part, whole) {
   const share = (100 * part) / whole;
   if (!(whole > 0)) return "";
   if (part > 0 && share < 0.05) return "<0.1 %";
@@ -50,9 +50,9 @@ export function percent(part, whole) {
 
 // Converts quantities of calls to text, by their names in the data.
 export const quantities = {
-  host_ns: duration,
+  host_ns: durationText,
   calls: (value) => counted(value, "call"),
-  work: flops,
+  work: flopText,
 };
 
 export const sum = (list, value) => list.reduce((total, one) => total + value(one), 0);
