@@ -67,11 +67,11 @@ std::string_view script_name_of(RowOrder order);
 /// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
 /// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls
 /// - `folded`: number of sums that exceeded the limit and were added to a caller
-Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
+Json page_paths_json(const CallPathTree& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices);
 
 /// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
 /// calls, if they are known, and functions.
-CallPaths scope_paths(const MergedCalls& calls);
+CallPathTree scope_paths(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

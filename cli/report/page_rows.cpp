@@ -19,7 +19,7 @@ constexpr std::size_t max_groups = 2000;
 
 bool is_listed_anyway(const MergedRow& row) {
     const auto met = row.floor_met();
-    return row.is_refused() || (met && *met < policy::Floor::fp32);
+    return row.is_request_refused() || (met && *met < policy::Floor::fp32);
 }
 
 bool is_on_page(std::string_view column) { return column != "first" && column != "last"; }
@@ -39,7 +39,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
                   [&](const RowColumn& column) { return !is_on_page(column.name) || !is_used(column, rows); });
     columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
     columns.push_back(
-        {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
+        {"refused", [](const MergedRow& row) { return row.is_request_refused() ? FieldValue(1) : FieldValue(); }});
     PageTexts texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
@@ -70,7 +70,7 @@ Json group_json(const RowGroup& group) {
         if (Json value = column.value(group).tree(); is_on_page(column.name) && !value.is_null())
             json[std::string(column.name)] = std::move(value);
     json["format"] = format_of(group);
-    if (group.is_refused()) json["refused"] = 1;
+    if (group.is_request_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;
         json["size"] = std::exp(group.sum_of_log_sizes / static_cast<double>(group.decisions_with_sizes));

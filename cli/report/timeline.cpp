@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/filter.hpp"
 
 namespace fp32shim::cli {
@@ -22,7 +22,7 @@ struct Target {
 }  // namespace
 
 std::string_view format_of(const MergedRow& row) {
-    return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
+    return row.is_overflow || row.effective_format().empty() ? "unknown" : std::string_view(row.effective_format());
 }
 
 std::size_t Timeline::index_of(std::string_view format) {
@@ -62,14 +62,14 @@ void Timeline::extend_to(std::int64_t begin_ns, std::int64_t end_ns) {
     }
 }
 
-Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
+CallSum& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
     Bin& shares = bins_[bin];
     if (shares.size() <= format_index) shares.resize(format_index + 1);
     return shares[format_index];
 }
 
-void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
-                      CallDurations& durations, Timeline* timeline) {
+void add_single_calls(record::RecordingReader& recording, const CallFilter& filter, const MergedCalls& calls,
+                      DurationHistogram& durations, Timeline* timeline) {
     std::vector<Target> targets;  // targets by row id, which has at most 20 bits
     RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {

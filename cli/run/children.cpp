@@ -40,7 +40,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     std::array<char, record::path_capacity> children;
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
     if (expanded.path.empty()) return {};
-    const std::string name(record::children_path(expanded.path, children));
+    const std::string name(record::children_file_path(expanded.path, children));
     // Links are not followed, so that a program cannot make the name lead elsewhere by changing one.
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(name, error);
@@ -73,7 +73,7 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
         record::run_process_variable,
         fmt::format("{}{}", process == ProgramProcess::child ? record::run_process_is_parent : "", getpid()));
     const std::string before = environment.get(record::run_variable);
-    const record::RunNote outer = record::parse_run_note(before);
+    const record::RunVariableValue outer = record::parse_run_variable(before);
     run_ = outer.number;
     if (!is_own && run_ != 0) {
         path_ = outer.children_path;

@@ -30,7 +30,7 @@ bool is_empty_children_file(const std::string& path, const RunMember& file) {
 
 /// Notes the end in a recording of this boot. Another process may have it mapped.
 void note_end_here(int descriptor, const RunEnd& end, bool has_children_file) {
-    record::with_header(descriptor, [&](Header& header) {
+    record::with_mapped_header(descriptor, [&](Header& header) {
         if (has_children_file)
             std::atomic_ref(header.flags).fetch_or(record::format::flag_children_file, std::memory_order_relaxed);
         header.run_end = end;
@@ -73,7 +73,7 @@ void note_end(const RunEnding& ending) {
 
 std::string running_line(const RunEnding& ending) {
     if (ending.running.empty()) return {};
-    return fmt::format("still running, so more products may follow: {}", running_text(ending.running));
+    return fmt::format("still running, so more products may follow: {}", running_processes_text(ending.running));
 }
 
 }  // namespace fp32shim::cli

@@ -264,8 +264,9 @@ bool was_lowered_in(const MeasuredRun& run, const Group& group) {
 
 std::string untried_sentence(const std::vector<std::string>& untried) {
     if (untried.empty()) return {};
-    return fmt::format("Not tried: {}.\n",
-                       untried_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
+    return fmt::format(
+        "Not tried: {}.\n",
+        untried_places_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
 }
 
 std::string text_of(const SensitivityResult& result) {

@@ -85,7 +85,7 @@ struct VerifyResult {
     std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
     std::uint64_t allowed_launches = 0;
     Kernels kernels;
-    std::vector<RuleCount> rules;
+    std::vector<RuleUseCount> rules;
     ExpectedJobs expected;
     std::uint64_t shown_calls = 0;
     EmulatedCalls emulated;

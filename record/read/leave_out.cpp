@@ -20,7 +20,7 @@ void subtract_calls(CounterRecord& counters, const CounterRecord& earlier) {
 
 }  // namespace
 
-std::string RecordingReader::leave_out(const RecordingReader& earlier) {
+std::string RecordingReader::subtract_earlier_copy(const RecordingReader& earlier) {
     if (facts_.identity != earlier.facts_.identity || facts_.opened_ticks != earlier.facts_.opened_ticks)
         return "is no copy of it";
     std::vector<CounterRecord> rest = counters_;

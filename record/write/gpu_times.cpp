@@ -30,7 +30,7 @@ format::GpuTimeRecord* ThreadWriter::gpu_times_of_row(RecordingFile& file, std::
         segment->header.slot = slot_;
         segment->header.sequence = number;
         segment->header.thread = thread_;
-        file.publish(segment->header, SegmentKind::gpu_times);
+        file.publish_segment(segment->header, SegmentKind::gpu_times);
         gpu_time_segments_[number] = segment;
     }
     format::GpuTimeRecord& made = entry(gpu_times_used_);

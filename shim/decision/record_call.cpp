@@ -103,11 +103,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     const system::KeptState kept;
     if (context.writer != nullptr && context.recording != &recording) {
         context.writer_change_count = 0;
-        context.recording->detach(std::exchange(context.writer, nullptr));
+        context.recording->detach_thread(std::exchange(context.writer, nullptr));
     }
     context.recording = &recording;
     context.gpu_calls_left = 0;
-    if (context.writer == nullptr) context.writer = recording.attach();
+    if (context.writer == nullptr) context.writer = recording.attach_thread();
 }
 
 /// Returns this thread's context, with a writer in this recording; nullptr if there is no memory.
@@ -142,7 +142,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                         event = decision_event(site, in_force, call, decision, done, location);
                     });
     if (found == nullptr) return;
-    if (found->is_searched) recording.count_search();
+    if (found->is_searched) recording.count_nonfinite_search();
     for (const record::Audit& audit : found->audits)
         recording.add_audit(*context->writer, key.value, time.end, audit);
     if (found->fingerprint != nullptr)
@@ -160,7 +160,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 std::uint64_t hash_of(const record::DecisionEvent& event) {
     system::Hash hash;
     record::format::RowContent content{};
-    record::format::to_content(event, content, [&hash](std::string_view text, record::format::StringId&) {
+    record::format::fill_row_content(event, content, [&hash](std::string_view text, record::format::StringId&) {
         hash.add(text);
         return true;
     });

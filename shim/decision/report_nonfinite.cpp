@@ -13,7 +13,7 @@ namespace fp32shim {
 namespace {
 
 /// Appends a bound such as `, |A| < 2^67`, by which a reader can see that the product had to overflow.
-void append_limit(system::LineWriter& line, std::string_view name, const record::Exponents& exponents) {
+void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
@@ -36,7 +36,7 @@ void append_made(system::LineWriter& line, const record::Audit& found, bool is_b
 }
 
 void append_received(system::LineWriter& line, const record::Audit& found) {
-    const std::string_view operand = record::nonfinite_operand(found);
+    const std::string_view operand = record::nonfinite_operand_name(found);
     line.texts("first product that received NaN or infinity: ", nonfinite_word(found), " in ", operand);
     if (operand.size() > 1) return;  // alpha and beta
     line.text(", row ").number(found.worst_row).text(", column ").number(found.worst_column);

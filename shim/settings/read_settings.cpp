@@ -27,7 +27,7 @@ extern "C" void*
 namespace fp32shim {
 namespace {
 
-constinit std::atomic<record::ListingFacts (*)()> process_family_function{nullptr};
+constinit std::atomic<record::FamilyFacts (*)()> process_family_function{nullptr};
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
@@ -118,7 +118,7 @@ void open_log(Settings& settings, const Settings* previous) {
         return;
     }
     if (path.empty()) return;
-    record::stop_using_counter_if_it_traps();
+    record::use_kernel_clock_if_needed();
     switch (log_kind(path)) {
         case LogKind::none:
             return;
@@ -355,7 +355,7 @@ Settings* read_settings(const Settings* previous) {
 
 bool has_changed_log() { return log_was_changed.load(std::memory_order_acquire); }
 
-void set_process_family_function(record::ListingFacts (*source)()) {
+void set_process_family_function(record::FamilyFacts (*source)()) {
     process_family_function.store(source, std::memory_order_release);
 }
 

@@ -41,7 +41,7 @@ struct LocationBuffer {
 };
 
 /// The location of the call that this thread is making. Valid until the call returns.
-class CallLocation : public record::Stack, public policy::CallLines, public policy::LineText {
+class CallLocation : public record::CallStack, public policy::CallLines, public policy::LineText {
   public:
     /// Reads nothing yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
     /// functions are read later.
@@ -74,8 +74,8 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     static std::optional<std::string_view> text_of_line(const LineText& line);
     const SourceFile* source() const;
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
-    static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
-    static bool read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
+    static bool read_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame);
+    static bool read_native_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame);
     std::size_t python_frames() const { return buffer_ == nullptr ? 0 : buffer_->stack.count; }
     bool read_python_frame(std::size_t index, record::StackFrame& frame) const;
     void read_native(std::size_t max_callers);

@@ -107,7 +107,7 @@ EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer)
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
     if (!is_first && first != self) return nullptr;
     if (is_first) std::atexit(collect_at_exit);
-    void* const pages = record::map_private_pages(sizeof(EventPairs), record::InChild::nothing);
+    void* const pages = record::map_private_pages(sizeof(EventPairs), record::PagesInChild::none);
     if (pages == nullptr) return nullptr;
     auto* const pairs = new (pages) EventPairs;  // all zeros, but for the driver
     pairs->recording = &recording;

@@ -126,7 +126,7 @@ inline void read_rows_and_objects(const RecordingReader& reader) {
 
 inline void expect_no_problems(const RecordingReader& reader) {
     read_rows_and_objects(reader);
-    for (const Problem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
+    for (const FileProblem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
 }
 
 /// Returns the number of m×m×m products in the recording.
