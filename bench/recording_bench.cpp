@@ -95,7 +95,7 @@ int main(int count, char** arguments) {
     RecordingSettings settings;
     settings.max_size = 256ULL << 20;
     settings.on_full = fp32shim::policy::OnFull::overwrite;  // without overwriting, the file would fill the disk
-    const Recording::Opened opened = Recording::open(path, {}, {}, settings);
+    const Recording::OpenResult opened = Recording::open(path, {}, {}, settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "recording_bench: %s\n", opened.error.c_str());
         return 1;
@@ -130,7 +130,7 @@ int main(int count, char** arguments) {
     }
     unlink(file.c_str());
 
-    const Recording::Opened of_rows = Recording::open(path, {}, {}, {});
+    const Recording::OpenResult of_rows = Recording::open(path, {}, {}, {});
     if (of_rows.recording == nullptr) return 1;
     unlink(of_rows.recording->path().c_str());
     for (const std::uint64_t rows : {1, 100, 1000, 10'000, 100'000, 500'000}) {

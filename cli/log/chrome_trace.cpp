@@ -95,7 +95,7 @@ class ChromeWriter : public LogWriter {
   public:
     explicit ChromeWriter(NativeLocator& locations) : paths_(locations) {}
 
-    void begin(std::span<const LogEntryReader> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         number_processes(recordings);
         json_.open('{').key("traceEvents").open('[');
         for (const LogEntryReader& recording : recordings) {
@@ -111,7 +111,7 @@ class ChromeWriter : public LogWriter {
     }
     /// Writes a call as a span. A decision without its calls becomes one span from the start of its first call to the
     /// end of its last.
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         if (entry.call != nullptr) {
             const record::RecordedEvent& call = *entry.call;
             const std::int64_t thread = call.thread != 0 ? std::int64_t{call.thread} : call.slot;
@@ -126,7 +126,7 @@ class ChromeWriter : public LogWriter {
         return write_span(entry, first.begin_ns(), entry.row.id,
                           "from the first such call to the last; single calls were not recorded");
     }
-    void end() override {
+    void write_ending() override {
         json_.close(']');
         paths_.write_frames(json_);
         json_.finish('}').flush();

@@ -110,10 +110,10 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
 
 void follow(LogEntryReader& source, LogWriter& writer) {
     for (;;) {
-        // The state is asked for before the file is read: if the process has already ended, nothing is written after
-        // that reading.
+        // The state is asked for first. If the process has ended by then, this reading gets everything that it
+        // recorded.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
-        const bool is_last = !source.refresh() || has_ended;
+        const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
             while (source.next_entry_time()) {
                 if (!source.write_next(writer)) break;
@@ -147,12 +147,12 @@ int log(LogOptions& options) {
 
     enlarge_output_buffer();
     const std::unique_ptr<LogWriter> writer = options.format->make_writer(native_locations);
-    writer->begin(sources);
+    writer->write_beginning(sources);
     if (!options.follow)
         write_merged(sources, *writer);
     else if (!sources.empty())
         follow(sources.front(), *writer);
-    writer->end();
+    writer->write_ending();
 
     for (const LogEntryReader& source : sources) {
         if (const std::string missing = source.missing_calls_text(); !missing.empty())

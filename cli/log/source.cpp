@@ -90,7 +90,7 @@ bool LogEntryReader::write_next(LogWriter& writer) {
     const auto write = [&](std::uint32_t id, const record::RecordedEvent* call,
                            const record::RecordedCounters* counters, const record::RecordedAudit* audit) {
         const record::RecordedRow* row = recording_->row(id);
-        return row == nullptr || writer.write({facts_, *row, call, counters, audit});
+        return row == nullptr || writer.write_entry({facts_, *row, call, counters, audit});
     };
     if (std::exchange(is_audit_next_, false)) {
         const record::RecordedAudit& audit = audits_[next_audit_++];
@@ -104,13 +104,13 @@ bool LogEntryReader::write_next(LogWriter& writer) {
     return write(id, nullptr, &counters, nullptr);
 }
 
-bool LogEntryReader::refresh() {
+bool LogEntryReader::read_again() {
     if (std::exchange(are_rows_loaded_, false))
         for (const auto& entry : recording_->counters()) calls_[entry.row] = entry.counters.calls;
     events_.reset();
     next_event_.reset();
     are_audits_loaded_ = false;
-    return recording_->refresh();
+    return recording_->read_again();
 }
 
 std::uint64_t LogEntryReader::calls_with_rounded_sizes() {

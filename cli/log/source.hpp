@@ -40,7 +40,7 @@ class LogEntryReader {
     /// Reads the file of a running process again. next_entry_time() then continues with new entries: later calls, or
     /// decisions that have more calls than when next_entry_time() last returned them. Returns false if the file
     /// cannot be read any more; entries that were read before stay.
-    bool refresh();
+    bool read_again();
 
     /// Returns the number of calls that pass the filter and have sizes that are rounded up.
     std::uint64_t calls_with_rounded_sizes();
@@ -62,7 +62,7 @@ class LogEntryReader {
     bool is_one_of_many_;
 
     std::optional<record::MergedEventCursor> events_;  ///< cursor over calls; absent until reading begins after
-                                                       ///< construction or refresh()
+                                                       ///< construction or read_again()
     std::optional<record::RecordedEvent> next_event_;
     std::vector<std::uint64_t>
         last_;  ///< RecordedEvent::ticks of the last call that was read, by RecordedEvent::slot
@@ -71,7 +71,7 @@ class LogEntryReader {
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
     std::unordered_map<std::uint32_t, std::uint64_t>
-        calls_;  ///< number of calls before the last refresh(), by row id
+        calls_;  ///< number of calls before the last read_again(), by row id
     std::uint64_t unknown_events_ = 0;
 
     bool are_audits_loaded_ = false;

@@ -65,7 +65,7 @@ std::string decision_words(const record::RecordedRow& row) {
 
 class TableWriter : public LogWriter {
   public:
-    void begin(std::span<const LogEntryReader> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         std::set<std::string> hosts;
         for (const LogEntryReader& recording : recordings) {
             const record::ProcessFacts& process = recording.facts().process;
@@ -79,7 +79,7 @@ class TableWriter : public LogWriter {
         for (const LogEntryReader& recording : recordings)
             process_width_ = std::max(process_width_, process_text(recording.facts()).size());
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         std::string line =
             fmt::format("{} {:>{}}", time_of_day(entry.time_ns()), process_text(entry.facts), process_width_);
         const auto duration = [](std::uint64_t ns, bool is_estimate) {
@@ -115,7 +115,7 @@ class JsonLogWriter : public LogWriter {
   public:
     explicit JsonLogWriter(bool is_array) : is_array_(is_array) {}
 
-    void begin(std::span<const LogEntryReader> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         std::array<char, record::line_limit> line;
         for (const LogEntryReader& recording : recordings) {
             const record::RecordingFacts& facts = recording.facts();
@@ -124,7 +124,7 @@ class JsonLogWriter : public LogWriter {
             put_object({line.data(), size});
         }
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         json_.open('{').members<LogEntry>(common_columns, entry);
         if (entry.call != nullptr) {
             const auto& [before, behind] = decisions_.value_of(entry, [&] { return members_around_duration(entry); });
@@ -136,7 +136,7 @@ class JsonLogWriter : public LogWriter {
         }
         return put_object(json_.finish('}').take());
     }
-    void end() override {
+    void write_ending() override {
         if (is_array_) write_to_stdout(has_entries_ ? "\n]\n" : "[]\n");
     }
 
@@ -166,10 +166,10 @@ class JsonLogWriter : public LogWriter {
 /// counts are empty in the line of a call.
 class CsvWriter : public LogWriter {
   public:
-    void begin(std::span<const LogEntryReader>) override {
+    void write_beginning(std::span<const LogEntryReader>) override {
         write_to_stdout(csv_names<LogEntry>(common_columns) + ',' + csv_names(row_columns()) + "\r\n");
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         if (entry.audit != nullptr) return true;
         std::string line;
         append_csv<LogEntry>(line, common_columns, entry);

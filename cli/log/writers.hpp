@@ -32,20 +32,20 @@ struct LogEntry {
 };
 
 /// Writes a log to stdout in one format. The `facts` of entries must belong to a recording that was passed to
-/// begin().
+/// write_beginning().
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
     /// Receives all recordings before the first entry. They must not be moved afterwards.
-    virtual void begin(std::span<const LogEntryReader> recordings) = 0;
+    virtual void write_beginning(std::span<const LogEntryReader> recordings) = 0;
     /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
     /// written.
-    virtual bool write(const LogEntry& entry) = 0;
+    virtual bool write_entry(const LogEntry& entry) = 0;
     /// Returns true if a decision may be written again when it has more calls than before. People read only the last
     /// counts of a decision, but programs would add up all of them.
     virtual bool accepts_repeated_rows() const { return false; }
     /// Ends the output, after the last entry.
-    virtual void end() {}
+    virtual void write_ending() {}
 };
 
 /// Caches values that are made from rows, because there are many calls but few rows.

@@ -256,8 +256,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .objects = {},
                           .children = recording.children(),
                           .missed_children = recording.missed_children(),
-                          .marks = recording.marks(),
-                          .missed_marks = recording.missed_marks(),
+                          .marks = recording.unrecorded_processes(),
+                          .missed_marks = recording.missed_unrecorded_processes(),
                           .gpus = {}};
     process.environment.add(recording.environment());
     rules_.add(recording, process.state == record::RecordingState::live);

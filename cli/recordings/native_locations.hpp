@@ -30,17 +30,17 @@ class NativeLocator {
     const SourceLocation& locate(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
   private:
-    struct Location {
+    struct LocatedCallSite {
         std::string where;
         std::string text;
         std::string offset;          ///< object and offset
         policy::CallSite call_site;  ///< views of `text` and `offset`
     };
-    const Location& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+    const LocatedCallSite& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourceLocations locations_;
     /// Locations by path of the object, its build id, and offset.
-    std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, Location> known_;
+    std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, LocatedCallSite> known_;
 };
 
 }  // namespace fp32shim::cli

@@ -160,7 +160,7 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
 constexpr std::size_t many_rows = 65536;  // rows take 64 bytes each
 
 struct OpenedRecordings {
-    std::vector<record::RecordingReader::Opened> all;
+    std::vector<record::RecordingReader::OpenResult> all;
     std::size_t rows = 0;
 };
 

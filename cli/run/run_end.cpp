@@ -24,8 +24,8 @@ using record::format::Header, record::format::RunEnd;
 bool is_empty_children_file(const std::string& path, const RunMember& file) {
     const auto opened = record::RecordingReader::open(path);
     return opened.reader && opened.reader->children().empty() && opened.reader->missed_children() == 0 &&
-           opened.reader->marks().empty() && opened.reader->missed_marks() == 0 && file.unrecorded == 0 &&
-           file.listed_count == 0;
+           opened.reader->unrecorded_processes().empty() && opened.reader->missed_unrecorded_processes() == 0 &&
+           file.unrecorded == 0 && file.listed_count == 0;
 }
 
 /// Notes the end in a recording of this boot. Another process may have it mapped.

@@ -155,13 +155,14 @@ bool is_launch_function(std::string_view name) {
 }
 
 void scan_ptx(std::string_view text, const KernelVisitor& visitor, ImageFacts& facts) {
-    struct Context {
+    struct ScanContext {
         const KernelVisitor& visitor;
         ImageFacts& facts;
         TensorFormats in_functions;
     } context = {visitor, facts, 0};
     const KernelVisitor add_functions = {[](void* context, std::string_view name, TensorFormats formats) {
-                                             auto& [visitor, facts, in_functions] = *static_cast<Context*>(context);
+                                             auto& [visitor, facts, in_functions] =
+                                                 *static_cast<ScanContext*>(context);
                                              facts.has_code = true;
                                              visitor.visit(visitor.context, name, formats | in_functions);
                                          },

@@ -269,28 +269,29 @@ class FingerprintCursor {
 /// bytes of memory for each row with calls, some 50 for each segment, and a cache of rows and texts.
 class RecordingReader {
   public:
-    struct Opened {
+    struct OpenResult {
         std::unique_ptr<RecordingReader> reader;  ///< nullptr: the file cannot be read; `error` says why
         std::string error;                        ///< finding, offset and remedy, without the file's name
     };
     /// Opens a file and reads facts, counters and changes. From a newer format it reads the facts only, and reports a
     /// problem. From a corrupt or truncated file it reads all complete parts. Skips holes of the file.
-    static Opened open(const std::string& path);
+    static OpenResult open(const std::string& path);
     /// Opens a recording by a readable descriptor, and owns the descriptor from then on, even on failure. `path`:
     /// path for opening the file again after close_until_next_read(); empty: close_until_next_read() leaves the file
     /// open.
-    static Opened open_descriptor(int descriptor, const std::string& path = {});
+    static OpenResult open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Earlier views and references become invalid. Returns false, and changes
     /// nothing, if the file can no longer be read.
-    bool refresh();
+    bool read_again();
     /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
     void close_until_next_read();
 
     /// Leaves out the calls that an earlier copy of the recording has, with their events and audits;
     /// fingerprints stay. Shortest and longest calls of a row that had calls before remain those of all its calls,
     /// and its `first_ns` becomes the `last_ns` of the copy. Returns the reason, to follow the copy's name, if
-    /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before refresh().
+    /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before
+    /// read_again().
     std::string subtract_earlier_copy(const RecordingReader& earlier);
 
     const RecordingFacts& facts() const { return facts_; }
@@ -360,9 +361,9 @@ class RecordingReader {
     const std::vector<RecordedEnvironmentFact>& environment() const { return environment_; }
 
     /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
-    const std::vector<UnrecordedProcess>& marks() const { return marks_; }
+    const std::vector<UnrecordedProcess>& unrecorded_processes() const { return marks_; }
     /// Returns the number of marks that found no space in the file, are incomplete, or could not be made.
-    std::uint32_t missed_marks() const { return missed_marks_; }
+    std::uint32_t missed_unrecorded_processes() const { return missed_marks_; }
 
     /// Returns the number of calls, including calls without a row.
     std::uint64_t total_calls() const { return total_calls_; }
@@ -377,7 +378,7 @@ class RecordingReader {
     std::uint64_t event_count() const;
 
     /// Iterates over calls in the order of their return. Leaves out the events of each slot with `ticks` up to
-    /// `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass for each slot the
+    /// `after[slot]` (0 beyond its end). To follow a live recording, call read_again(), and pass for each slot the
     /// `ticks` of the last event seen. Reads 4 KiB per slot at a time.
     MergedEventCursor events(const std::vector<std::uint64_t>& after = {}) const { return {*this, after}; }
     /// Visits all events in the order of events().

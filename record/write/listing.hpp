@@ -1,5 +1,5 @@
-// The list, in a process's recording, of the recordings of its covered children, so that `fp32shim verify` can miss
-// one. A new recording enters itself into the list, since most children never record.
+// The list, in a process's recording, of the recordings of its covered children, so that `fp32shim verify` notices if
+// one is missing. A new recording enters itself into the list, since most children never record.
 #pragma once
 
 #include <cstdint>

@@ -47,10 +47,10 @@ Recording::Recording(std::string name, const ProcessFacts& facts, const StartEve
                      const RecordingSettings& settings, std::int64_t group)
     : name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
 
-Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
-                                  const RecordingSettings& settings) {
+Recording::OpenResult Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                                      const RecordingSettings& settings) {
     const auto refuse = [&](std::string_view why) {
-        return Opened{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
+        return OpenResult{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
     };
     const ClockReading begun = read_clocks();
     if (settings.max_size < smallest_recording)

@@ -102,14 +102,14 @@ inline constexpr std::uint64_t jitter_part = 8;
 /// apart.
 class Recording {
   public:
-    struct Opened {
+    struct OpenResult {
         Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
         std::string error;               ///< one line with the cause of the failure and a remedy
     };
     /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
     /// `.1`, `.2`, … before its extension. Allocates.
-    static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
-                       const RecordingSettings& settings);
+    static OpenResult open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                           const RecordingSettings& settings);
 
     /// Closes the file. Its mapped parts stay mapped. For tests, when no thread uses the recording any more.
     ~Recording() = default;

@@ -83,7 +83,7 @@ record::Recording* open_recording(const Settings& settings) {
                                            .record_loaded_objects = record_loaded_files,
                                            .settings_in_force = settings_to_record,
                                            .process_family = process_family_function.load(std::memory_order_acquire)};
-    const record::Recording::Opened opened =
+    const record::Recording::OpenResult opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) {
         system::stderr_line(opened.error);

@@ -71,7 +71,7 @@ void read_everything(const std::string& file) {
     const int descriptor = memfd_create("recording", MFD_CLOEXEC);
     if (descriptor < 0 || write(descriptor, file.data(), file.size()) != static_cast<ssize_t>(file.size()))
         std::abort();
-    RecordingReader::Opened opened = RecordingReader::open_descriptor(descriptor);
+    RecordingReader::OpenResult opened = RecordingReader::open_descriptor(descriptor);
     if (opened.reader == nullptr) {
         if (opened.error.empty()) std::abort();
         return;
@@ -122,7 +122,7 @@ void read_everything(const std::string& file) {
                 static_cast<std::size_t>(reader.state()) ==
             SIZE_MAX)
             std::abort();
-        if (!reader.refresh()) std::abort();
+        if (!reader.read_again()) std::abort();
     }
 }
 

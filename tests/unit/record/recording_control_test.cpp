@@ -23,7 +23,7 @@ class Multiplying {
     explicit Multiplying(const std::string& path) {
         pid_ = fork();
         if (pid_ == 0) {
-            const Recording::Opened opened = Recording::open(path, facts(), start(), {});
+            const Recording::OpenResult opened = Recording::open(path, facts(), start(), {});
             if (opened.recording == nullptr) _exit(1);
             Recording& recording = *opened.recording;
             ThreadWriter* writer = recording.attach_thread();
@@ -196,7 +196,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     EXPECT_EQ(reader->changes()[2].policy_name, "name");
     EXPECT_FALSE(reader->changes()[2].settings) << "as written by a version that did not note them";
     for (std::size_t i = 0; i < format::change_limit; ++i) own->control()->record_floor_change(policy::Floor::fp32);
-    ASSERT_TRUE(reader->refresh());
+    ASSERT_TRUE(reader->read_again());
     ASSERT_EQ(reader->changes().size(), format::change_limit);
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
     EXPECT_EQ(reader->lost_changes(), 3U);

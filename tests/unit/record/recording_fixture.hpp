@@ -97,13 +97,13 @@ inline void count_square(Recording& recording, ThreadWriter& writer, std::int64_
 
 inline std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingSettings& settings = {},
                                                  policy::LogLevel level = policy::LogLevel::calls) {
-    Recording::Opened opened = Recording::open(path, facts(), start(level), settings);
+    Recording::OpenResult opened = Recording::open(path, facts(), start(level), settings);
     EXPECT_EQ(opened.error, "");
     return std::unique_ptr<Recording>(opened.recording);
 }
 
 inline std::unique_ptr<RecordingReader> read_recording(const std::string& path) {
-    RecordingReader::Opened opened = RecordingReader::open(path);
+    RecordingReader::OpenResult opened = RecordingReader::open(path);
     EXPECT_EQ(opened.error, "") << path;
     return std::move(opened.reader);
 }

@@ -62,7 +62,7 @@ void write_program(const std::string& path, const Golden& golden) {
     what.policy_revision = "2026-11-21.3";
     what.policy_sha256 = std::string(64, '7');
     what.floor = policy::Floor::bf16;
-    const Recording::Opened opened = Recording::open(path, who, what, {});
+    const Recording::OpenResult opened = Recording::open(path, who, what, {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     ThreadWriter* writer = recording->attach_thread();
@@ -266,7 +266,7 @@ TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
         // tried.
         if ((sanitized || !near_contents(golden, length)) && length % 64 > 1) continue;
         ASSERT_EQ(ftruncate(file, static_cast<off_t>(length)), 0);
-        RecordingReader::Opened opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
+        RecordingReader::OpenResult opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
         if (opened.reader == nullptr) {
             ASSERT_NE(opened.error, "") << length;
             continue;
@@ -308,14 +308,14 @@ class ChangedGolden {
             if (segment->header.kind == static_cast<std::uint32_t>(kind)) return *segment;
         }
     }
-    RecordingReader::Opened open() const {
+    RecordingReader::OpenResult open() const {
         const int file = memfd_create("changed", MFD_CLOEXEC);
         EXPECT_EQ(write(file, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
         return RecordingReader::open_descriptor(file);
     }
     /// Returns the text of the file's only problem.
     std::string problem() const {
-        const RecordingReader::Opened opened = open();
+        const RecordingReader::OpenResult opened = open();
         if (opened.reader == nullptr) return opened.error;
         events_of(*opened.reader);
         read_rows_and_objects(*opened.reader);
@@ -330,7 +330,7 @@ class ChangedGolden {
 TEST(RecordingBadInput, ANewerVersionShowsTheFactsAndSaysWhatToDo) {
     ChangedGolden file;
     file.header().version = 2;
-    const RecordingReader::Opened opened = file.open();
+    const RecordingReader::OpenResult opened = file.open();
     ASSERT_TRUE(opened.reader);
     EXPECT_EQ(opened.reader->facts().process.host, "node17");
     opened.reader->visit_rows([](const RecordedRow& row) {

@@ -316,7 +316,7 @@ TEST(RecordingLife, WhereNoDescriptorCanBeKeptNoFileIsLeftBehind) {
             3, 3
         };
         setrlimit(RLIMIT_NOFILE, &limit);
-        const Recording::Opened opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
+        const Recording::OpenResult opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
         return opened.recording == nullptr && opened.error.find("(EMFILE)") != std::string::npos ? 0 : 1;
     });
     EXPECT_EQ(status, 0);
@@ -330,7 +330,7 @@ TEST(RecordingLife, ADeletedFileIsStillWrittenTo) {
     ThreadWriter* writer = recording->attach_thread();
     fs::remove(folder / "run.fp32rec");
     for (int i = 0; i < 10'000; ++i) count_square(*recording, *writer, 1);
-    ASSERT_TRUE(reader->refresh());
+    ASSERT_TRUE(reader->read_again());
     EXPECT_EQ(reader->total_calls(), 10'000U);
     EXPECT_EQ(events_of(*reader).size(), 10'000U);
     expect_no_problems(*reader);

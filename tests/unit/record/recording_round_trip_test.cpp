@@ -36,7 +36,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     what.tf32_rounding = policy::Tf32Rounding::even;
     who.pins = pins_known | pin_nvidia;
     const std::int64_t before = system::raw::realtime_ns();
-    const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
+    const Recording::OpenResult opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     EXPECT_EQ(recording->path(), folder / ("run." + std::to_string(getpid()) + ".fp32rec"));
@@ -78,7 +78,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
 
 TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForAmxAtTheEnd) {
     const TemporaryFolder folder;
-    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    const Recording::OpenResult opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     const std::string path = recording->path();
@@ -132,7 +132,7 @@ TEST(Processor, IsNotAskedForAmxOnceAFilterOfSystemCallsMayBeThere) {
 
 TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThereIsRoomFor) {
     const TemporaryFolder folder;
-    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    const Recording::OpenResult opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     EnvironmentFactList& list = *recording->environment();
@@ -555,7 +555,7 @@ TEST(RecordingRoundTrip, TheDescriptorIsOutOfTheWayAndClosedOnExec) {
 TEST(RecordingRoundTrip, SettingsThatCannotWorkAreRefusedWithWhatToDo) {
     const TemporaryFolder folder;
     const auto error_of = [&](const std::string& path, const RecordingSettings& settings) {
-        const Recording::Opened opened = Recording::open(path, facts(), start(), settings);
+        const Recording::OpenResult opened = Recording::open(path, facts(), start(), settings);
         EXPECT_EQ(opened.recording, nullptr);
         return opened.error;
     };
