@@ -57,7 +57,7 @@ double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64
 double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
     double result = 0;
     std::thread([&] {
-        ThreadWriter* writer = recording.attach();
+        ThreadWriter* writer = recording.attach_thread();
         std::vector<std::uint64_t> keys(rows);
         for (std::uint64_t row = 0; row < rows; ++row) {
             keys[row] = fp32shim::system::Hash().add(rows).add(row).value();
@@ -76,7 +76,7 @@ double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
                 if (!recording.count_untimed(*writer, key, false))
                     recording.count(*writer, key, 1, 1, false, [](DecisionEvent&) {});
         result = (thread_ns() - begin) / static_cast<double>(rounds * rows);
-        recording.detach(writer);
+        recording.detach_thread(writer);
     }).join();
     return result;
 }
@@ -95,7 +95,7 @@ int main(int count, char** arguments) {
     RecordingSettings settings;
     settings.max_size = 256ULL << 20;
     settings.on_full = fp32shim::policy::OnFull::overwrite;  // without overwriting, the file would fill the disk
-    const Recording::Opened opened = Recording::open(path, {}, {}, settings);
+    const Recording::OpenResult opened = Recording::open(path, {}, {}, settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "recording_bench: %s\n", opened.error.c_str());
         return 1;
@@ -112,9 +112,9 @@ int main(int count, char** arguments) {
             std::vector<std::thread> running;
             for (double& time : times)
                 running.emplace_back([&] {
-                    ThreadWriter* writer = recording.attach();
+                    ThreadWriter* writer = recording.attach_thread();
                     time = ns_per_call(recording, *writer, keys, what);
-                    recording.detach(writer);
+                    recording.detach_thread(writer);
                 });
             for (std::thread& thread : running) thread.join();
             return *std::max_element(times.begin(), times.end());
@@ -130,7 +130,7 @@ int main(int count, char** arguments) {
     }
     unlink(file.c_str());
 
-    const Recording::Opened of_rows = Recording::open(path, {}, {}, {});
+    const Recording::OpenResult of_rows = Recording::open(path, {}, {}, {});
     if (of_rows.recording == nullptr) return 1;
     unlink(of_rows.recording->path().c_str());
     for (const std::uint64_t rows : {1, 100, 1000, 10'000, 100'000, 500'000}) {

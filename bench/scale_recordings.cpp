@@ -78,7 +78,7 @@ void make_rows(const std::string& folder, long count) {
     for (long begin = 0; begin < count; begin += rows_of_a_recording) {
         const std::string name = folder + "/" + std::to_string(begin / rows_of_a_recording) + ".fp32rec";
         const auto recording = opened(name, policy::LogLevel::summary);
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         for (int round = 0; round < 2; ++round)
             for (long i = begin; i < std::min(count, begin + rows_of_a_recording); ++i)
                 call(*recording, *writer, i, false);
@@ -88,7 +88,7 @@ void make_rows(const std::string& folder, long count) {
 void make_events(const std::string& path, long count) {
     const auto recording = opened(path, policy::LogLevel::calls);
     ThreadWriter* writers[4];
-    for (ThreadWriter*& writer : writers) writer = recording->attach();
+    for (ThreadWriter*& writer : writers) writer = recording->attach_thread();
     for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
 }
 
@@ -102,7 +102,7 @@ void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEa
     for (long i = begin; i < end; ++i) {
         const std::string name = std::to_string(i);
         const auto recording = opened(folder + "/" + name + ".fp32rec", policy::LogLevel::summary, "node" + name);
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         const long first = rows.are_distinct ? i * rows.count : 0;
         for (long row = first; row < first + rows.count; ++row) call(*recording, *writer, row, false);
         for (int object = 0; object < 40; ++object) {

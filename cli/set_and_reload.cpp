@@ -125,7 +125,7 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
         say(command, geteuid() == 0 ? "no process is recording now" : "no process of this user is recording now");
     }
     for (const std::int32_t pid : options.pids) {
-        record::FoundRecording found = record::find_live_recording(pid);
+        record::FoundLiveRecording found = record::find_live_recording(pid);
         if (found.recording) {
             recordings.push_back(std::move(*found.recording));
         } else {

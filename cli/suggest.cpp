@@ -18,7 +18,8 @@ Action define_suggest(CLI::App& app) {
     app.add_option("RECORDING", *recordings, "Recordings whose audits are to decide what is tried first")
         ->type_name("FILE");
     return [recordings] {
-        if (!recordings->empty() && print_errors("suggest", find_recordings(*recordings))) return exit_code::usage;
+        if (!recordings->empty() && print_errors_or_notes("suggest", find_recordings(*recordings)))
+            return exit_code::usage;
         std::string audits;
         for (const std::string& path : *recordings) audits += " --audits " + quote_shell_path(path);
         print(wrapped(fmt::format(

@@ -32,11 +32,11 @@ inline constexpr std::uint8_t audit_nan = 32;    ///< with audit_nonfinite or au
 
 /// Lowest and highest binary exponents, floor(log2|x|), in a matrix. Elements that are zero, NaN or infinite are left
 /// out.
-struct Exponents {
+struct ExponentRange {
     std::int16_t lowest = INT16_MAX;
     std::int16_t highest = INT16_MIN;  ///< below `lowest` if no element has an exponent
 
-    bool operator==(const Exponents&) const = default;
+    bool operator==(const ExponentRange&) const = default;
 };
 
 /// Errors of a tested result T against a reference R, with D = T - R (policy/metrics.def). For a batch, each error is
@@ -51,18 +51,17 @@ struct AuditErrors {
     double by(policy::ErrorMetric metric) const;
 };
 
-/// An error and its name.
-struct AuditError {
+struct NamedAuditError {
     std::string_view name;
     double AuditErrors::*value;
 };
-inline constexpr AuditError audit_errors[] = {
+inline constexpr NamedAuditError audit_errors[] = {
 #define METRIC(name) {#name, &AuditErrors::name},
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
 };
 
-inline double AuditErrors::by(policy::ErrorMetric metric) const {
+inline double AuditErrors::error_by(policy::ErrorMetric metric) const {
     if (metric == policy::ErrorMetric::row) return row > column ? row : column;
     return this->*audit_errors[static_cast<std::size_t>(metric)].value;
 }
@@ -86,7 +85,7 @@ struct Audit {
     AuditErrors errors;
     std::uint32_t worst_row = 0;     ///< row number, from 0, of the row with the error `errors.row`
     std::uint32_t worst_column = 0;  ///< column number, from 0, of the column with the error `errors.column`
-    Exponents a, b, c;               ///< exponents of the operands; of C before the call
+    ExponentRange a, b, c;           ///< exponents of the operands; of C before the call
     std::uint8_t notes = 0;          ///< bits audit_noted …; with audit_received, a NonfiniteOperand
     float cancellation = 0;  ///< norm of |alpha| |A||B| + |beta| |C|, relative to that of R; of a batch, the largest
     /// Errors of the FP32 result and of T against a product in float64, in the row or column with the largest error.
@@ -98,7 +97,7 @@ struct Audit {
 };
 
 /// Returns the operand of a record with audit_received that holds NaN or infinity; `?`: it is not known.
-inline std::string_view nonfinite_operand(const Audit& audit) {
+inline std::string_view nonfinite_operand_name(const Audit& audit) {
     return audit.notes < std::size(nonfinite_operands) ? nonfinite_operands[audit.notes] : nonfinite_operands[0];
 }
 

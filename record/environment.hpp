@@ -6,7 +6,8 @@
 
 namespace fp32shim::record {
 
-/// Recordings contain these numbers, so new facts go to the end.
+/// A fact about the environment of a process. Recordings contain the numbers of these values, so new values go to the
+/// end.
 enum class EnvironmentFact : std::uint32_t {
     none,
     processor,     ///< name of the processor

@@ -26,7 +26,7 @@ constexpr policy::NamedValue<ErrorCode> error_code_words[] = {
 std::string_view to_string(How how) { return policy::name_of(how_words, how); }
 std::string_view to_string(ErrorCode code) { return policy::name_of(error_code_words, code); }
 
-std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer) {
+std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer) {
     char file_buffer[200], function_buffer[160];  // sizes chosen so that both texts fit into `where`
     const std::string_view file = system::cut_to_fit(system::base_name(frame.file), file_buffer);
     const std::string_view function = system::cut_to_fit(frame.function, function_buffer);
@@ -38,7 +38,9 @@ std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buf
     return text.view();
 }
 
-Moment this_moment() { return {system::raw::realtime_ns(), system::raw::getpid(), system::raw::gettid()}; }
+TimeAndThread current_time_and_thread() {
+    return {system::raw::realtime_ns(), system::raw::getpid(), system::raw::gettid()};
+}
 
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy) {
     StartEvent event;

@@ -15,7 +15,7 @@
 
 namespace fp32shim::record {
 
-/// Ways in which the shim had a product computed.
+/// The way in which the shim had a product computed.
 enum class How : std::uint8_t {
     forward,         ///< called the function that the program called, with the same arguments
     round_operands,  ///< called the same function, with rounded copies of the operands
@@ -28,17 +28,17 @@ enum class How : std::uint8_t {
 };
 std::string_view to_string(How how);
 
-/// Time of a line in the log, and the process and thread that the line describes.
-struct Moment {
+/// The time of a line in a log, and the process and thread that the line is about.
+struct TimeAndThread {
     std::int64_t time_ns = 0;  ///< time in nanoseconds since 1970, UTC
     std::int32_t pid = 0;
     std::int32_t tid = 0;  ///< thread id; -1: the line is about several threads
 };
 /// Returns the time now, with the ids of this process and thread.
-Moment this_moment();
+TimeAndThread current_time_and_thread();
 
 /// State of the reader of Python's stacks in a process.
-enum class PythonState : std::uint8_t {
+enum class PythonReaderState : std::uint8_t {
     unused,     ///< no call has asked for a stack, or the process has no Python
     unchecked,  ///< stacks are read; a comparison with Python's own functions was not possible
     checked,    ///< stacks are read; Python's own functions gave the same answer
@@ -76,17 +76,17 @@ struct StackFrame {
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
-/// Returns a line of Python in words: `train.py:41 Model.forward`. A frame with a function but no file is a remark,
-/// which is returned as it is. Long names are cut and end in `…`. For compiled code the result is empty. The result
-/// lies in `buffer`.
-std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer);
+/// Returns the text for a frame of Python: `train.py:41 Model.forward`. A frame with a function but no file is a
+/// remark, which is returned as it is. Long names are cut and end in `…`. For compiled code the result is empty. The
+/// result lies in `buffer`.
+std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer);
 
 /// Call path of a product, outermost frame first. `read` fills in a frame when the caller needs it. The frame's texts
 /// stay valid until the next call of `read`.
-struct Stack {
+struct CallStack {
     std::size_t size = 0;
     /// Reads the frame at `index`, which must be below `size`. Returns false if the frame should be left out.
-    bool (*read)(const Stack& stack, std::size_t index, StackFrame& frame) = nullptr;
+    bool (*read)(const CallStack& stack, std::size_t index, StackFrame& frame) = nullptr;
 };
 
 /// One call and the decision on it (decision_fields.def lists the fields). Does not own its texts.
@@ -108,17 +108,17 @@ struct DecisionEvent {
     /// Number types in which a product of half-precision matrices adds: as it was called, and as it ran.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
-    int mantissa_bits = 0;         ///< bits of mantissa that an emulated product of float64 kept; 0: not known
-    std::string_view algorithm;    ///< the algorithm of cublasLt that ran; empty: there was none, or it is not known
-    bool is_of_vector = false;     ///< the product is one with a vector; rows do not have this field
-    const Stack* stack = nullptr;  ///< call path of the product; nullptr: not known
+    int mantissa_bits = 0;       ///< bits of mantissa that an emulated product of float64 kept; 0: not known
+    std::string_view algorithm;  ///< the algorithm of cublasLt that ran; empty: there was none, or it is not known
+    bool is_of_vector = false;   ///< the product is one with a vector; rows do not have this field
+    const CallStack* stack = nullptr;          ///< call path of the product; nullptr: not known
     const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
                                                ///< it was kept
     const policy::Rule* limited_by =
         nullptr;  ///< the rule that limited the algorithms of cublasLt; nullptr: none did
 };
 
-/// Codes of error events: a complete list.
+/// Codes of error events.
 enum class ErrorCode : std::uint8_t {
     bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says how the shim went on
     provider,       ///< the library's own function could not be found, or must not be called

@@ -2,10 +2,8 @@
 // far the results are apart.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 
 namespace fp32shim::record {
 
@@ -26,10 +24,10 @@ inline constexpr std::uint32_t rows_sum = rows_none - 1;     ///< mask of the bi
 /// Hash and sketch of one call's result: all floats that the routine wrote, in the order of memory.
 struct Fingerprint {
     std::uint32_t flags = 0;
-    std::uint64_t hash = 0;           ///< hash of the bits of all floats; changes if any one of them changes
-    double norm = 0;                  ///< Frobenius norm of the result
+    std::uint64_t hash = 0;  ///< hash of the bits of all floats; two different results share it once in 10^19
+    double norm = 0;         ///< Frobenius norm of the result
     double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
-    std::uint32_t rows = 0;  ///< sum of the rows' hashes, in any order (see rows_none); same_bits() ignores it
+    std::uint32_t rows = 0;           ///< sum of the rows' hashes, in any order (see rows_none)
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
@@ -45,15 +43,8 @@ struct OperandHashes {
     bool operator==(const OperandHashes&) const = default;
 };
 
-/// Returns true if two results have the same bits. The hashes of two different results are equal only once in 10^19
-/// cases, and norm and sketch would still differ.
-inline bool same_bits(const Fingerprint& a, const Fingerprint& b) {
-    return a.hash == b.hash && a.flags == b.flags && a.norm == b.norm &&
-           std::equal(std::begin(a.sketch), std::end(a.sketch), std::begin(b.sketch));
-}
-
 /// Returns an estimate of the Frobenius norm of the difference of two results.
-inline double distance(const Fingerprint& a, const Fingerprint& b) {
+inline double estimated_distance(const Fingerprint& a, const Fingerprint& b) {
     double squares = 0;
     for (int i = 0; i < sketch_size; ++i) {
         const double difference = a.sketch[i] - b.sketch[i];

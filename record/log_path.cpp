@@ -21,7 +21,7 @@ void append_as_file_name(system::LineWriter& out, std::string_view value) {
 
 }  // namespace
 
-std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch) {
+std::string_view make_absolute_name(std::string_view name, std::span<char> out, std::span<char> scratch) {
     system::LineWriter writer(out);
     if (!name.starts_with('/')) {
         const long size = system::raw::getcwd(scratch.data(), scratch.size());
@@ -35,7 +35,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
     return writer.text(name).nul_terminated();
 }
 
-ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::span<char> buffer) {
+ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::span<char> buffer) {
     system::LineWriter out(buffer);
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (name[i] != '%') {
@@ -74,7 +74,7 @@ ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::spa
     return {path, out.overflowed() ? PathProblem::too_long : PathProblem::none, 0};
 }
 
-std::string describe_problem(const ExpandedPath& path) {
+std::string describe_path_problem(const ExpandedPath& path) {
     if (path.problem == PathProblem::too_long)
         return "the path is longer than " + std::to_string(path_capacity - 1) + " bytes; name a shorter one";
     const std::string found = path.placeholder == 0 ? "a `%` at its end" : std::string("`%") + path.placeholder + "`";

@@ -10,6 +10,9 @@
 
 namespace fp32shim::record {
 
+/// The names of recordings end in this; those of decision logs do not.
+inline constexpr std::string_view recording_extension = ".fp32rec";
+
 enum class PathProblem : std::uint8_t {
     none,
     unknown_placeholder,  ///< `%x`, or a lone `%` at the end
@@ -28,17 +31,17 @@ inline constexpr std::size_t path_capacity = 4096;
 /// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` in the name of
 /// the current directory is doubled, so that expand_path() keeps it. `out` and `scratch`: path_capacity bytes each.
 /// The result is in `out`, followed by a NUL; empty: the path is too long. Thread-safe, allocates nothing.
-std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch);
+std::string_view make_absolute_name(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
 /// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. Host and job come from
 /// outside, so they must not name another folder: each character except A-Z a-z 0-9 . _ - becomes `_`, and so does a
 /// leading dot. Thread-safe, allocates nothing.
-ExpandedPath expand_path(std::string_view name, const NameFacts& facts, std::span<char> buffer);
+ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::span<char> buffer);
 
 /// Returns a message with the error in the name of a log, and the allowed placeholders. Precondition: there is an
 /// error.
-std::string describe_problem(const ExpandedPath& path);
+std::string describe_path_problem(const ExpandedPath& path);
 
 /// Returns true if `name` holds the placeholder `%letter`.
 bool has_placeholder(std::string_view name, char letter);

@@ -16,12 +16,12 @@ inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, p
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
                                pin_fp64_emulation = 512, pin_xla = 1024, pin_library_codes = 2048;
 /// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
-struct Pin {
+struct PinnedVariable {
     std::uint16_t bit;
     std::string_view entry;  ///< text `NAME=value`
     std::string_view reach;  ///< effect and limits of the variable: a sentence without its subject
 };
-inline constexpr Pin all_pins[] = {
+inline constexpr PinnedVariable all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
      "keeps oneDNN's float32 operations at float32, except those to which a program gives their own mode"},
     {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
@@ -51,9 +51,9 @@ inline constexpr Pin all_pins[] = {
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; does not affect narrower operands"},
 };
 /// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
-inline std::vector<std::string_view> entries_of(std::uint16_t pins) {
+inline std::vector<std::string_view> pinned_entries(std::uint16_t pins) {
     std::vector<std::string_view> entries;
-    for (const Pin& pin : all_pins)
+    for (const PinnedVariable& pin : all_pins)
         if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
     return entries;
 }
@@ -61,10 +61,10 @@ inline std::vector<std::string_view> entries_of(std::uint16_t pins) {
 /// Returns pins_known and the bits of those variables that are set. `value_of(name)` returns the value of
 /// an environment variable.
 template <class ValueOf>
-std::uint16_t find_pins(const ValueOf& value_of) {
+std::uint16_t pins_in_environment(const ValueOf& value_of) {
     std::uint16_t pins = pins_known;
-    if (has_library_codes(value_of)) pins |= pin_library_codes;
-    for (const Pin& pin : all_pins) {
+    if (has_reproducible_variables(value_of)) pins |= pin_library_codes;
+    for (const PinnedVariable& pin : all_pins) {
         const std::size_t equals = pin.entry.find('=');
         if (value_of(pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;
     }

@@ -32,7 +32,7 @@ std::int32_t parse_rank(std::string_view text) {
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment) {
     const auto value_in_environment = [&](std::string_view name) { return value_of(environment, name); };
     utsname names{};
-    const NameFacts found = find_name_facts(value_in_environment, names);
+    const LogNameFacts found = find_log_name_facts(value_in_environment, names);
     ProcessFacts facts;
     facts.pid = found.pid;
     facts.start_ns = found.start_ns;
@@ -42,8 +42,8 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     facts.rank = found.rank;
     facts.rank_from = found.rank_from;
     if (facts.job_id.empty()) facts.job_id = policy::job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
-    facts.pins = find_pins(value_in_environment);
-    const RunNote run = parse_run_note(value_of(environment, run_variable));
+    facts.pins = pins_in_environment(value_in_environment);
+    const RunVariableValue run = parse_run_variable(value_of(environment, run_variable));
     facts.run = run.number;
     facts.run_is_awaited = run.is_awaited;
     facts.executable = read_executable();
@@ -51,9 +51,9 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     return facts;
 }
 
-RunNote parse_run_note(std::string_view value) {
+RunVariableValue parse_run_variable(std::string_view value) {
     constexpr std::size_t digits = 16;
-    RunNote note;
+    RunVariableValue note;
     if (value.size() < digits + 2 || value[digits + 1] != '/') return {};
     if (value[digits] != ' ' && value[digits] != '+') return {};
     const auto [end, error] = std::from_chars(value.data(), value.data() + digits, note.number, 16);

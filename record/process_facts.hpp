@@ -12,7 +12,7 @@
 namespace fp32shim::record {
 
 /// The facts about a process that the name of a log may contain. Empty: unknown.
-struct NameFacts {
+struct LogNameFacts {
     std::int32_t pid = 0;
     std::int64_t start_ns = 0;  ///< see ProcessFacts
     std::string_view host, job_id;
@@ -40,7 +40,7 @@ struct ProcessFacts {
     std::uint16_t pins =
         0;  ///< one bit for each of all_pins (pinned_variables.hpp) that is in the environment; 0: unknown
 
-    operator NameFacts() const { return {pid, start_ns, host, job_id, job_id_from, rank_from, rank}; }
+    operator LogNameFacts() const { return {pid, start_ns, host, job_id, job_id_from, rank_from, rank}; }
 };
 
 /// Name of an environment variable that `fp32shim run` sets. Its value, `NUMBER PATH`, says where processes record
@@ -50,12 +50,12 @@ inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 /// Name of the variable with the process id of `fp32shim run`. With run_process_is_parent before the id, that process
 /// is the program's parent; without it, that process has become the program.
 inline constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS", run_process_is_parent = "parent ";
-struct RunNote {
+struct RunVariableValue {
     std::uint64_t number = 0;  ///< number of the run; 0: no run
     std::string_view children_path{};
     bool is_awaited = false;
 };
-RunNote parse_run_note(std::string_view value);
+RunVariableValue parse_run_variable(std::string_view value);
 
 /// An environment variable that may hold the rank of a process.
 struct RankVariable {
@@ -74,8 +74,8 @@ std::int32_t parse_rank(std::string_view text);
 /// Finds a process's facts for names: the job is the first of policy::batch_systems that is set and not empty, the
 /// rank the first of rank_variables that is a number. `value_of(name)` returns a variable's value, empty if it is not
 /// set. The results refer to those values and to `names`. Allocates nothing.
-NameFacts find_name_facts(const auto& value_of, utsname& names) {
-    NameFacts facts;
+LogNameFacts find_log_name_facts(const auto& value_of, utsname& names) {
+    LogNameFacts facts;
     facts.pid = system::raw::getpid();
     facts.start_ns = system::raw::realtime_ns();
     if (system::raw::uname(names) == 0) facts.host = names.nodename;

@@ -13,21 +13,22 @@ namespace fp32shim::record {
 namespace {
 
 /// Bits of a word by position. New features go to the end; there is room for 12.
-struct Feature {
+struct ProcessorFeature {
     std::string_view name;
     unsigned long source;  ///< type of the entry of the auxiliary vector; not used on x86-64
     std::uint64_t mask;    ///< bits in that entry; on x86-64, those of a system::CpuFeature
 };
-constexpr Feature x86_64_features[] = {{"avx512bw", 0, feature_bits(system::CpuFeature::avx512bw)},
-                                       {"avx512_bf16", 0, feature_bits(system::CpuFeature::avx512_bf16)},
-                                       {"avx512_fp16", 0, feature_bits(system::CpuFeature::avx512_fp16)},
-                                       {"avx10_2", 0, feature_bits(system::CpuFeature::avx10_2)},
-                                       {"avx_ne_convert", 0, feature_bits(system::CpuFeature::avx_ne_convert)},
-                                       {"amx_bf16", 0, feature_bits(system::CpuFeature::amx_bf16)},
-                                       {"amx_fp16", 0, feature_bits(system::CpuFeature::amx_fp16)},
-                                       {"amx_tf32", 0, feature_bits(system::CpuFeature::amx_tf32)}};
+constexpr ProcessorFeature x86_64_features[] = {
+    {"avx512bw", 0, feature_bits(system::CpuFeature::avx512bw)},
+    {"avx512_bf16", 0, feature_bits(system::CpuFeature::avx512_bf16)},
+    {"avx512_fp16", 0, feature_bits(system::CpuFeature::avx512_fp16)},
+    {"avx10_2", 0, feature_bits(system::CpuFeature::avx10_2)},
+    {"avx_ne_convert", 0, feature_bits(system::CpuFeature::avx_ne_convert)},
+    {"amx_bf16", 0, feature_bits(system::CpuFeature::amx_bf16)},
+    {"amx_fp16", 0, feature_bits(system::CpuFeature::amx_fp16)},
+    {"amx_tf32", 0, feature_bits(system::CpuFeature::amx_tf32)}};
 /// Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst and arch/arm64/include/uapi/asm/hwcap.h.
-constexpr Feature aarch64_features[] = {
+constexpr ProcessorFeature aarch64_features[] = {
     {"asimdhp", AT_HWCAP, 1U << 10},     {"asimdfhm", AT_HWCAP, 1U << 23},   {"bf16", AT_HWCAP2, 1U << 14},
     {"i8mm", AT_HWCAP2, 1U << 13},       {"svebf16", AT_HWCAP2, 1U << 12},   {"sveb16b16", AT_HWCAP2, 1UL << 45},
     {"sme", AT_HWCAP2, 1U << 23},        {"smef16f32", AT_HWCAP2, 1U << 27}, {"smeb16f32", AT_HWCAP2, 1U << 28},
@@ -38,24 +39,24 @@ constinit std::atomic<bool> may_ask{true};
 
 }  // namespace
 
-std::uint16_t this_processor() {
+std::uint16_t processor_feature_word() {
 #if defined(__x86_64__)
-    constexpr std::span<const Feature> features = x86_64_features;
+    constexpr std::span<const ProcessorFeature> features = x86_64_features;
     std::uint16_t word = processor_is_x86_64;
-    const auto has = [](const Feature& feature) {
+    const auto has = [](const ProcessorFeature& feature) {
         return system::processor_has(static_cast<system::CpuFeature>(feature.mask));
     };
 #else
-    constexpr std::span<const Feature> features = aarch64_features;
+    constexpr std::span<const ProcessorFeature> features = aarch64_features;
     std::uint16_t word = processor_is_aarch64;
-    const auto has = [](const Feature& feature) { return (getauxval(feature.source) & feature.mask) != 0; };
+    const auto has = [](const ProcessorFeature& feature) { return (getauxval(feature.source) & feature.mask) != 0; };
 #endif
     for (std::size_t i = 0; i < features.size(); ++i)
         if (has(features[i])) word |= static_cast<std::uint16_t>(1U << i);
     return word;
 }
 
-std::uint16_t ask_amx_permission() {
+std::uint16_t query_amx_permission() {
 #if defined(__x86_64__)
     using system::CpuFeature;
     const bool has_amx = system::processor_has(CpuFeature::amx_bf16) || system::processor_has(CpuFeature::amx_fp16) ||
@@ -71,10 +72,10 @@ std::uint16_t ask_amx_permission() {
 #endif
 }
 
-void stop_asking_for_amx_permission() { may_ask.store(false, std::memory_order_relaxed); }
+void stop_amx_queries() { may_ask.store(false, std::memory_order_relaxed); }
 
 std::string feature_names(std::uint16_t word) {
-    std::span<const Feature> features;
+    std::span<const ProcessorFeature> features;
     if ((word & processor_is_x86_64) != 0) features = x86_64_features;
     if ((word & processor_is_aarch64) != 0) features = aarch64_features;
     if (features.empty()) return {};

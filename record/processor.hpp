@@ -20,15 +20,15 @@ inline constexpr std::uint16_t has_avx512bw = 1U << 0, has_avx_ne_convert = 1U <
 
 /// Returns the word of this processor, without the bits about AMX at the end. A feature counts if the system lets
 /// programs use it. Makes no system call. Async-signal-safe.
-std::uint16_t this_processor();
+std::uint16_t processor_feature_word();
 
 /// Returns amx_was_asked, and amx_is_permitted if this process may use AMX now; 0 if the processor has no AMX, if the
-/// kernel does not tell, or after stop_asking_for_amx_permission(). Keeps errno. Async-signal-safe. Source: Linux,
+/// kernel does not tell, or after stop_amx_queries(). Keeps errno. Async-signal-safe. Source: Linux,
 /// Documentation/arch/x86/xstate.rst.
-std::uint16_t ask_amx_permission();
-/// Makes ask_amx_permission() return 0 from now on, since a filter of system calls may kill the process for the
+std::uint16_t query_amx_permission();
+/// Makes query_amx_permission() return 0 from now on, since a filter of system calls may kill the process for the
 /// question.
-void stop_asking_for_amx_permission();
+void stop_amx_queries();
 
 /// Returns the kernel's names of a word's features: `avx512bw avx512_bf16`; `none`; or nothing, if they are not
 /// known.

@@ -6,7 +6,7 @@
 namespace fp32shim::record {
 
 /// A variable by which a library chooses its code, and a value that gives the same code on most machines.
-struct LibraryCode {
+struct LibraryCodeVariable {
     std::string_view name, on_x86_64, on_aarch64;  ///< an empty value: none is set
 
     constexpr std::string_view value() const {
@@ -20,15 +20,15 @@ struct LibraryCode {
 // The results of OpenBLAS's LAPACK depend on the number of threads.
 inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
 // MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
-inline constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
-                                                {threads_of_openblas, "1", "1"},
-                                                {"MKL_CBWR", "COMPATIBLE", {}},
-                                                {"ATEN_CPU_CAPABILITY", "avx2", "default"},
-                                                {"ONEDNN_MAX_CPU_ISA", "AVX2", {}}};
+inline constexpr LibraryCodeVariable library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
+                                                        {threads_of_openblas, "1", "1"},
+                                                        {"MKL_CBWR", "COMPATIBLE", {}},
+                                                        {"ATEN_CPU_CAPABILITY", "avx2", "default"},
+                                                        {"ONEDNN_MAX_CPU_ISA", "AVX2", {}}};
 
 /// Returns true if an environment has all of library_codes. `value_of(name)` returns the value of a variable.
-bool has_library_codes(const auto& value_of) {
-    for (const LibraryCode& code : library_codes)
+bool has_reproducible_variables(const auto& value_of) {
+    for (const LibraryCodeVariable& code : library_codes)
         if (!code.value().empty() && value_of(code.name) != code.value()) return false;
     return true;
 }

@@ -38,9 +38,9 @@ class ErrnoKeeper {
 bool is_active() { return !settings().forward_everything; }
 
 /// Returns the part of this process's recording that stores changes of settings, or nullptr if there is no recording.
-record::RecordingChanges* recorded_changes() {
+record::RecordingControl* recorded_changes() {
     record::Recording* const recording = settings().recording;
-    return recording != nullptr ? recording->changes() : nullptr;
+    return recording != nullptr ? recording->control() : nullptr;
 }
 
 /// Parses a precision that a program may request. Returns nothing for those that are for rules only.
@@ -120,7 +120,7 @@ int fp32shim_set_precision(const char* precision) {
     std::optional<Precision> wanted;
     if (precision != nullptr && !(wanted = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
     if (!set_process_precision(wanted)) return FP32SHIM_OK;
-    if (record::RecordingChanges* changes = recorded_changes()) changes->record_precision_change(wanted);
+    if (record::RecordingControl* changes = recorded_changes()) changes->record_precision_change(wanted);
     return FP32SHIM_OK;
 }
 
@@ -144,7 +144,7 @@ int fp32shim_set_floor(const char* floor) {
     const std::optional<Floor> wanted = floor == nullptr ? std::nullopt : policy::parse_floor(floor);
     if (!wanted) return FP32SHIM_INVALID_ARGUMENT;
     if (!raise_process_floor(*wanted)) return FP32SHIM_OK;
-    if (record::RecordingChanges* changes = recorded_changes()) changes->record_floor_change(*wanted);
+    if (record::RecordingControl* changes = recorded_changes()) changes->record_floor_change(*wanted);
     return FP32SHIM_OK;
 }
 
@@ -181,7 +181,7 @@ int fp32shim_reload_policy(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
-    if (record::RecordingChanges* changes = recorded_changes())
+    if (record::RecordingControl* changes = recorded_changes())
         changes->record_reload(policy_facts(settings().policy));
     return FP32SHIM_OK;
 }

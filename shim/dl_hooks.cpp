@@ -53,7 +53,7 @@ void find_real_lookups() {
 }
 
 /// Returns the list of objects in this process's recording, or nullptr if there is no recording.
-record::RecordingObjects* recorded_objects() {
+record::LoadedFileList* recorded_objects() {
     record::Recording* const recording = own_recording();
     return recording != nullptr ? recording->objects() : nullptr;
 }

@@ -111,7 +111,7 @@ bool contains_string(std::string_view bytes, std::string_view text) {
 /// flag is in force.
 void note_not_pinned() {
     pins_without_effect.fetch_or(record::pin_xla, std::memory_order_relaxed);
-    if (record::Recording* const recording = own_recording()) recording->drop_pins(record::pin_xla);
+    if (record::Recording* const recording = own_recording()) recording->withdraw_pins(record::pin_xla);
 }
 
 void warn_not_pinned(std::string_view what, std::string_view pinned) {

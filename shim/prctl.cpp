@@ -26,7 +26,7 @@ constinit NextFunction<Prctl> real_prctl{"prctl"};
 void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
-    record::stop_using_counter(recording == nullptr ? without_recording : recording->ticks_rate());
+    record::use_kernel_clock(recording == nullptr ? without_recording : recording->ticks_rate());
     settings_changed();  // stops events of the express lane
 }
 
@@ -44,7 +44,7 @@ void prepare_scratch(std::size_t bytes) {
 /// by prctl.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
-    record::stop_asking_for_amx_permission();
+    record::stop_amx_queries();
     blas::start_no_more_threads();
     prepare_scratch(enough_for_one_thread);
 }
@@ -53,7 +53,7 @@ void prepare_for_filter() {
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();
-    record::stop_asking_for_amx_permission();
+    record::stop_amx_queries();
     if (before.forward_everything) return system::SignalHold::disable_signal_holding();
     // Products on a GPU need system calls, so only products on a CPU can follow.
     if (shim_computes_products(before.policy)) {

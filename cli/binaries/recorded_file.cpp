@@ -28,9 +28,9 @@ std::string why_file_may_differ(const record::RecordedObject& object, std::vecto
     struct stat status {};
     if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";
     FileState now;
-    now.take(status);
+    now.set_from_stat(status);
     if (const auto headers = read_program_headers(object.path); !headers.empty())
-        now.layout = record::format::layout_hash(headers);
+        now.layout = record::format::program_headers_hash(headers);
     const FileState& then = object.file;
     if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
         return "is a different file now";

@@ -46,7 +46,7 @@ void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
 
 }  // namespace
 
-Answers::Answers(const SearchSettings& settings, SetRunner& runs, const Groups& groups)
+Answers::Answers(const SearchSettings& settings, SetRunner& runs, const GroupList& groups)
     : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
 
 const TestedSet* Answers::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {

@@ -27,7 +27,7 @@ struct SearchSettings {
 /// each set runs until a sequential test decides. All functions that run the command throw Interrupted and End.
 class Answers {
   public:
-    Answers(const SearchSettings& settings, SetRunner& runs, const Groups& groups);
+    Answers(const SearchSettings& settings, SetRunner& runs, const GroupList& groups);
 
     /// Returns the outcome with everything exact. Its runs yield the groups, and the rate of random failures.
     Outcome with_everything_exact();
@@ -82,7 +82,7 @@ class Answers {
 
     const SearchSettings& settings_;
     SetRunner& runs_;
-    const Groups& groups_;
+    const GroupList& groups_;
     std::deque<TestedSet> tested_;                                           ///< references to its members stay valid
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
     std::uint64_t run_count_ = 0;

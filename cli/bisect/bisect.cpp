@@ -35,7 +35,7 @@ namespace {
 /// Writes the policies of sets, judges the runs, and tells the user of each outcome.
 class CommandSets : public SetRunner {
   public:
-    CommandSets(const SearchSettings& settings, Trials& trials, Groups& groups)
+    CommandSets(const SearchSettings& settings, Trials& trials, GroupList& groups)
         : settings_(settings), trials_(trials), groups_(groups) {}
 
     std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
@@ -58,7 +58,7 @@ class CommandSets : public SetRunner {
 
     const SearchSettings& settings_;
     Trials& trials_;
-    Groups& groups_;
+    GroupList& groups_;
     std::uint64_t run_count_ = 0;
     std::size_t first_groups_ = 0;  ///< number of groups after the first run
     double longest_exact_ = 0;      ///< seconds
@@ -122,7 +122,7 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
         const bool is_new = !known.contains(met.group.key);
         if (is_new && !is_first) ++run.new_groups;
         if (is_new && !(is_whole && takes_new_groups)) continue;
-        const std::size_t number = groups_.number_of(met.group);
+        const std::size_t number = groups_.find_or_add(met.group);
         if (met.was_lowered && tested.lowered == Lowered::all_but) {
             run.lowered.push_back(number);
             for (const std::string& format : other_formats(met.formats, settings_.policy.precision))
@@ -229,7 +229,7 @@ std::string problem_in_options(const BisectOptions& options) {
 }
 
 /// Throws End if the command is not acceptable even with everything exact, or has no products.
-void check_exact_run(const Outcome& exact, const Trial& run, const Groups& groups, TriedTypes types) {
+void check_exact_run(const Outcome& exact, const Trial& run, const GroupList& groups, TriedTypes types) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict == Verdict::acceptable) {
         if (groups.all().empty()) throw no_product_seen(run.products, types);
@@ -299,7 +299,7 @@ int search(const BisectOptions& options, Trials& trials) {
                             .repeat = static_cast<std::uint64_t>(options.repeat),
                             .compares_numbers = !options.compare.empty(),
                             .narrows_calls = options.narrows_calls};
-    Groups groups;
+    GroupList groups;
     rank_by_audits(options, options.types(), groups);
     CommandSets sets(settings, trials, groups);
     Answers answers(settings, sets, groups);
@@ -310,7 +310,7 @@ int search(const BisectOptions& options, Trials& trials) {
     Findings findings = find_culprits(settings, answers, groups);
     check_dependence(answers, sets, findings);
     return write_policy_and_result(options, {groups,
-                                             LineTexts(groups, now_ns()),
+                                             SourceLineTexts(groups, now_ns()),
                                              answers,
                                              settings,
                                              options,

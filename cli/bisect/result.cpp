@@ -14,12 +14,12 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string share_of_work(const Subset& set, const Groups& groups) {
-    return work_share_text(groups.work_of(set), groups.all_work());
+std::string share_of_work(const Subset& set, const GroupList& groups) {
+    return work_share_text(groups.work_of(set), groups.total_work());
 }
 
 /// Returns `sgemm_ 64x64x64`; for several products, `sgemm_, ssymm_: 5 sizes`.
-std::string product_text(const Subset& set, const Groups& groups) {
+std::string product_text(const Subset& set, const GroupList& groups) {
     std::set<std::string> functions;
     std::set<std::string> sizes;
     for (const std::size_t member : set) {
@@ -30,7 +30,7 @@ std::string product_text(const Subset& set, const Groups& groups) {
     return sizes.size() == 1 ? names + ' ' + *sizes.begin() : fmt::format("{}: {} sizes", names, sizes.size());
 }
 
-std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Groups& groups) {
+std::vector<std::string> locations_of(const std::vector<Subset>& sets, const GroupList& groups) {
     std::vector<std::string> locations;
     locations.reserve(sets.size());
     for (const Subset& set : sets) locations.push_back(groups[set.front()].location_text());
@@ -282,7 +282,7 @@ std::string not_lowered_text(const SearchResult& result) {
 }  // namespace
 
 std::string policy_of(const SearchResult& result) {
-    const Groups& groups = result.groups;
+    const GroupList& groups = result.groups;
     const auto comment_on = [&](const Subset& set) {
         std::vector<std::string> comment = {comment_on_line(groups[set.front()], result.lines)};
         for (const Culprit* culprit : culprits_of(set, result.findings.culprits))
@@ -301,7 +301,7 @@ std::string policy_evidence(const SearchResult& result) {
 }
 
 std::string text_of(const SearchResult& result) {
-    const Groups& groups = result.groups;
+    const GroupList& groups = result.groups;
     const std::vector<Culprit>& culprits = result.findings.culprits;
     const Subset exact = exact_groups(culprits);
     const std::string certainty = not_lowered_text(result) + only_exact_text(result) + float64_trial_caveat(result) +
@@ -334,9 +334,9 @@ std::string text_of(const SearchResult& result) {
 }
 
 Json to_json(const SearchResult& result) {
-    const Groups& groups = result.groups;
+    const GroupList& groups = result.groups;
     const Findings& findings = result.findings;
-    const double work = groups.all_work();
+    const double work = groups.total_work();
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };
     Json rates;
     if (result.answers.rates()) {

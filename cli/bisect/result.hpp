@@ -12,8 +12,8 @@ namespace fp32shim::cli {
 
 /// All facts that the output of a result needs.
 struct SearchResult {
-    const Groups& groups;
-    const LineTexts lines;
+    const GroupList& groups;
+    const SourceLineTexts lines;
     const Answers& answers;
     const SearchSettings& settings;
     const QuestionOptions& options;

@@ -92,7 +92,7 @@ std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t in
 /// One search. Its answers decide what it asks next.
 class Search {
   public:
-    Search(const SearchSettings& settings, Answers& answers, const Groups& groups)
+    Search(const SearchSettings& settings, Answers& answers, const GroupList& groups)
         : settings_(settings), answers_(answers), groups_(groups) {}
 
     Findings run() {
@@ -450,14 +450,15 @@ class Search {
         const Subset exact = exact_groups(found.culprits);
         if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
             throw Doubt{"equal runs gave different answers about the policy"};
-        found.doubt = untried_text(listed(locations, 3),
-                                   "the acceptable runs under the policy made fewer of these calls than a run with "
-                                   "everything exact, and so did another such run");
+        found.doubt =
+            untried_places_text(listed(locations, 3),
+                                "the acceptable runs under the policy made fewer of these calls than a run with "
+                                "everything exact, and so did another such run");
     }
 
     const SearchSettings& settings_;
     Answers& answers_;
-    const Groups& groups_;
+    const GroupList& groups_;
     Subset ever_lowered_;            ///< groups that ran at the lower precision
     bool seeks_unresolved_ = false;  ///< the search is for groups that make the outcome unresolved (exit status 125)
 };
@@ -482,7 +483,7 @@ Subset exact_groups(const std::vector<Culprit>& culprits) {
     return all;
 }
 
-Findings find_culprits(const SearchSettings& settings, Answers& answers, const Groups& groups) {
+Findings find_culprits(const SearchSettings& settings, Answers& answers, const GroupList& groups) {
     return Search(settings, answers, groups).run();
 }
 

@@ -41,7 +41,7 @@ struct Findings {
 
 /// Finds groups to keep exact, so that all others may be lowered. Precondition: the outcomes with everything exact
 /// and with everything lowered are known. Throws Interrupted and End.
-Findings find_culprits(const SearchSettings& settings, Answers& answers, const Groups& groups);
+Findings find_culprits(const SearchSettings& settings, Answers& answers, const GroupList& groups);
 
 /// Returns `call 37`, or `calls 12 to 37`.
 std::string calls_text(const CallRange& calls);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/location_text.hpp"
 #include "cli/report/timeline.hpp"
 #include "policy/algorithm.hpp"
@@ -93,12 +93,12 @@ std::string other_algorithm_text(const MergedRow& a, const MergedRow& b) {
 }
 
 ComparedCalls::ComparedCalls(const MergedCalls& calls) {
-    static_cast<Share&>(*this) = calls.total();
+    static_cast<CallSum&>(*this) = calls.total();
     for (const auto& [format, share] : calls.by_format()) formats[format] = share.calls;
 }
 
 void ComparedCalls::add(const RowGroup& group) {
-    Share::add(group.counters);
+    CallSum::add(group.counters);
     work += group.work;
     formats[std::string(ran_at_or_unknown(group))] += group.counters.calls;
 }
@@ -146,7 +146,7 @@ Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grou
     changes.otherwise =
         static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_at_other_formats));
     std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ChangedGroup& group) {
-        return std::pair(group.ran_at_other_formats(), std::abs(group.b.weight(order) - group.a.weight(order)));
+        return std::pair(group.ran_at_other_formats(), std::abs(group.b.sort_key(order) - group.a.sort_key(order)));
     });
     return changes;
 }

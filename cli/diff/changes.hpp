@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 
 /// Calls of one run, or of a group in it.
-struct ComparedCalls : Share {
+struct ComparedCalls : CallSum {
     std::map<std::string, std::uint64_t> formats;  ///< number of calls by the format at which they ran
 
     ComparedCalls() = default;

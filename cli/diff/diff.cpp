@@ -32,7 +32,7 @@ struct DiffFormat;
 struct DiffOptions {
     std::string a, b, output, sort = "time";
     std::vector<std::string> by;
-    Filter filter;
+    CallFilter filter;
     const DiffFormat* format = nullptr;
     double bound = 1e-3;
     std::int64_t top = 20;
@@ -61,7 +61,7 @@ constexpr DiffFormat formats[] = {
 /// Finds the recordings for an argument. Returns false after printing an error.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
-    if (print_errors("diff", found)) return false;
+    if (print_errors_or_notes("diff", found)) return false;
     const std::string problem = problem_with_output(output, found.paths);
     if (!problem.empty()) say("diff", problem);
     return problem.empty();
@@ -74,7 +74,7 @@ void mention_unread_files(const RecordingPaths& paths_a, const RecordingPaths& p
     both.copies.insert(both.copies.end(), paths_b.copies.begin(), paths_b.copies.end());
     both.notes.clear();  // each side has printed its own
     mention_other_files_of_runs(both);
-    print_errors("diff", both);
+    print_errors_or_notes("diff", both);
 }
 
 /// Warns if one side has no fingerprints, and explains the possible reason.
@@ -106,7 +106,7 @@ void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, st
         const MergedRow& row = side.row_of(pair.*product_of);
         const std::string_view as_called = row.is_float64() ? "fp64" : "fp32";
         const bool asks_lower = row.requested != "native" && row.requested != "highest" && row.requested != "fp64";
-        if (asks_lower && row.ran_at() == as_called) ++products[{row.requested, row.reason, as_called}];
+        if (asks_lower && row.effective_format() == as_called) ++products[{row.requested, row.reason, as_called}];
     }
     for (const auto& [asked, count] : products) {
         const auto& [requested, reason, as_called] = asked;
@@ -130,7 +130,7 @@ void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
 
 int diff(DiffOptions& options) {
     std::string problem = choose_format(options.format, options.output, std::span<const DiffFormat>(formats));
-    if (problem.empty()) problem = options.filter.read();
+    if (problem.empty()) problem = options.filter.parse_options();
     if (!problem.empty()) return usage_error("diff", problem);
     const bool by_row = std::erase(options.by, "row") > 0;
     if (by_row && options.format->name == "html")
@@ -148,7 +148,7 @@ int diff(DiffOptions& options) {
         return exit_code::usage;
     mention_unread_files(paths_a, paths_b);
     ProductKinds kinds;
-    NativeLocations locations;
+    NativeLocator locations;
     std::vector<ReadingProblem> problems;
     const Grouping grouping = parse_grouping(options.by);
     const WantedResults wanted{options.filter, grouping.by_call_site};
@@ -171,7 +171,7 @@ int diff(DiffOptions& options) {
     for (const ResultsOfSide* const side : {&a, &b})
         if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();
             rounded > 0 && options.filter.looks_at_sizes())
-            say("diff", rounded_sizes_text(rounded));
+            say("diff", rounded_sizes_warning(rounded));
     const bool lacks_a = warn_no_fingerprints(options.a, a), lacks_b = warn_no_fingerprints(options.b, b);
     if (lacks_a || lacks_b) return exit_code::inconclusive;
     warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);

@@ -72,7 +72,7 @@ bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
 
 /// Returns `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3 (/usr/lib/blas/libblas.so.3.11.0)`.
 std::string provider_text(const ResultsOfSide& side, const MergedRow& row) {
-    const std::string identity = side.environment.identity_of(row.provider);
+    const std::string identity = side.environment.library_text(row.provider);
     return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
 }
 
@@ -98,9 +98,9 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
                                            a.size_text()));
     if (!a.where.empty()) text += printable(fmt::format(" at {}", before_and_after(a.where, b.where)));
     if (!a.scope.empty()) text += printable(fmt::format(" in {}", a.scope));
-    text +=
-        "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), provider_text(outcome.a, a),
-                                       or_dash(b.ran_at()), provider_text(outcome.b, b)));
+    text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.effective_format()),
+                                           provider_text(outcome.a, a), or_dash(b.effective_format()),
+                                           provider_text(outcome.b, b)));
     if (const std::string other = other_algorithm_text(a, b); !other.empty()) text += "\n  " + other;
     if (pair.other_operands != operands_unknown) text += fmt::format("\n  operands: {}", operands_text(pair));
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
@@ -231,8 +231,8 @@ LimitedTable groups_table(const DiffOutcome& outcome, std::size_t top) {
         const MergedRow &a = outcome.a.row_of(first.a), &b = outcome.b.row_of(first.b);
         table.add({difference_text(outcome.paired.pairs[group.largest].difference), count_text(group.products),
                    count_text(group.other_bits), number_text(outcome.a, first.a), std::string(a.function),
-                   a.size_text(), a.transposes_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.scope),
-                   or_dash(a.where)});
+                   a.size_text(), a.transposes_text(), before_and_after(a.effective_format(), b.effective_format()),
+                   or_dash(a.scope), or_dash(a.where)});
     }
     return {std::move(table), left_out(groups, top)};
 }
@@ -413,14 +413,14 @@ std::string product_line(const ResultsOfSide& side, std::size_t product) {
     std::string text = fmt::format("{}: {} {}", number_text(side, product), or_dash(row.function), row.size_text());
     if (!row.where.empty()) text += fmt::format(" at {}", row.where);
     if (!row.scope.empty()) text += fmt::format(" in {}", row.scope);
-    return printable(fmt::format("{}, {} by {}", text, or_dash(row.ran_at()), provider_text(side, row)));
+    return printable(fmt::format("{}, {} by {}", text, or_dash(row.effective_format()), provider_text(side, row)));
 }
 
 Json product_of_side(const ResultsOfSide& side, std::size_t product) {
     const MergedRow& row = side.row_of(product);
     return {{"number", side.products[product].number}, {"thread", thread_number(side, product)},
             {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
-            {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())},
+            {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.effective_format())},
             {"algorithm", text_or_null(row.algorithm)}};
 }
 

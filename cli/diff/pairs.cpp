@@ -147,7 +147,7 @@ class FingerprintsOfSide {
 
 record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
     if (process != process_) {
-        if (readers_[process_] != nullptr) readers_[process_]->release_memory();
+        if (readers_[process_] != nullptr) readers_[process_]->close_until_next_read();
         process_ = process;
     }
     if (readers_[process] == nullptr && !is_lost_[process]) {
@@ -163,7 +163,7 @@ record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
     record::RecordingReader* const reader = reader_of(side_.thread_of(product).process);
     record::format::FingerprintRecord entry;
     if (reader != nullptr && reader->read_fingerprints(side_.products[product].offset, {&entry, 1}) == 1)
-        return record::format::load(entry);
+        return record::format::load_fingerprint(entry);
     record::Fingerprint lost;  // the file was truncated after it was first read
     lost.flags = record::fingerprint_nonfinite;
     return lost;
@@ -173,7 +173,7 @@ record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
 /// of the two is finite.
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
-    const double apart = distance(a, b);
+    const double apart = estimated_distance(a, b);
     const double relative = apart == 0 ? 0 : apart / a.norm;
     // A damaged recording may contain NaN.
     return relative >= 0 ? relative : std::numeric_limits<double>::infinity();

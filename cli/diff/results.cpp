@@ -50,7 +50,7 @@ class RecordingResults {
 
   private:
     void add_slot(std::uint32_t slot) {
-        record::RecordedFingerprints all = recording_.fingerprints(slot);
+        record::FingerprintCursor all = recording_.fingerprints(slot);
         const std::size_t first_thread = side_.threads.size();
         while (const auto entry = all.next()) {
             const std::optional<std::uint32_t> row = row_of(entry->row);
@@ -132,7 +132,7 @@ const ThreadResults& ResultsOfSide::thread_of(std::size_t product) const {
 }
 
 ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
-                           NativeLocations& locations, std::vector<ReadingProblem>& problems) {
+                           NativeLocator& locations, std::vector<ReadingProblem>& problems) {
     ResultsOfSide side(wanted.filter, locations);
     auto found = visit_recordings(files, [&](const std::string& path, record::RecordingReader& recording) {
         locations.locate_rows_of(recording, wanted.filter.looks_at_call_sites());

@@ -80,18 +80,18 @@ struct ProcessResults {
 
 /// One of the two runs. Calls that a filter leaves out are missing.
 struct ResultsOfSide {
-    ResultsOfSide(const Filter& filter, NativeLocations& locations)
+    ResultsOfSide(const CallFilter& filter, NativeLocator& locations)
         : calls(&filter, MergedCalls::Objects::left_out), paths(&locations) {}
 
     MergedCalls calls;                      ///< all calls, with fingerprints or without
-    CallPaths paths;                        ///< their paths, if they were asked for
+    CallPathTree paths;                     ///< their paths, if they were asked for
     std::vector<MergedRow> rows;            ///< decisions about products with fingerprints
     std::vector<std::uint32_t> kinds;       ///< for each row, its number in ProductKinds
     std::vector<Product> products;          ///< sorted by thread
     std::vector<std::uint32_t> row_hashes;  ///< Fingerprint::rows of each product
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
-    Environment environment;                ///< environment of the processes
+    EnvironmentFacts environment;           ///< environment of the processes
     std::uint64_t lost = 0;                 ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprints() const { return products.size(); }
@@ -108,11 +108,11 @@ struct ResultsOfSide {
 
 /// Selects the parts of a run that are read.
 struct WantedResults {
-    const Filter& filter;
+    const CallFilter& filter;
     bool call_paths = false;
 };
 /// Reads one run. Adds unreadable parts to `problems`.
 ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
-                           NativeLocations& locations, std::vector<ReadingProblem>& problems);
+                           NativeLocator& locations, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -68,10 +68,10 @@ std::string beginning_sentence(const DiffOutcome& outcome) {
     std::string text = fmt::format(
         "{} difference begins at {}: equal inputs, other bits", is_first ? "The" : "A",
         !a.where.empty() ? std::string(a.where) : fmt::format("{} {}", std::string_view(a.function), a.size_text()));
-    if (a.ran_at() != b.ran_at())
-        text +=
-            fmt::format("; A ran it at {} ({}), B at {} ({})", std::string_view(a.ran_at()),
-                        std::string_view(a.requested), std::string_view(b.ran_at()), std::string_view(b.requested));
+    if (a.effective_format() != b.effective_format())
+        text += fmt::format("; A ran it at {} ({}), B at {} ({})", std::string_view(a.effective_format()),
+                            std::string_view(a.requested), std::string_view(b.effective_format()),
+                            std::string_view(b.requested));
     const std::uint64_t all = pairs.size() - summary.same_bits, unknown = summary.unknown_operands;
     if (all == 1) return text;
     return text + fmt::format("; {} more {}{}", count_text(all - 1), all == 2 ? "differs" : "differ",
@@ -94,8 +94,8 @@ std::string settings_difference(const DiffOutcome& outcome) {
     const auto settings_in = [](const ResultsOfSide& side) {
         std::set<std::string> settings;
         for (const MergedProcess& process : side.calls.processes())
-            if (!process.is_children_only())
-                std::ranges::move(settings_of(process.facts), std::inserter(settings, settings.end()));
+            if (!process.is_children_file())
+                std::ranges::move(settings_texts(process.facts), std::inserter(settings, settings.end()));
         return settings;
     };
     const std::set<std::string> a = settings_in(outcome.a), b = settings_in(outcome.b);
@@ -149,10 +149,10 @@ std::string no_results_sentence(const DiffOutcome& outcome) {
 
 /// Returns the differences of the environments.
 std::string environment_sentence(const DiffOutcome& outcome) {
-    const Environment &a = outcome.a.environment, &b = outcome.b.environment;
+    const EnvironmentFacts &a = outcome.a.environment, &b = outcome.b.environment;
     if (a.is_empty() || b.is_empty())
         return fmt::format("not recorded in {}", !b.is_empty() ? "A" : !a.is_empty() ? "B" : "A and B");
-    const std::string difference = environment_difference(a, b);
+    const std::string difference = environment_difference_text(a, b);
     return difference.empty() ? "no difference is recorded" : difference;
 }
 
@@ -175,7 +175,7 @@ std::string functions_without_fingerprint(const DiffOutcome& outcome) {
 std::string command_of(const ResultsOfSide& side) {
     std::vector<std::string> commands;
     for (const MergedProcess& process : side.calls.processes()) {
-        if (process.is_children_only()) continue;
+        if (process.is_children_file()) continue;
         const record::ProcessFacts& facts = process.facts.process;
         const std::string& text = facts.command.empty() ? facts.executable : facts.command;
         if (std::ranges::find(commands, text) == commands.end()) commands.push_back(text);
@@ -268,7 +268,7 @@ std::string commands_to_record_results(const DiffOutcome& outcome) {
         if (std::ranges::none_of(side->calls.rows(), [](const MergedRow& row) { return row.device == "cpu"; }))
             continue;
         const MergedProcess& first =
-            *std::ranges::find_if_not(side->calls.processes(), &MergedProcess::is_children_only);
+            *std::ranges::find_if_not(side->calls.processes(), &MergedProcess::is_children_file);
         const std::string command = command_of(*side);
         const bool is_one = command == first.facts.process.command && command.size() < 1000;
         const std::string name = std::filesystem::path(first.path).stem().string() + "-results.fp32rec";

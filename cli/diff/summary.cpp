@@ -62,7 +62,7 @@ ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const s
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> indices;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         const ResultPair& pair = pairs[i];
-        const SharedText at_a = a.row_of(pair.a).ran_at(), at_b = b.row_of(pair.b).ran_at();
+        const SharedText at_a = a.row_of(pair.a).effective_format(), at_b = b.row_of(pair.b).effective_format();
         const auto key = std::tuple(a.kind_of(pair.a), at_a.id(), at_b.id());
         const auto [entry, is_new] = indices.try_emplace(key, summary.groups.size());
         if (is_new) {

@@ -114,7 +114,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
 /// these products.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
-    for (const record::Pin& pin : record::all_pins) {
+    for (const record::PinnedVariable& pin : record::all_pins) {
         if ((pin.bit & judged) == 0) continue;
         const std::size_t equals = pin.entry.find('=');
         const std::string name(pin.entry.substr(0, equals));

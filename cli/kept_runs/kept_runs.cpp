@@ -175,7 +175,8 @@ std::string problem_with_recordings_in(const std::string& folder) {
     // Some file systems have no shared mappings, so this file is made and mapped as a recording is.
     const std::string probe = folder + "/0.fp32rec";
     const int descriptor = record::open_children_file({probe.c_str(), -1, 0});
-    const int error = descriptor < 0 ? -descriptor : record::with_header(descriptor, [](record::format::Header&) {});
+    const int error =
+        descriptor < 0 ? -descriptor : record::with_mapped_header(descriptor, [](record::format::Header&) {});
     if (descriptor >= 0) close(descriptor);
     unlink(probe.c_str());
     return error == 0 ? "" : fmt::format("cannot take recordings ({})", std::strerror(error));
@@ -202,7 +203,7 @@ KeptRun keep_run() {
     const std::string name = fmt::format("{}Z-{}", time, getpid());
     kept.path = fmt::format("{}/{}", runs_folder, name);
     std::array<char, record::path_capacity> absolute, scratch;
-    kept.log_path = record::make_absolute(kept.path + "/%p.fp32rec", absolute, scratch);
+    kept.log_path = record::make_absolute_name(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
     // Where two containers share the folder, both may have this process id.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;

@@ -34,9 +34,9 @@ FieldValue error_of(const RecordedAudit& audit) {
     return is_compared(audit) && std::isfinite(value) ? FieldValue(value) : FieldValue();
 }
 
-template <record::Exponents record::Audit::*operand, std::int16_t record::Exponents::*bound>
+template <record::ExponentRange record::Audit::*operand, std::int16_t record::ExponentRange::*bound>
 FieldValue exponent_of(const RecordedAudit& audit) {
-    const record::Exponents& exponents = audit.audit.*operand;
+    const record::ExponentRange& exponents = audit.audit.*operand;
     return exponents.lowest > exponents.highest ? FieldValue() : FieldValue(std::int64_t{exponents.*bound});
 }
 
@@ -53,7 +53,7 @@ FieldValue value_if_noted(const RecordedAudit& audit) {
 
 template <std::uint32_t record::Audit::*index>
 FieldValue operand_index(const RecordedAudit& audit) {
-    return nonfinite_operand(audit.audit).size() > 1 ? FieldValue() : FieldValue(audit.audit.*index);
+    return nonfinite_operand_name(audit.audit).size() > 1 ? FieldValue() : FieldValue(audit.audit.*index);
 }
 
 template <float record::Audit::*factor>
@@ -62,7 +62,7 @@ FieldValue factor_of(const RecordedAudit& audit) {
     return std::isfinite(value) ? FieldValue(value) : FieldValue();
 }
 
-using Exponents = record::Exponents;
+using ExponentRange = record::ExponentRange;
 using record::Audit;
 using record::AuditErrors;
 
@@ -77,12 +77,12 @@ constexpr Column<RecordedAudit> audit_columns[] = {
 #include "policy/metrics.def"
     {"worst_row", element_index<&Audit::worst_row>},
     {"worst_column", element_index<&Audit::worst_column>},
-    {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
-    {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
-    {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},
-    {"b_highest", exponent_of<&Audit::b, &Exponents::highest>},
-    {"c_lowest", exponent_of<&Audit::c, &Exponents::lowest>},
-    {"c_highest", exponent_of<&Audit::c, &Exponents::highest>},
+    {"a_lowest", exponent_of<&Audit::a, &ExponentRange::lowest>},
+    {"a_highest", exponent_of<&Audit::a, &ExponentRange::highest>},
+    {"b_lowest", exponent_of<&Audit::b, &ExponentRange::lowest>},
+    {"b_highest", exponent_of<&Audit::b, &ExponentRange::highest>},
+    {"c_lowest", exponent_of<&Audit::c, &ExponentRange::lowest>},
+    {"c_highest", exponent_of<&Audit::c, &ExponentRange::highest>},
     {"early",
      [](const RecordedAudit& audit) {
          return has_note(audit, record::audit_noted) ? FieldValue(has_flag(audit, record::audit_early))
@@ -102,7 +102,7 @@ constexpr Column<RecordedAudit> received_columns[] = {
     {"found", [](const RecordedAudit& audit) { return FieldValue(nonfinite_text(audit.audit, "nan")); }},
     {"operand",
      [](const RecordedAudit& audit) {
-         const std::string_view operand = nonfinite_operand(audit.audit);
+         const std::string_view operand = nonfinite_operand_name(audit.audit);
          return operand == "?" ? FieldValue() : FieldValue(operand);
      }},
     {"operand_row", operand_index<&Audit::worst_row>},
@@ -117,28 +117,28 @@ constexpr Column<RecordedAudit> nonfinite_columns[] = {
     {"product", element_index<&Audit::product>},
     {"alpha", factor_of<&Audit::alpha>},
     {"beta", factor_of<&Audit::beta>},
-    {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
-    {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
-    {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},
-    {"b_highest", exponent_of<&Audit::b, &Exponents::highest>},
+    {"a_lowest", exponent_of<&Audit::a, &ExponentRange::lowest>},
+    {"a_highest", exponent_of<&Audit::a, &ExponentRange::highest>},
+    {"b_lowest", exponent_of<&Audit::b, &ExponentRange::lowest>},
+    {"b_highest", exponent_of<&Audit::b, &ExponentRange::highest>},
 };
 
 }  // namespace
 
-std::string_view event_of(const RecordedAudit& audit) {
+std::string_view event_name_of(const RecordedAudit& audit) {
     return is_received(audit) ? "received" : is_nonfinite(audit) ? "nonfinite" : "audit";
 }
 
-std::span<const Column<RecordedAudit>> columns_of(const RecordedAudit& audit) {
+std::span<const Column<RecordedAudit>> audit_event_columns(const RecordedAudit& audit) {
     if (is_received(audit)) return received_columns;
     if (is_nonfinite(audit)) return nonfinite_columns;
     return audit_columns;
 }
 
-std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry) {
+std::string audit_event_text(const record::RecordedRow& row, const RecordedAudit& entry) {
     const record::Audit& audit = entry.audit;
     if (is_received(entry)) {
-        const std::string_view operand = nonfinite_operand(audit);
+        const std::string_view operand = nonfinite_operand_name(audit);
         return fmt::format(
             "first product that received NaN or infinity: {} in {}{}", nonfinite_text(audit, "NaN"), operand,
             operand.size() > 1 ? "" : fmt::format(", row {}, column {}", audit.worst_row, audit.worst_column));
@@ -151,7 +151,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
     if (has_flag(entry, record::audit_skipped)) return formats + "skipped";
     if (has_flag(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
     return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}{}", formats, audit.errors.norm,
-                       audit.errors.by(policy::ErrorMetric::row), audit.errors.component,
+                       audit.errors.error_by(policy::ErrorMetric::row), audit.errors.component,
                        has_flag(entry, record::audit_exceeds_tolerance) ? "; beyond the tolerance" : "",
                        has_flag(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
                        !has_note(entry, record::audit_noise)          ? ""

@@ -24,10 +24,10 @@ using record::RecordingReader;
 
 /// Call paths of the events of a trace. Numbers the frames of all recordings; equal paths share their numbers. Takes
 /// some 110 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
-class TracePaths {
+class TraceCallPaths {
   public:
     /// Keeps a pointer to `locations`, which must outlive this object.
-    explicit TracePaths(NativeLocations& locations) : paths_(&locations) {}
+    explicit TraceCallPaths(NativeLocator& locations) : paths_(&locations) {}
 
     /// Returns the number of the innermost frame of a row's call path; 0 if it has no path.
     std::uint32_t frame_of(const RecordingReader& recording, const RecordedRow& row) {
@@ -56,7 +56,7 @@ class TracePaths {
     void write_frames(JsonWriter& json) const {
         std::vector<bool> is_product(paths_.nodes().size());  // true for functions that multiply, which are events
                                                               // and not frames
-        for (const PathCalls& calls : paths_.calls()) is_product[calls.node] = true;
+        for (const CallsOfPath& calls : paths_.calls()) is_product[calls.node] = true;
         bool is_first = true;
         for (std::size_t index = 1; index < is_product.size(); ++index) {
             if (is_product[index]) continue;
@@ -73,7 +73,7 @@ class TracePaths {
   private:
     static constexpr std::uint32_t unread = ~std::uint32_t{0};
 
-    CallPaths paths_;
+    CallPathTree paths_;
     const RecordingReader* last_ = nullptr;  ///< recording of the last row that was added to paths_
     std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;  ///< frame numbers by row id
 };
@@ -93,14 +93,14 @@ std::string microseconds(std::int64_t nanoseconds) {
 /// since 1970.
 class ChromeWriter : public LogWriter {
   public:
-    explicit ChromeWriter(NativeLocations& locations) : paths_(locations) {}
+    explicit ChromeWriter(NativeLocator& locations) : paths_(locations) {}
 
-    void begin(std::span<const LogSource> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         number_processes(recordings);
         json_.open('{').key("traceEvents").open('[');
-        for (const LogSource& recording : recordings) {
+        for (const LogEntryReader& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
-            const std::int64_t number = tracks_[&facts].number;
+            const std::int64_t number = trace_processes_[&facts].number;
             zero_ns_ = std::min(zero_ns_, facts.opened_ns);
             std::string name(system::base_name(facts.process.executable));
             if (number != facts.process.pid) name += fmt::format(", process {}", facts.process.pid);
@@ -111,7 +111,7 @@ class ChromeWriter : public LogWriter {
     }
     /// Writes a call as a span. A decision without its calls becomes one span from the start of its first call to the
     /// end of its last.
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         if (entry.call != nullptr) {
             const record::RecordedEvent& call = *entry.call;
             const std::int64_t thread = call.thread != 0 ? std::int64_t{call.thread} : call.slot;
@@ -126,7 +126,7 @@ class ChromeWriter : public LogWriter {
         return write_span(entry, first.begin_ns(), entry.row.id,
                           "from the first such call to the last; single calls were not recorded");
     }
-    void end() override {
+    void write_ending() override {
         json_.close(']');
         paths_.write_frames(json_);
         json_.finish_line('}').flush();
@@ -136,25 +136,25 @@ class ChromeWriter : public LogWriter {
     /// Numbers the processes, since viewers identify them only by number. The number is the process id. If another
     /// process has the same id, on another machine or at another time, it gets a number above the highest id.
     /// Recordings of one process share its number.
-    void number_processes(std::span<const LogSource> recordings) {
+    void number_processes(std::span<const LogEntryReader> recordings) {
         std::int64_t last = 0;
-        for (const LogSource& recording : recordings)
+        for (const LogEntryReader& recording : recordings)
             last = std::max<std::int64_t>(last, recording.facts().process.pid);
         std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by
                                                                            // process id
-        for (const LogSource& recording : recordings) {
+        for (const LogEntryReader& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
-            Track& track = tracks_[&facts];
-            track.recording = &recording.recording();
+            TraceProcess& process = trace_processes_[&facts];
+            process.recording = &recording.recording();
             auto& processes = of_id[facts.process.pid];
             const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
                 return other->identity == facts.identity && other->process.host == facts.process.host;
             });
             if (known != processes.end()) {
-                track.number = tracks_[*known].number;
+                process.number = trace_processes_[*known].number;
                 continue;
             }
-            track.number = processes.empty() ? facts.process.pid : ++last;
+            process.number = processes.empty() ? facts.process.pid : ++last;
             processes.push_back(&facts);
         }
     }
@@ -165,13 +165,13 @@ class ChromeWriter : public LogWriter {
         const MergedRow row = to_merged_row(recorded);
         const std::string name = row.function + " " + row.size_text();
         JsonWriter json;
-        json.member("name", text(name)).member("cat", text(row.ran_at()));
+        json.member("name", text(name)).member("cat", text(row.effective_format()));
         if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
         return json.member("ph", text("X")).take_text();
     }
     /// Returns the arguments of spans of a row.
     std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
-        static const std::vector<RowColumn> columns = chosen_columns(
+        static const std::vector<RowColumn> columns = row_columns_named(
             {"caller", "provider", "scope", "where", "requested", "source", "rule", "applied", "reason"});
         JsonWriter json;
         json.members<MergedRow>(columns, to_merged_row(recorded));
@@ -183,13 +183,13 @@ class ChromeWriter : public LogWriter {
     /// false if stdout cannot be written.
     bool write_span(const LogEntry& entry, std::int64_t begin_ns, std::int64_t thread,
                     std::string_view about_duration) {
-        const Track& track = tracks_.find(&entry.facts)->second;
+        const TraceProcess& process = trace_processes_.find(&entry.facts)->second;
         const std::int64_t duration_ns = entry.time_ns() - begin_ns;
-        json_.open('{').raw(heads_.of(entry, [&] { return head_of(entry.row, *track.recording); }));
+        json_.open('{').raw(heads_.value_of(entry, [&] { return head_of(entry.row, *process.recording); }));
         json_.key("ts").raw(microseconds(std::max(begin_ns, zero_ns_) - zero_ns_));
         json_.key("dur").raw(microseconds(std::max<std::int64_t>(duration_ns, 1)));
-        json_.member("pid", track.number).member("tid", thread).key("args").open('{');
-        json_.raw(arguments_.of(entry, [&] { return arguments_of(entry.row, *track.recording); }));
+        json_.member("pid", process.number).member("tid", thread).key("args").open('{');
+        json_.raw(arguments_.value_of(entry, [&] { return arguments_of(entry.row, *process.recording); }));
         if (entry.counters != nullptr)
             json_.member("calls", entry.counters->calls)
                 .member("host_ns", entry.counters->total_ns)
@@ -199,20 +199,21 @@ class ChromeWriter : public LogWriter {
         return json_.close('}').close('}').flush();
     }
 
-    PerRow<std::string> heads_, arguments_;
-    JsonWriter json_{{.levels = 2}, print_entry};
-    struct Track {
+    RowValueCache<std::string> heads_, arguments_;
+    JsonWriter json_{{.levels = 2}, write_to_stdout};
+    struct TraceProcess {
         std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;
     };
-    std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< tracks by recording
-    TracePaths paths_;
+    std::unordered_map<const RecordingFacts*, TraceProcess>
+        trace_processes_;  ///< processes of the trace, by recording
+    TraceCallPaths paths_;
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace
 
-std::unique_ptr<LogWriter> chrome_writer(NativeLocations& locations) {
+std::unique_ptr<LogWriter> chrome_writer(NativeLocator& locations) {
     return std::make_unique<ChromeWriter>(locations);
 }
 

@@ -33,7 +33,7 @@ struct LogOptions {
     const LogFormat* format = nullptr;
     bool rows = false;
     bool follow = false;
-    Filter filter;
+    CallFilter filter;
 };
 
 /// Time between two readings of a recording by `log --follow`: for recordings with calls, then for recordings with
@@ -51,12 +51,12 @@ void enlarge_output_buffer() {
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 /// Prints a note, if recordings have decisions but no single calls, that explains how to record calls.
-void warn_calls_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
+void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const LogOptions& options) {
     if (options.rows) return;
-    const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
+    const auto is_summary = [](const LogEntryReader& source) { return !source.has_calls(); };
     const auto count = std::count_if(sources.begin(), sources.end(), is_summary);
     if (count == 0) return;
-    const LogSource& first = *std::find_if(sources.begin(), sources.end(), is_summary);
+    const LogEntryReader& first = *std::find_if(sources.begin(), sources.end(), is_summary);
     const std::string others = count == 1 ? "" : fmt::format(" and {} more", count - 1);
     say("log", fmt::format("{}{}: single calls were not recorded, only distinct decisions with their counts; "
                            "fp32shim run --level calls records them",
@@ -64,7 +64,7 @@ void warn_calls_not_recorded(const std::vector<LogSource>& sources, const LogOpt
 }
 
 /// Writes the entries of all sources in the order of time.
-void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
+void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1)
         progress.emplace("writing entries");  // on a terminal, the entries themselves show
@@ -73,7 +73,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
     const auto queue_next_entry = [&](std::size_t index) {
-        if (const auto time = sources[index].next_time()) next.emplace(*time, index);
+        if (const auto time = sources[index].next_entry_time()) next.emplace(*time, index);
     };
     for (std::size_t index = 0; index < sources.size(); ++index) queue_next_entry(index);
     while (!next.empty()) {
@@ -89,9 +89,9 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
 /// files.
 constexpr std::size_t open_at_a_time = 32;
 
-std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
-                                    NativeLocations& native_locations, std::vector<ReadingProblem>& problems) {
-    std::vector<LogSource> sources;
+std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
+                                         NativeLocator& native_locations, std::vector<ReadingProblem>& problems) {
+    std::vector<LogEntryReader> sources;
     sources.reserve(paths.size());
     Progress progress("reading recordings");
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -108,13 +108,14 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
     return sources;
 }
 
-void follow(LogSource& source, LogWriter& writer) {
+void follow(LogEntryReader& source, LogWriter& writer) {
     for (;;) {
-        // The state is read first. If the process has ended, the following reading then gets everything.
+        // The state is asked for first. If the process has ended by then, this reading gets everything that it
+        // recorded.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
-        const bool is_last = !source.refresh() || has_ended;
+        const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
-            while (source.next_time()) {
+            while (source.next_entry_time()) {
                 if (!source.write_next(writer)) break;
             }
         }
@@ -124,46 +125,48 @@ void follow(LogSource& source, LogWriter& writer) {
 }
 
 int log(LogOptions& options) {
-    if (const std::string problem = options.filter.read(); !problem.empty()) return usage_error("log", problem);
+    if (const std::string problem = options.filter.parse_options(); !problem.empty())
+        return usage_error("log", problem);
     if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
-    // A run that goes on has a file for its children, too, which has no calls.
-    if (found.paths.size() > 1)
-        std::erase_if(found.paths, [](const std::string& path) {
-            const auto member = read_run_member(path);
-            return member && member->is_children_file;
-        });
-    if (print_errors("log", found)) return exit_code::usage;
+    // A run has a file for its children, too, which records no process.
+    const std::string first = found.paths.empty() ? "" : found.paths.front();
+    std::erase_if(found.paths, is_children_file);
+    if (print_errors_or_notes("log", found)) return exit_code::usage;
+    if (found.paths.empty() && !first.empty())
+        return usage_error(
+            "log",
+            fmt::format("{}: has no calls: it lists what ran without a recording; fp32shim verify judges it", first));
     if (options.follow && found.paths.size() != 1)
         return usage_error(
             "log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
     std::vector<ReadingProblem> problems;
-    NativeLocations native_locations;
-    std::vector<LogSource> sources = open_sources(found.paths, options, native_locations, problems);
+    NativeLocator native_locations;
+    std::vector<LogEntryReader> sources = open_sources(found.paths, options, native_locations, problems);
     warn_calls_not_recorded(sources, options);
 
     enlarge_output_buffer();
     const std::unique_ptr<LogWriter> writer = options.format->make_writer(native_locations);
-    writer->begin(sources);
+    writer->write_beginning(sources);
     if (!options.follow)
         write_merged(sources, *writer);
     else if (!sources.empty())
         follow(sources.front(), *writer);
-    writer->end();
+    writer->write_ending();
 
-    for (const LogSource& source : sources) {
-        if (const std::string missing = source.missing_text(); !missing.empty())
+    for (const LogEntryReader& source : sources) {
+        if (const std::string missing = source.missing_calls_text(); !missing.empty())
             say("log", source.path() + ": " + missing);
         if (const auto count = source.recording().lost_changes(); count > 0)
             say("log", source.path() + ": " + lost_changes_text(count));
-        for (const record::Problem& problem : source.recording().problems()) {
-            problems.push_back({source.path(), text_of(problem), false});
+        for (const record::FileProblem& problem : source.recording().problems()) {
+            problems.push_back({source.path(), problem_text(problem), false});
         }
     }
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;
-        for (LogSource& source : sources) folded += source.calls_with_rounded_sizes();
-        if (folded > 0) say("log", rounded_sizes_text(folded));
+        for (LogEntryReader& source : sources) folded += source.calls_with_rounded_sizes();
+        if (folded > 0) say("log", rounded_sizes_warning(folded));
     }
     return print_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }

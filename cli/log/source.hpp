@@ -1,4 +1,4 @@
-// Reads the entries of one recording for `fp32shim log` in the order of time, a few at a time.
+// Reads what `fp32shim log` prints of one recording, in the order of time and a few entries at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace fp32shim::cli {
 
-/// Entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at the
-/// return of its last call. Where entries are calls, an audit follows its call. Besides the reader, it needs memory
-/// for each thread's slot or each decision, and for each audit.
-class LogSource {
+/// Reads the entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at
+/// the return of its last call. If they are calls, audits are entries too, each after its call. Takes memory for each
+/// thread's slot or each decision, and for each audit.
+class LogEntryReader {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
     /// there are no audits. With `is_one_of_many`, the file is open only while it is read.
-    LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
-              bool with_rows, bool is_one_of_many);
+    LogEntryReader(std::string path, std::unique_ptr<record::RecordingReader> recording, const CallFilter& filter,
+                   bool with_rows, bool is_one_of_many);
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
@@ -33,23 +33,23 @@ class LogSource {
     bool has_calls() const { return has_calls_; }
 
     /// Returns the time of the next entry, in nanoseconds since 1970, UTC; nullopt after the last one.
-    std::optional<std::int64_t> next_time();
-    /// Writes the entry that next_time() found. Returns false if stdout cannot be written.
+    std::optional<std::int64_t> next_entry_time();
+    /// Writes the entry that next_entry_time() found. Returns false if stdout cannot be written.
     bool write_next(LogWriter& writer);
 
-    /// Reads the file of a running process again. next_time() then continues with new entries: later calls, or
-    /// decisions that have more calls than when next_time() last returned them. Returns false if the file cannot be
-    /// read any more; entries that were read before stay.
-    bool refresh();
+    /// Reads the file of a running process again. next_entry_time() then continues with new entries: later calls, or
+    /// decisions that have more calls than when next_entry_time() last returned them. Returns false if the file
+    /// cannot be read any more; entries that were read before stay.
+    bool read_again();
 
     /// Returns the number of calls that pass the filter and have sizes that are rounded up.
     std::uint64_t calls_with_rounded_sizes();
     /// Returns one line about calls that the log lacks; empty if there are none.
-    std::string missing_text() const;
+    std::string missing_calls_text() const;
 
   private:
-    std::optional<std::int64_t> next_entry_time();
-    void load_event();
+    std::optional<std::int64_t> next_call_or_row_time();
+    void load_next_call();
     void load_rows();
     void load_audits();
 
@@ -61,8 +61,8 @@ class LogSource {
     bool has_audits_;
     bool is_one_of_many_;
 
-    std::optional<record::RecordedEvents> events_;  ///< cursor over calls; absent until reading begins after
-                                                    ///< construction or refresh()
+    std::optional<record::MergedEventCursor> events_;  ///< cursor over calls; absent until reading begins after
+                                                       ///< construction or read_again()
     std::optional<record::RecordedEvent> next_event_;
     std::vector<std::uint64_t>
         last_;  ///< RecordedEvent::ticks of the last call that was read, by RecordedEvent::slot
@@ -71,7 +71,7 @@ class LogSource {
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
     std::unordered_map<std::uint32_t, std::uint64_t>
-        calls_;  ///< number of calls before the last refresh(), by row id
+        calls_;  ///< number of calls before the last read_again(), by row id
     std::uint64_t unknown_events_ = 0;
 
     bool are_audits_loaded_ = false;

@@ -21,7 +21,7 @@ namespace {
 
 /// The keys with which every event begins.
 constexpr Column<LogEntry> common_columns[] = {
-    {"event", [](const LogEntry& entry) { return FieldValue(entry.event()); }},
+    {"event", [](const LogEntry& entry) { return FieldValue(entry.event_name()); }},
     {"schema", [](const LogEntry&) { return FieldValue(std::int64_t{record::log_schema}); }},
     {"time", [](const LogEntry& entry) { return FieldValue(FieldValue::Time{entry.time_ns()}); }},
     {"time_ns", [](const LogEntry& entry) { return FieldValue(entry.time_ns()); }},
@@ -43,9 +43,9 @@ enum FieldPlace : std::size_t {
 #include "record/decision_fields.def"
 };
 
-FieldValue duration_of(const LogEntry& entry) {
-    const auto host_ns = entry.host_ns();
-    return host_ns ? FieldValue(*host_ns) : FieldValue();
+/// Returns the duration of a call; null if the call was not timed.
+FieldValue duration_of(const record::RecordedEvent& call) {
+    return call.is_timed ? FieldValue(call.duration_ns) : FieldValue();
 }
 
 /// Returns a decision with the counters of one recording, in the form that reports use.
@@ -65,21 +65,21 @@ std::string decision_words(const record::RecordedRow& row) {
 
 class TableWriter : public LogWriter {
   public:
-    void begin(std::span<const LogSource> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         std::set<std::string> hosts;
-        for (const LogSource& recording : recordings) {
+        for (const LogEntryReader& recording : recordings) {
             const record::ProcessFacts& process = recording.facts().process;
             hosts.insert(process.host);
             const std::string name = with_host_and_rank(fmt::format("process {}", process.pid), process);
-            print_entry(wrapped(
+            write_to_stdout(wrapped(
                 coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) + "\n"));
         }
         names_processes_ = recordings.size() > 1;
         names_hosts_ = hosts.size() > 1;
-        for (const LogSource& recording : recordings)
+        for (const LogEntryReader& recording : recordings)
             process_width_ = std::max(process_width_, process_text(recording.facts()).size());
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         std::string line =
             fmt::format("{} {:>{}}", time_of_day(entry.time_ns()), process_text(entry.facts), process_width_);
         const auto duration = [](std::uint64_t ns, bool is_estimate) {
@@ -93,8 +93,8 @@ class TableWriter : public LogWriter {
                 fmt::format("{:>17} {:>10}  ", counted(entry.counters->calls, "call"),
                             duration(entry.counters->total_ns, entry.counters->timed_calls < entry.counters->calls));
         else
-            line += fmt::format("{:>19}  {}; ", entry.event(), words_of(entry.row, *entry.audit));
-        return print_entry(wrapped(line + decision_words(entry.row) + "\n"));
+            line += fmt::format("{:>19}  {}; ", entry.event_name(), audit_event_text(entry.row, *entry.audit));
+        return write_to_stdout(wrapped(line + decision_words(entry.row) + "\n"));
     }
     bool accepts_repeated_rows() const override { return true; }
 
@@ -115,29 +115,29 @@ class JsonLogWriter : public LogWriter {
   public:
     explicit JsonLogWriter(bool is_array) : is_array_(is_array) {}
 
-    void begin(std::span<const LogSource> recordings) override {
+    void write_beginning(std::span<const LogEntryReader> recordings) override {
         std::array<char, record::line_limit> line;
-        for (const LogSource& recording : recordings) {
+        for (const LogEntryReader& recording : recordings) {
             const record::RecordingFacts& facts = recording.facts();
             const std::size_t size = record::format_start(
                 facts.start, facts.process, {facts.opened_ns, facts.process.pid, facts.process.pid}, line);
             put_object({line.data(), size});
         }
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         json_.open('{').members<LogEntry>(common_columns, entry);
         if (entry.call != nullptr) {
-            const auto& [before, behind] = decisions_.of(entry, [&] { return members_around_duration(entry); });
-            json_.raw(before).member("host_ns", duration_of(entry)).raw(behind);
+            const auto& [before, behind] = decisions_.value_of(entry, [&] { return members_around_duration(entry); });
+            json_.raw(before).member("host_ns", duration_of(*entry.call)).raw(behind);
         } else if (entry.counters != nullptr) {
             json_.members(row_columns(), row_of(entry));
         } else {
-            json_.members(decision_columns(), row_of(entry)).members(columns_of(*entry.audit), *entry.audit);
+            json_.members(decision_columns(), row_of(entry)).members(audit_event_columns(*entry.audit), *entry.audit);
         }
         return put_object(json_.finish_line('}').take_text());
     }
-    void end() override {
-        if (is_array_) print_entry(has_entries_ ? "\n]\n" : "[]\n");
+    void write_ending() override {
+        if (is_array_) write_to_stdout(has_entries_ ? "\n]\n" : "[]\n");
     }
 
   private:
@@ -151,53 +151,53 @@ class JsonLogWriter : public LogWriter {
     }
     /// Writes an object. Its text must end with a line feed.
     bool put_object(std::string_view object) {
-        if (!is_array_) return print_entry(object);
+        if (!is_array_) return write_to_stdout(object);
         object.remove_suffix(1);
-        return print_entry(std::exchange(has_entries_, true) ? ",\n" : "[\n") && print_entry(object);
+        return write_to_stdout(std::exchange(has_entries_, true) ? ",\n" : "[\n") && write_to_stdout(object);
     }
 
     JsonWriter json_;
-    PerRow<std::pair<std::string, std::string>> decisions_;
+    RowValueCache<std::pair<std::string, std::string>> decisions_;
     bool is_array_;
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/schema.md, except `start` and audits, as CSV. The columns are the keys of `row`. In
-/// the line of a call, some are empty.
+/// Writes the events of docs/schema.md, except `start` and audits, as CSV. The columns are the keys of `row`. The
+/// counts are empty in the line of a call.
 class CsvWriter : public LogWriter {
   public:
-    void begin(std::span<const LogSource>) override {
-        print_entry(csv_header<LogEntry>(common_columns) + ',' + csv_header(row_columns()) + "\r\n");
+    void write_beginning(std::span<const LogEntryReader>) override {
+        write_to_stdout(csv_header<LogEntry>(common_columns) + ',' + csv_header(row_columns()) + "\r\n");
     }
-    bool write(const LogEntry& entry) override {
+    bool write_entry(const LogEntry& entry) override {
         if (entry.audit != nullptr) return true;
         std::string line;
         append_csv_row<LogEntry>(line, common_columns, entry);
         line += ',';
         if (entry.counters != nullptr) {
             append_csv_row(line, row_columns(), row_of(entry));
-            return print_entry(line += "\r\n");
+            return write_to_stdout(line += "\r\n");
         }
-        line += decisions_.of(entry, [&] {
+        line += decisions_.value_of(entry, [&] {
             std::string text;
             append_csv_row(text, decision_columns(), row_of(entry));
             return text;
         });
         for (const RowColumn& column : row_columns().subspan(decision_columns().size())) {
             line += ',';
-            if (column.name == "host_ns") duration_of(entry).append_csv(line);
+            if (column.name == "host_ns") duration_of(*entry.call).append_csv(line);
         }
-        return print_entry(line += "\r\n");
+        return write_to_stdout(line += "\r\n");
     }
 
   private:
-    PerRow<std::string> decisions_;
+    RowValueCache<std::string> decisions_;
 };
 
 }  // namespace
 
-std::string_view LogEntry::event() const {
-    if (audit != nullptr) return event_of(*audit);
+std::string_view LogEntry::event_name() const {
+    if (audit != nullptr) return event_name_of(*audit);
     return call != nullptr ? "decision" : "row";
 }
 
@@ -206,12 +206,7 @@ std::int64_t LogEntry::time_ns() const {
     return call != nullptr ? call->end_ns : counters->last_ns;
 }
 
-std::optional<std::uint64_t> LogEntry::host_ns() const {
-    if (counters != nullptr) return counters->total_ns;
-    return call != nullptr && call->is_timed ? std::optional(call->duration_ns) : std::nullopt;
-}
-
-bool print_entry(std::string_view text) {
+bool write_to_stdout(std::string_view text) {
     print(text);
     return std::ferror(stdout) == 0;
 }
@@ -225,10 +220,10 @@ std::string with_host_and_rank(std::string_view what, const record::ProcessFacts
 std::span<const LogFormat> log_formats() {
     using Writer = std::unique_ptr<LogWriter>;
     static constexpr LogFormat formats[] = {
-        {"table", [](NativeLocations&) -> Writer { return std::make_unique<TableWriter>(); }},
-        {"json", [](NativeLocations&) -> Writer { return std::make_unique<JsonLogWriter>(true); }},
-        {"jsonl", [](NativeLocations&) -> Writer { return std::make_unique<JsonLogWriter>(false); }},
-        {"csv", [](NativeLocations&) -> Writer { return std::make_unique<CsvWriter>(); }},
+        {"table", [](NativeLocator&) -> Writer { return std::make_unique<TableWriter>(); }},
+        {"json", [](NativeLocator&) -> Writer { return std::make_unique<JsonLogWriter>(true); }},
+        {"jsonl", [](NativeLocator&) -> Writer { return std::make_unique<JsonLogWriter>(false); }},
+        {"csv", [](NativeLocator&) -> Writer { return std::make_unique<CsvWriter>(); }},
         {"chrome", chrome_writer},
     };
     return formats;

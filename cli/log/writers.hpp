@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +13,11 @@
 
 namespace fp32shim::cli {
 
-class LogSource;
-class NativeLocations;
+class LogEntryReader;
+class NativeLocator;
 
-/// An entry of the log: a call, a distinct decision with its counts, or the result of an audit. One of the last three
-/// members is set.
+/// An entry of the log: a call, a distinct decision with its counts, or the result of an audit. Exactly one of
+/// `call`, `counters` and `audit` is set.
 struct LogEntry {
     const record::RecordingFacts& facts;
     const record::RecordedRow& row;
@@ -27,37 +26,35 @@ struct LogEntry {
     const record::RecordedAudit* audit = nullptr;
 
     /// Returns the name of the event in docs/schema.md.
-    std::string_view event() const;
+    std::string_view event_name() const;
     /// Returns the time at which the call, or the last call of the decision, returned.
     std::int64_t time_ns() const;
-    /// Returns the duration of the call, or of all calls of the decision; nullopt for a call that was not timed.
-    std::optional<std::uint64_t> host_ns() const;
 };
 
 /// Writes a log to stdout in one format. The `facts` of entries must belong to a recording that was passed to
-/// begin().
+/// write_beginning().
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
     /// Receives all recordings before the first entry. They must not be moved afterwards.
-    virtual void begin(std::span<const LogSource> recordings) = 0;
+    virtual void write_beginning(std::span<const LogEntryReader> recordings) = 0;
     /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
     /// written.
-    virtual bool write(const LogEntry& entry) = 0;
+    virtual bool write_entry(const LogEntry& entry) = 0;
     /// Returns true if a decision may be written again when it has more calls than before. People read only the last
     /// counts of a decision, but programs would add up all of them.
     virtual bool accepts_repeated_rows() const { return false; }
     /// Ends the output, after the last entry.
-    virtual void end() {}
+    virtual void write_ending() {}
 };
 
 /// Caches values that are made from rows, because there are many calls but few rows.
 template <class Value>
-class PerRow {
+class RowValueCache {
   public:
     /// Returns the cached value of an entry's row. If there is none, `make` makes it.
     template <class Make>
-    const Value& of(const LogEntry& entry, const Make& make) {
+    const Value& value_of(const LogEntry& entry, const Make& make) {
         if (kept_.empty()) kept_.resize(4096);
         const std::size_t recording =
             reinterpret_cast<std::uintptr_t>(&entry.facts) / alignof(record::RecordingFacts);
@@ -78,35 +75,33 @@ class PerRow {
 // --- Entries for audits, and for the first NaN or infinity
 
 /// Returns the name of the event in docs/schema.md: `audit`, `nonfinite` or `received`.
-std::string_view event_of(const record::RecordedAudit& audit);
+std::string_view event_name_of(const record::RecordedAudit& audit);
 
-/// Returns the keys of the event, except those that every event or every decision has.
-std::span<const Column<record::RecordedAudit>> columns_of(const record::RecordedAudit& audit);
+/// Returns the columns that only this kind of event has.
+std::span<const Column<record::RecordedAudit>> audit_event_columns(const record::RecordedAudit& audit);
 
 /// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
 /// `row` is the row of the audited call.
-std::string words_of(const record::RecordedRow& row, const record::RecordedAudit& audit);
+std::string audit_event_text(const record::RecordedRow& row, const record::RecordedAudit& audit);
 
 // --- Functions that several formats use
 
 /// Writes a text to stdout. Returns false if stdout cannot be written.
-bool print_entry(std::string_view text);
+bool write_to_stdout(std::string_view text);
 
 /// Returns `what` followed by the process's host and rank: `python3 on node7, rank 3`.
 std::string with_host_and_rank(std::string_view what, const record::ProcessFacts& process);
 
-/// A format of the log.
 struct LogFormat {
     std::string_view name;
     /// Makes a writer of this format. `locations` must outlive it.
-    std::unique_ptr<LogWriter> (*make_writer)(NativeLocations& locations);
+    std::unique_ptr<LogWriter> (*make_writer)(NativeLocator& locations);
 };
 
 /// Returns all formats: `table`, `json` (one array of the events of docs/schema.md), `jsonl` (one event per
 /// line), `csv`, and `chrome` (the trace format that Perfetto and chrome://tracing open).
 std::span<const LogFormat> log_formats();
 
-/// Makes a writer of Chrome's trace format.
-std::unique_ptr<LogWriter> chrome_writer(NativeLocations& locations);
+std::unique_ptr<LogWriter> chrome_writer(NativeLocator& locations);
 
 }  // namespace fp32shim::cli

@@ -55,7 +55,7 @@ void RecordedProductsReader::name_native_location(const record::RecordedRow& row
     group.where = "(code made at run time)";
     const auto frame = recording.frame(row.stack);
     if (!frame || frame->file.empty() || !frame->function.empty()) return;
-    const SourceLocation& location = locations_.at(*frame, recording);
+    const SourceLocation& location = locations_.locate(*frame, recording);
     group.where = call_site_text(frame->file, frame->offset, location);
     group.key.location.text = call_site_for_rules(frame->file, frame->offset, location);
     for (const SourceFrame& source : location.frames) {
@@ -94,7 +94,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
         products.calls += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
             const record::RecordedRow* row = recording.row(id);
-            if (row != nullptr && record::is_told_in_a_line(row->decision.call.function)) {
+            if (row != nullptr && record::is_onednn_or_xla(row->decision.call.function)) {
                 const policy::MatmulCall& call = row->decision.call;
                 if (row->decision.reason != policy::Reason::no_product)
                     products.by_onednn[std::string(call.where.empty() ? call.function : call.where)] +=
@@ -102,7 +102,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
                 continue;
             }
             if (row != nullptr && is_vector_product(row->decision.call.function)) continue;
-            if (row != nullptr && !row->is_overflow && !are_tried(types, row->decision.call.dtype)) {
+            if (row != nullptr && !row->is_overflow && !is_tried_type(types, row->decision.call.dtype)) {
                 products.calls_of_other_types += counters.calls;
                 continue;
             }

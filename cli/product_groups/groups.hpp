@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,8 +24,7 @@ struct GroupLocation {
     bool is_call_site =
         false;  ///< `text` is a call site in compiled code, or is empty for code generated at run time
 
-    bool operator<(const GroupLocation& other) const { return members() < other.members(); }
-    std::tuple<const std::string&, bool> members() const { return {text, is_call_site}; }
+    auto operator<=>(const GroupLocation&) const = default;
 };
 
 /// Facts that identify a group.
@@ -38,8 +36,7 @@ struct GroupKey {
     bool is_folded = false;                          ///< sizes were rounded up to powers of two, so they are upper
                                                      ///< bounds
 
-    auto members() const { return std::tie(scope, location, function, m, n, k, batch, is_folded); }
-    bool operator<(const GroupKey& other) const { return members() < other.members(); }
+    auto operator<=>(const GroupKey&) const = default;
     /// Returns `64x64x32 batch 8`.
     std::string size_text() const;
 };
@@ -65,19 +62,19 @@ inline std::pair<std::string, GroupLocation> line_key(const Group& group) {
 
 /// Range of calls of one group, by their numbers in a process, from 1.
 struct CallRange {
-    std::size_t group = 0;  ///< index in Groups::all()
+    std::size_t group = 0;  ///< index in GroupList::all()
     std::uint64_t first = 0;
     std::uint64_t last = 0;  ///< 0: no range; all calls are meant
 
     auto operator<=>(const CallRange&) const = default;
 };
 
-/// Set of groups, as rising indices in Groups::all().
+/// Set of groups, as rising indices in GroupList::all().
 using Subset = std::vector<std::size_t>;
 
 /// Returns a sentence, without its full stop, about places of which nothing is known because runs made fewer of their
 /// calls than another run. `why` tells which runs.
-std::string untried_text(const std::string& places, std::string_view why);
+std::string untried_places_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
 /// Returns the members of `a` that are not in `b`.
@@ -85,18 +82,18 @@ Subset without(const Subset& a, const Subset& b);
 bool contains(const Subset& set, std::size_t member);
 
 /// List of all groups that occurred in the runs of a search. The index of a group never changes.
-class Groups {
+class GroupList {
   public:
     /// Returns the index of a group. Adds the group if it is new.
-    std::size_t number_of(const Group& group);
+    std::size_t find_or_add(const Group& group);
     const std::vector<Group>& all() const { return all_; }
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
-    double all_work() const;
+    double total_work() const;
     Subset everything() const;
     /// Lets split() sort from now on by these ranks of lines, largest first, and then by work. Lines without a rank
     /// come last.
-    void rank(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
+    void set_line_ranks(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
     /// Returns the number of lines, in their scopes, that the groups belong to.
     std::size_t line_count() const;
     /// Divides `set` into subsets with equal `key_of(group)`, sorted by rank and work, largest first.
@@ -128,7 +125,7 @@ constexpr std::string_view to_string(TriedTypes types) {
 }
 
 /// Returns true if products of a type are among those that are tried.
-constexpr bool are_tried(TriedTypes types, policy::Dtype dtype) {
+constexpr bool is_tried_type(TriedTypes types, policy::Dtype dtype) {
     return policy::is_double(dtype) == (types == TriedTypes::float64);
 }
 
@@ -159,7 +156,7 @@ class RecordedProductsReader {
   private:
     void name_native_location(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group);
 
-    NativeLocations locations_;
+    NativeLocator locations_;
 };
 
 }  // namespace fp32shim::cli

@@ -20,7 +20,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// A rule of the policy that is written.
-struct Rule {
+struct PolicyRule {
     std::vector<std::string> scopes;         ///< empty: any scope
     std::vector<std::string> locations;      ///< globs; empty: any location
     std::string text;                        ///< glob for the source text of the line in `locations`; empty: any text
@@ -32,8 +32,8 @@ struct Rule {
                       ///< range
 };
 
-/// Returns a basic string of TOML. Characters that are not plain are written as \uNNNN: on a terminal, print() would
-/// write them as \xNN, which TOML does not know.
+/// Returns the text as a basic string of TOML. Characters that are not plain are written as \uNNNN, because print()
+/// would write them to a terminal as \xNN, which is no escape of TOML.
 std::string quoted_toml(std::string_view text) {
     std::string quoted = "\"";
     while (!text.empty()) {
@@ -58,7 +58,7 @@ std::string globs_entry(std::string_view key, const std::vector<std::string>& gl
 }
 
 std::string texts_entry(std::string_view key, std::vector<std::string> texts) {
-    for (std::string& text : texts) text = glob_for(text);
+    for (std::string& text : texts) text = literal_glob(text);
     return globs_entry(key, texts);
 }
 
@@ -80,7 +80,7 @@ std::string last_rule(std::string_view precision, TriedTypes types) {
     return types == TriedTypes::float64 ? text + fmt::format("when = {{ {} }}\n", float64_condition) : text;
 }
 
-std::string conditions_text(const Rule& rule, TriedTypes types) {
+std::string conditions_text(const PolicyRule& rule, TriedTypes types) {
     std::string text;
     const auto add = [&text](const std::string& entry) { text += (text.empty() ? "" : ", ") + entry; };
     if (!rule.scopes.empty()) add(texts_entry("scope", rule.scopes));
@@ -97,7 +97,7 @@ std::string conditions_text(const Rule& rule, TriedTypes types) {
     return text;
 }
 
-std::string rule_text(const Rule& rule, std::string_view name, std::string_view precision, TriedTypes types) {
+std::string rule_text(const PolicyRule& rule, std::string_view name, std::string_view precision, TriedTypes types) {
     std::string text = fmt::format("[[rule]]\nname = {}\nprecision = {}\nwhen = {{ {} }}\n", quoted_toml(name),
                                    quoted_toml(precision), conditions_text(rule, types));
     if (!rule.unless_scopes.empty())
@@ -113,38 +113,39 @@ enum class LocationForm : std::uint8_t { function, text, exact };
 /// unknown.
 std::string function_glob(const GroupLocation& location) {
     if (!location.is_call_site) {
-        const CutLocation cut = split_location(location.text);
-        return cut.file.empty() ? std::string() : fmt::format("{}:*{}", glob_for(cut.file), glob_for(cut.rest));
+        const SplitLocation cut = split_location(location.text);
+        return cut.file.empty() ? std::string()
+                                : fmt::format("{}:*{}", literal_glob(cut.file), literal_glob(cut.rest));
     }
-    return location.text.find('!') == std::string::npos ? std::string() : glob_for(without_offset(location.text));
+    return location.text.find('!') == std::string::npos ? std::string() : literal_glob(without_offset(location.text));
 }
 
 /// Finds rules that apply to the chosen groups and to no other known ones.
-class RuleFinder {
+class PolicyRuleFinder {
   public:
     /// Prepares the rules. `survives_edits` prefers rules that still match after an edit of the program. `texts` may
     /// be null.
-    RuleFinder(const Groups& groups, const Subset& chosen, bool survives_edits, const LineTexts* texts)
+    PolicyRuleFinder(const GroupList& groups, const Subset& chosen, bool survives_edits, const SourceLineTexts* texts)
         : groups_(groups), chosen_(chosen) {
         for (std::size_t i = 0; i < groups.all().size(); ++i) {
             of_scope_[groups[i].key.scope].push_back(i);
             const GroupLocation& location = groups[i].key.location;
             globs_.push_back({survives_edits ? function_glob(location) : "",
                               survives_edits && texts != nullptr ? texts->glob_of(groups[i]) : "",
-                              glob_for(location.text)});
+                              literal_glob(location.text)});
             for (const LocationForm form : forms)
                 if (const LocationKey key = key_of(i, form); !std::get<2>(key).empty() || form == LocationForm::exact)
                     by_location_[key].push_back(i);
         }
     }
 
-    /// Returns rules by location only, if that is enough. Otherwise they use the scope, then both, then also function
-    /// and sizes.
-    std::vector<Rule> rules() {
-        std::vector<Rule> rules;
+    /// Returns rules that name only locations, if that is enough. Otherwise rules name the scope, or both, or also
+    /// function and sizes.
+    std::vector<PolicyRule> rules() {
+        std::vector<PolicyRule> rules;
         Subset rest = chosen_;
         while (!rest.empty()) {
-            Rule rule = broadest_rule(rest.front());
+            PolicyRule rule = broadest_rule(rest.front());
             rest = without(rest, rule.groups);
             rules.push_back(std::move(rule));
         }
@@ -155,13 +156,13 @@ class RuleFinder {
     static constexpr LocationForm forms[] = {LocationForm::function, LocationForm::text, LocationForm::exact};
     /// Form, kind of location, glob, and function glob (only for the form `text`).
     using LocationKey = std::tuple<LocationForm, bool, std::string, std::string>;
-    struct Globs {
+    struct LocationGlobs {
         std::string function, text, exact;
     };
 
-    /// Returns a key. Groups have equal keys if a rule of this form cannot tell them apart.
+    /// Returns the key of a group. Two groups have equal keys if a rule of this form cannot tell them apart.
     LocationKey key_of(std::size_t group, LocationForm form) const {
-        const Globs& globs = globs_[group];
+        const LocationGlobs& globs = globs_[group];
         const bool is_call_site = groups_[group].key.location.is_call_site;
         if (form == LocationForm::function) return {form, is_call_site, globs.function, {}};
         if (form == LocationForm::text) return {form, is_call_site, globs.text, globs.function};
@@ -172,8 +173,8 @@ class RuleFinder {
         return std::ranges::all_of(set, [this](std::size_t member) { return contains(chosen_, member); });
     }
 
-    /// Returns those groups of `set` that share the scope of `group` (if `with_scope`) and its function and sizes (if
-    /// `with_product`).
+    /// Returns the groups of `set` that have the scope of `group` (if `with_scope` is true) and its function and
+    /// sizes (if `with_product` is true).
     Subset similar_groups(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
         const GroupKey& key = groups_[group].key;
         const auto product_of = [](const GroupKey& k) {
@@ -190,13 +191,13 @@ class RuleFinder {
 
     /// Adds a location to a rule, in the broadest form that matches only chosen groups. Returns false if there is
     /// none.
-    bool name_location(std::size_t group, bool with_scope, bool with_product, Rule& rule) const {
+    bool name_location(std::size_t group, bool with_scope, bool with_product, PolicyRule& rule) const {
         for (const LocationForm form : forms) {
             const auto found = by_location_.find(key_of(group, form));
             if (found == by_location_.end()) continue;
             Subset members = similar_groups(found->second, group, with_scope, with_product);
             if (!are_chosen(members)) continue;
-            const Globs& globs = globs_[group];
+            const LocationGlobs& globs = globs_[group];
             rule.locations = {form == LocationForm::function ? globs.function : globs.exact};
             if (form == LocationForm::text) rule.text = globs.text;
             rule.groups = std::move(members);
@@ -205,9 +206,9 @@ class RuleFinder {
         return false;
     }
 
-    Rule broadest_rule(std::size_t group) {
+    PolicyRule broadest_rule(std::size_t group) {
         const GroupKey& key = groups_[group].key;
-        Rule rule;
+        PolicyRule rule;
         rule.are_call_sites = key.location.is_call_site;
         if (name_location(group, false, false, rule)) return rule;
         const Subset& at_location = by_location_.at(key_of(group, LocationForm::exact));
@@ -225,29 +226,29 @@ class RuleFinder {
 
     /// Adds a scope to a rule. A condition on a scope also holds within its inner scopes, so the inner scopes that
     /// are not chosen are excluded.
-    void name_scope(const std::string& scope, Rule& rule) const {
+    void name_scope(const std::string& scope, PolicyRule& rule) const {
         rule.scopes = {scope};
         for (const auto& [other, members] : of_scope_) {
-            if (other != scope && policy::matches_scope({glob_for(scope)}, other) && !are_chosen(members))
+            if (other != scope && policy::matches_scope({literal_glob(scope)}, other) && !are_chosen(members))
                 rule.unless_scopes.push_back(other);
         }
     }
 
-    const Groups& groups_;
+    const GroupList& groups_;
     const Subset& chosen_;
-    std::vector<Globs> globs_;  ///< globs by index of the group
+    std::vector<LocationGlobs> globs_;  ///< globs by index of the group
     std::map<LocationKey, Subset> by_location_;
     std::map<std::string, Subset> of_scope_;
 };
 
 /// Merges rules that differ only in their locations or only in their scopes, since a policy may have at most 1000
 /// rules.
-std::vector<Rule> merged_rules(const std::vector<Rule>& rules) {
+std::vector<PolicyRule> merged_rules(const std::vector<PolicyRule>& rules) {
     using Key =
         std::tuple<std::vector<std::string>, std::string, bool, bool, std::vector<std::string>, const GroupKey*>;
     std::map<Key, std::size_t> known;
-    std::vector<Rule> result;
-    for (const Rule& rule : rules) {
+    std::vector<PolicyRule> result;
+    for (const PolicyRule& rule : rules) {
         const bool has_locations = !rule.locations.empty();
         const bool is_scope_only = !has_locations && rule.unless_scopes.empty();
         const Key key = {is_scope_only ? std::vector<std::string>() : rule.scopes,
@@ -261,15 +262,15 @@ std::vector<Rule> merged_rules(const std::vector<Rule>& rules) {
             result.push_back(rule);
             continue;
         }
-        Rule& earlier = result[entry->second];
+        PolicyRule& earlier = result[entry->second];
         earlier.locations.insert(earlier.locations.end(), rule.locations.begin(), rule.locations.end());
         if (is_scope_only) earlier.scopes.insert(earlier.scopes.end(), rule.scopes.begin(), rule.scopes.end());
     }
     return result;
 }
 
-/// Returns the beginning of a policy; if `is_for_users`, with a comment on a preview.
-std::string head(std::string_view default_precision, const PolicySettings& settings, bool is_for_users) {
+/// Returns the beginning of a policy. If `is_for_users` is true and the policy previews on a CPU, a comment says so.
+std::string policy_head(std::string_view default_precision, const PolicySettings& settings, bool is_for_users) {
     if (settings.types == TriedTypes::float64) default_precision = "native";
     std::string text = fmt::format("schema = 1\nname = {}\ndefault = {}\n", quoted_toml(settings.name),
                                    quoted_toml(default_precision));
@@ -283,30 +284,30 @@ std::string head(std::string_view default_precision, const PolicySettings& setti
 
 }  // namespace
 
-LineTexts::LineTexts(const Groups& groups, std::int64_t recorded_ns) {
+SourceLineTexts::SourceLineTexts(const GroupList& groups, std::int64_t recorded_ns) {
     SourceLineReader lines;
     for (const Group& group : groups.all())
         if (group.line != 0) lines.add_wanted_line(group.file, group.line);
     files_ = lines.read_wanted_lines(recorded_ns);
 }
 
-std::string LineTexts::text_of(const Group& group) const {
+std::string SourceLineTexts::text_of(const Group& group) const {
     const auto file = files_.find(group.file);
     if (file == files_.end() || !file->contains("lines")) return {};
     return file->at("lines").value(std::to_string(group.line), "");
 }
 
-std::string LineTexts::glob_of(const Group& group) const {
+std::string SourceLineTexts::glob_of(const Group& group) const {
     const auto file = files_.find(group.file);
     if (group.key.location.is_call_site || file == files_.end() || file->contains("changed")) return {};
     std::string text = text_of(group);
     constexpr std::string_view cut = "…";  // end of a shortened line, whose remaining text is unknown
     const bool is_cut = text.ends_with(cut);
     if (is_cut) text.resize(text.size() - cut.size());
-    return text.empty() ? text : glob_for(text) + (is_cut ? "*" : "");
+    return text.empty() ? text : literal_glob(text) + (is_cut ? "*" : "");
 }
 
-std::string glob_for(std::string_view text) {
+std::string literal_glob(std::string_view text) {
     const bool is_utf8 = system::with_valid_utf8(text) == text;
     std::string glob;
     for (const char c : text) {
@@ -321,36 +322,37 @@ std::string glob_for(std::string_view text) {
     return glob;
 }
 
-std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+std::string policy_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
-    std::string text = head("highest", settings, false);
+    std::string text = policy_head("highest", settings, false);
     std::size_t number = 0;
     const Subset limited = calls.last == 0 ? Subset() : Subset{calls.group};
     const Subset whole = without(lowered, limited);
-    std::vector<Rule> rules = merged_rules(RuleFinder(groups, whole, false, nullptr).rules());
-    for (Rule& rule : RuleFinder(groups, limited, false, nullptr).rules()) {
+    std::vector<PolicyRule> rules = merged_rules(PolicyRuleFinder(groups, whole, false, nullptr).rules());
+    for (PolicyRule& rule : PolicyRuleFinder(groups, limited, false, nullptr).rules()) {
         rule.calls = calls;
         rules.push_back(std::move(rule));
     }
-    for (const Rule& rule : rules)
+    for (const PolicyRule& rule : rules)
         text += '\n' + rule_text(rule, fmt::format("lowered {}", ++number), settings.precision, settings.types);
     return text + last_rule(exact_word(settings.types), settings.types);
 }
 
-std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
-                             const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
+std::string policy_assigning(const GroupList& groups, const std::vector<PrecisionAssignment>& assigned,
+                             const PolicySettings& settings, const CommentOn& comment_on,
+                             const SourceLineTexts* texts) {
     const bool is_default = settings.types == TriedTypes::float32 &&
                             policy::parse_word(policy::default_precision_words, settings.precision).has_value();
-    std::string text = head(is_default ? settings.precision : "highest", settings, comment_on != nullptr);
+    std::string text = policy_head(is_default ? settings.precision : "highest", settings, comment_on != nullptr);
     std::string rules_text;
     bool names_scopes = false;
     std::size_t number = 0;
-    for (const AssignedGroups& part : assigned) {
+    for (const PrecisionAssignment& part : assigned) {
         constexpr std::size_t most_with_comments = 900;  // a policy may have 1000 rules
-        std::vector<Rule> rules = RuleFinder(groups, part.groups, true, texts).rules();
+        std::vector<PolicyRule> rules = PolicyRuleFinder(groups, part.groups, true, texts).rules();
         const bool has_comments = comment_on && rules.size() <= most_with_comments;
         if (!has_comments) rules = merged_rules(rules);
-        for (const Rule& rule : rules) {
+        for (const PolicyRule& rule : rules) {
             names_scopes = names_scopes || !rule.scopes.empty();
             rules_text += '\n';
             if (has_comments)
@@ -369,8 +371,8 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
     return text + last_rule(settings.precision, settings.types);
 }
 
-std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on, const LineTexts* texts) {
+std::string policy_lowering_all_but(const GroupList& groups, const Subset& exact, const PolicySettings& settings,
+                                    const CommentOn& comment_on, const SourceLineTexts* texts) {
     return policy_assigning(groups, {{exact, std::string(exact_word(settings.types))}}, settings, comment_on, texts);
 }
 

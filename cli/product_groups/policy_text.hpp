@@ -15,11 +15,11 @@ namespace fp32shim::cli {
 
 /// Texts of the groups' source lines, for people and for rules that find a line again after an edit. Each file is
 /// read once.
-class LineTexts {
+class SourceLineTexts {
   public:
     /// Reads the lines. `recorded_ns` is the time of the calls. If a file was changed later, its lines may have
     /// changed too.
-    LineTexts(const Groups& groups, std::int64_t recorded_ns);
+    SourceLineTexts(const GroupList& groups, std::int64_t recorded_ns);
 
     /// Returns the text of the source line that calls the group's products; empty if it is unknown.
     std::string text_of(const Group& group) const;
@@ -42,11 +42,11 @@ struct PolicySettings {
 /// Returns a policy that runs only the groups `lowered` at the lower precision; if `calls` is a range, only these
 /// calls of its group. Everything else of the settings' types is exact, including unknown groups, whatever the
 /// program requests.
-std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+std::string policy_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
 /// Groups, and the precision that all of them get.
-struct AssignedGroups {
+struct PrecisionAssignment {
     Subset groups;
     std::string precision;  ///< a word for a rule's precision
 };
@@ -58,14 +58,15 @@ using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 /// unless the program itself requests another. `comment_on` and `texts` may be null. The rules should still match
 /// after an edit of the program: they name a function if that is enough, otherwise the text of a line, then sizes,
 /// and a line number or an offset last.
-std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
-                             const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts);
+std::string policy_assigning(const GroupList& groups, const std::vector<PrecisionAssignment>& assigned,
+                             const PolicySettings& settings, const CommentOn& comment_on,
+                             const SourceLineTexts* texts);
 
 /// Returns policy_assigning() with full precision for the groups `exact`.
-std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on = nullptr, const LineTexts* texts = nullptr);
+std::string policy_lowering_all_but(const GroupList& groups, const Subset& exact, const PolicySettings& settings,
+                                    const CommentOn& comment_on = nullptr, const SourceLineTexts* texts = nullptr);
 
 /// Returns a glob that matches only `text`. Bytes that a policy cannot contain match any byte.
-std::string glob_for(std::string_view text);
+std::string literal_glob(std::string_view text);
 
 }  // namespace fp32shim::cli

@@ -6,28 +6,18 @@
 #include <numeric>
 
 #include "cli/product_groups/groups.hpp"
+#include "cli/recordings/location_text.hpp"
 
 namespace fp32shim::cli {
-namespace {
 
-std::string text_of_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
-
-}  // namespace
-
-std::string GroupKey::size_text() const {
-    std::string text =
-        fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", text_of_size(m), text_of_size(n), text_of_size(k));
-    if (batch != 1) text += fmt::format(" batch {}", batch);
-    return text;
-}
+std::string GroupKey::size_text() const { return product_size_text(m, n, k, batch, is_folded); }
 
 std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
-std::string untried_text(const std::string& places, std::string_view why) {
+std::string untried_places_text(const std::string& places, std::string_view why) {
     return fmt::format(
         "nothing is known about {}: {}. The command may keep results between runs (a cache, a checkpoint); remove "
-        "them "
-        "before each run",
+        "them before each run",
         places, why);
 }
 
@@ -45,29 +35,29 @@ Subset without(const Subset& a, const Subset& b) {
 
 bool contains(const Subset& set, std::size_t member) { return std::ranges::binary_search(set, member); }
 
-std::size_t Groups::number_of(const Group& group) {
+std::size_t GroupList::find_or_add(const Group& group) {
     const auto [entry, is_new] = numbers_.try_emplace(group.key, all_.size());
     if (is_new) all_.push_back(group);
     return entry->second;
 }
 
-double Groups::work_of(const Subset& set) const {
+double GroupList::work_of(const Subset& set) const {
     return std::accumulate(set.begin(), set.end(), 0.0,
                            [this](double sum, std::size_t member) { return sum + all_[member].work; });
 }
 
-Subset Groups::everything() const {
+Subset GroupList::everything() const {
     Subset all(all_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     return all;
 }
 
-std::size_t Groups::line_count() const { return split(everything(), line_key).size(); }
+std::size_t GroupList::line_count() const { return split(everything(), line_key).size(); }
 
-double Groups::all_work() const { return work_of(everything()); }
+double GroupList::total_work() const { return work_of(everything()); }
 
 /// Returns the largest rank of a set's lines.
-double Groups::rank_of(const Subset& set) const {
+double GroupList::rank_of(const Subset& set) const {
     double largest = -1;
     for (const std::size_t member : set)
         if (const auto rank = ranks_.find(line_key(all_[member])); rank != ranks_.end())
@@ -75,7 +65,7 @@ double Groups::rank_of(const Subset& set) const {
     return largest;
 }
 
-void Groups::sort_by_rank(std::vector<Subset>& parts) const {
+void GroupList::sort_by_rank(std::vector<Subset>& parts) const {
     std::ranges::stable_sort(parts, std::ranges::greater(),
                              [this](const Subset& part) { return std::pair(rank_of(part), work_of(part)); });
 }

@@ -20,12 +20,12 @@ std::int32_t version_in(const std::string& identity) {
 
 }  // namespace
 
-const policy::KnownWrongAlgorithm* known_wrong_of(const MergedRow& row, const MergedCalls& calls) {
+const policy::KnownWrongAlgorithm* known_wrong_algorithm(const MergedRow& row, const MergedCalls& calls) {
     const auto algorithm = policy::parse_algorithm(row.algorithm);
     if (!algorithm) return nullptr;
     for (const MergedProcess& process : calls.processes())
         if (const auto* known = policy::find_known_wrong_algorithm(
-                *algorithm, version_in(process.environment.identity_of(row.provider))))
+                *algorithm, version_in(process.environment.library_text(row.provider))))
             return known;
     return nullptr;
 }
@@ -33,7 +33,7 @@ const policy::KnownWrongAlgorithm* known_wrong_of(const MergedRow& row, const Me
 std::vector<std::string> known_wrong_lines(const MergedCalls& calls) {
     std::vector<std::string> lines;
     for (const MergedRow& row : calls.rows()) {
-        const policy::KnownWrongAlgorithm* const known = known_wrong_of(row, calls);
+        const policy::KnownWrongAlgorithm* const known = known_wrong_algorithm(row, calls);
         if (known == nullptr) continue;
         lines.push_back(
             fmt::format("{} of {} {}{}{} by algorithm {}, whose results may {} with split-K from {} on{} ({})",
@@ -57,7 +57,7 @@ Json algorithms_json(const MergedCalls& calls) {
             parts[std::string(part.key)] = part.has_no_number && value == 0 ? Json() : Json(value);
         }
         parts["reduction"] = policy::reduction_text(algorithm->reduction);
-        if (const policy::KnownWrongAlgorithm* const known = known_wrong_of(row, calls))
+        if (const policy::KnownWrongAlgorithm* const known = known_wrong_algorithm(row, calls))
             parts["known_wrong"] = known->source;
         if (!parts.contains("known_wrong")) parts["known_wrong"] = nullptr;
     }

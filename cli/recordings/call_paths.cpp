@@ -25,7 +25,7 @@ std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
 /// Returns true for a frame of fp32shim's own start-up file, which opens scopes for PyTorch modules.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
-/// Returns true for the function by which IPython runs a cell. What calls it is IPython or Jupyter's kernel.
+/// Returns true for the function by which IPython runs a cell. Its callers belong to IPython or to Jupyter's kernel.
 bool runs_cells(const record::RecordedFrame& frame) {
     return frame.file.ends_with("/IPython/core/interactiveshell.py") && frame.function.ends_with("run_code");
 }
@@ -57,13 +57,13 @@ std::string PathFrame::text() const {
     return fmt::format("{} ({})", function, base);
 }
 
-void CallPaths::begin_recording() {
+void CallPathTree::begin_recording() {
     known_.clear();
-    if (calls_.size() > 2 * summed_up_ + 4096) sum_up();
+    if (calls_.size() > 2 * summed_up_ + 4096) merge_equal_calls();
 }
 
-void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,
-                    const record::RecordedCounters& counters) {
+void CallPathTree::add(const record::RecordingReader& recording, const record::RecordedRow* row,
+                       std::uint32_t row_index, const record::RecordedCounters& counters) {
     if (calls_.empty())
         calls_.reserve(recording.counters().size());  // growing the vector step by step would take
                                                       // twice the memory
@@ -75,22 +75,22 @@ void CallPaths::add(const record::RecordingReader& recording, const record::Reco
             node = node_of(recording, row->stack);
             if (row->stack_is_cut) {
                 cut_calls_ += counters.calls;
-                node = child(node, {.function = SharedText("(inner frames left out)")});
+                node = find_or_add_child(node, {.function = SharedText("(inner frames left out)")});
             }
         } else if (!row->decision.call.caller.empty()) {  // only the name of the calling library is known
-            node = child(0, {.file = SharedText(row->decision.call.caller)});
+            node = find_or_add_child(0, {.file = SharedText(row->decision.call.caller)});
         }
     }
-    add(child(node, product), row_index, counters);
+    add(find_or_add_child(node, product), row_index, counters);
 }
 
-void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters) {
+void CallPathTree::add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters) {
     calls_.push_back({node, row, counters});
 }
 
 /// Returns the node of a recording's frame. If frames of a damaged file cannot be read, the path begins with the
 /// first readable one. In IPython it begins with the cell.
-std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
+std::uint32_t CallPathTree::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;
     while (frame != 0) {
@@ -110,29 +110,29 @@ std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, recor
 }
 
 /// Adds a recorded frame and returns its node. In compiled code, inlined functions become levels of their own.
-std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
-                                           const record::RecordingReader& recording) {
+std::uint32_t CallPathTree::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
+                                              const record::RecordingReader& recording) {
     PathFrame level{.file = SharedText(frame.file),
                     .function = SharedText(frame.function),
                     .line = frame.line,
                     .offset = frame.offset};
     const bool is_native = frame.function.empty() && frame.offset != 0;
-    if (!is_native) return is_own_frame(frame) ? parent : child(parent, level);
+    if (!is_native) return is_own_frame(frame) ? parent : find_or_add_child(parent, level);
     static const SourceLocation unknown;
-    const SourceLocation& location = locations_ == nullptr ? unknown : locations_->at(frame, recording);
+    const SourceLocation& location = locations_ == nullptr ? unknown : locations_->locate(frame, recording);
     level.function = system::with_valid_utf8(location.symbol);
     level.call_site = system::with_valid_utf8(call_site_text(frame.file, frame.offset, location));
     const std::vector<PathFrame> lines = frames_with_lines(location);  // innermost first
-    for (std::size_t i = lines.size(); i-- > 1;) parent = child(parent, lines[i]);
+    for (std::size_t i = lines.size(); i-- > 1;) parent = find_or_add_child(parent, lines[i]);
     if (!lines.empty()) {
         level.file = lines[0].file;
         level.function = lines[0].function;
         level.line = lines[0].line;
     }
-    return child(parent, level);
+    return find_or_add_child(parent, level);
 }
 
-std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
+std::uint32_t CallPathTree::find_or_add_child(std::uint32_t parent, const PathFrame& frame) {
     const auto is_like = [&](std::uint32_t index) {
         return nodes_[index].parent == parent && nodes_[index] == frame;
     };
@@ -146,14 +146,14 @@ std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
     return index;
 }
 
-void CallPaths::finish() {
+void CallPathTree::finish() {
     known_.clear();
-    sum_up();
+    merge_equal_calls();
 }
 
 /// Sorts calls_ and adds up entries with the same row and path.
-void CallPaths::sum_up() {
-    const auto key = [](const PathCalls& calls) { return std::tuple(calls.node, calls.row); };
+void CallPathTree::merge_equal_calls() {
+    const auto key = [](const CallsOfPath& calls) { return std::tuple(calls.node, calls.row); };
     std::ranges::sort(calls_, {}, key);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
@@ -166,7 +166,7 @@ void CallPaths::sum_up() {
     summed_up_ = kept;
 }
 
-std::vector<std::uint32_t> CallPaths::path_of(std::uint32_t node) const {
+std::vector<std::uint32_t> CallPathTree::path_of(std::uint32_t node) const {
     std::vector<std::uint32_t> path;
     for (; node != 0; node = nodes_[node].parent) path.push_back(node);
     std::reverse(path.begin(), path.end());

@@ -12,7 +12,7 @@
 
 namespace fp32shim::cli {
 
-class NativeLocations;
+class NativeLocator;
 
 /// Level of a call path: a line of a source file, a location in a program or library or, innermost, the function that
 /// multiplies. Takes 20 bytes, since a tree may have a million levels.
@@ -32,24 +32,24 @@ struct PathFrame {
 };
 
 struct PathNode : PathFrame {
-    std::uint32_t parent = 0;  ///< index of the caller in CallPaths::nodes()
+    std::uint32_t parent = 0;  ///< index of the caller in CallPathTree::nodes()
 };
 
 /// Counts the calls of one merged row that have the same path.
-struct PathCalls {
-    std::uint32_t node = 0;  ///< innermost level of the path: index in CallPaths::nodes()
+struct CallsOfPath {
+    std::uint32_t node = 0;  ///< innermost level of the path: index in CallPathTree::nodes()
     std::uint32_t row = 0;   ///< index in MergedCalls::rows()
     record::RecordedCounters counters;
 };
 
 /// Tree of call paths. If a caller has equal frames below it, they become one node. A node takes some 30 bytes. The
 /// calls of one decision by one path take 104.
-class CallPaths {
+class CallPathTree {
   public:
     /// Keeps a pointer to `locations`, which names the functions at return addresses; functions that the compiler
     /// inlined become levels of their own. With null, addresses stay numbers. `locations` must outlive all calls of
     /// add().
-    explicit CallPaths(NativeLocations* locations = nullptr) : locations_(locations) {}
+    explicit CallPathTree(NativeLocator* locations = nullptr) : locations_(locations) {}
 
     /// Begins a recording. The calls of add() that follow belong to it.
     void begin_recording();
@@ -57,17 +57,17 @@ class CallPaths {
     /// innermost level.
     void add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,
              const record::RecordedCounters& counters);
-    /// Adds calls at a node that child() returned. The root is node 0.
+    /// Adds calls at a node that find_or_add_child() returned. The root is node 0.
     void add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters);
     /// Returns the node of a frame below `parent`. Adds the node if it is new.
-    std::uint32_t child(std::uint32_t parent, const PathFrame& frame);
+    std::uint32_t find_or_add_child(std::uint32_t parent, const PathFrame& frame);
     /// Ends the last recording and sorts calls(), which are in no order before.
     void finish();
 
     /// Returns the nodes. A caller stands before the nodes below it. The first node is the root, which has no frame.
     const std::vector<PathNode>& nodes() const { return nodes_; }
     /// Returns the calls, sorted by node, then by row.
-    const std::vector<PathCalls>& calls() const { return calls_; }
+    const std::vector<CallsOfPath>& calls() const { return calls_; }
     /// Returns the number of calls whose paths are cut: the recording had no room for their innermost functions.
     std::uint64_t calls_with_cut_paths() const { return cut_calls_; }
     /// Returns the nodes of a path, outermost first, without the root.
@@ -80,12 +80,12 @@ class CallPaths {
     std::uint32_t child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
                                     const record::RecordingReader& recording);
     std::uint32_t node_of(const record::RecordingReader& recording, record::format::StringId frame);
-    void sum_up();
+    void merge_equal_calls();
 
-    NativeLocations* locations_;
+    NativeLocator* locations_;
     std::vector<PathNode> nodes_ = {{}};
     HashTable<std::uint32_t> node_indices_;  ///< indices in nodes_
-    std::vector<PathCalls> calls_;
+    std::vector<CallsOfPath> calls_;
     std::uint64_t cut_calls_ = 0;
     std::size_t summed_up_ = 0;                                          ///< size of calls_ when sum_up() last ran
     std::unordered_map<record::format::StringId, std::uint32_t> known_;  ///< nodes of frames of the current recording

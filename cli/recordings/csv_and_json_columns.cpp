@@ -80,7 +80,7 @@ constexpr ProcessColumn further_of_processes[] = {
 }  // namespace
 
 std::span<const RowColumn> decision_columns() { return decisions; }
-std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names) {
+std::vector<RowColumn> row_columns_named(std::initializer_list<std::string_view> names) {
     std::vector<RowColumn> chosen;
     for (const std::string_view name : names)
         chosen.push_back(*std::ranges::find(row_columns(), name, &RowColumn::name));

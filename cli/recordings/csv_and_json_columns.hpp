@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 using RowColumn = Column<MergedRow>;
 
 /// Returns a time on the GPU; null if no call was measured there.
-inline FieldValue gpu_time(const record::RecordedCounters& counters, std::uint64_t nanoseconds) {
+inline FieldValue gpu_time_or_null(const record::RecordedCounters& counters, std::uint64_t nanoseconds) {
     return counters.gpu_samples == 0 ? FieldValue() : FieldValue(nanoseconds);
 }
 
@@ -35,9 +35,9 @@ inline constexpr Column<Row> counter_columns[] = {
     {"host_ns_median", [](const Row& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
     {"gpu_samples", [](const Row& row) { return FieldValue(row.counters.gpu_samples); }},
     {"gpu_calls", [](const Row& row) { return FieldValue(row.counters.gpu_calls); }},
-    {"gpu_ns", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_ns); }},
-    {"gpu_ns_min", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_shortest_ns); }},
-    {"gpu_ns_max", [](const Row& row) { return gpu_time(row.counters, row.counters.gpu_longest_ns); }},
+    {"gpu_ns", [](const Row& row) { return gpu_time_or_null(row.counters, row.counters.gpu_ns); }},
+    {"gpu_ns_min", [](const Row& row) { return gpu_time_or_null(row.counters, row.counters.gpu_shortest_ns); }},
+    {"gpu_ns_max", [](const Row& row) { return gpu_time_or_null(row.counters, row.counters.gpu_longest_ns); }},
     {"first", [](const Row& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
@@ -49,7 +49,7 @@ std::span<const RowColumn> decision_columns();
 std::span<const RowColumn> row_columns();
 
 /// Returns those of row_columns() that have these names.
-std::vector<RowColumn> chosen_columns(std::initializer_list<std::string_view> names);
+std::vector<RowColumn> row_columns_named(std::initializer_list<std::string_view> names);
 
 using ProcessColumn = Column<MergedProcess>;
 

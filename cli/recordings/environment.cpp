@@ -41,29 +41,32 @@ std::string fact_text(EnvironmentFact fact, const std::set<std::string>& values)
 
 }  // namespace
 
-void Environment::add(const std::vector<record::RecordedEnvironment>& facts) {
-    for (const record::RecordedEnvironment& fact : facts)
+void EnvironmentFacts::add(const std::vector<record::RecordedEnvironmentFact>& facts) {
+    for (const record::RecordedEnvironmentFact& fact : facts)
         facts_by_subject_[fact.subject][fact.fact].insert(fact.value);
 }
 
-std::string Environment::identity_of(std::string_view library) const {
-    const auto about = facts_by_subject_.find(library);
-    if (about == facts_by_subject_.end()) return {};
+const EnvironmentFacts::Values& EnvironmentFacts::values_about(std::string_view subject) const {
+    static const Values none;
+    const auto found = facts_by_subject_.find(subject);
+    return found == facts_by_subject_.end() ? none : found->second;
+}
+
+std::string EnvironmentFacts::library_text(std::string_view library) const {
+    const Values& values = values_about(library);
     for (const EnvironmentFact fact : {EnvironmentFact::version, EnvironmentFact::file})
-        if (const auto found = about->second.find(fact); found != about->second.end())
-            return fact_text(fact, found->second);
+        if (const auto found = values.find(fact); found != values.end()) return fact_text(fact, found->second);
     return {};
 }
 
-std::set<std::string> Environment::names_of_gpu(std::int32_t device) const {
-    const auto about = facts_by_subject_.find("cuda:" + std::to_string(device));
-    if (about == facts_by_subject_.end()) return {};
-    const auto found = about->second.find(EnvironmentFact::gpu);
-    return found == about->second.end() ? std::set<std::string>() : found->second;
+std::set<std::string> EnvironmentFacts::names_of_gpu(std::int32_t device) const {
+    const Values& values = values_about("cuda:" + std::to_string(device));
+    const auto found = values.find(EnvironmentFact::gpu);
+    return found == values.end() ? std::set<std::string>() : found->second;
 }
 
 /// Returns the values as text. Without `with_files`, returns files only if nothing else tells what a library is.
-std::string Environment::text_of(const Values& values, bool with_files) {
+std::string EnvironmentFacts::text_of(const Values& values, bool with_files) {
     std::vector<std::string> texts;
     std::string file;
     for (const auto& [fact, all] : values)
@@ -75,14 +78,14 @@ std::string Environment::text_of(const Values& values, bool with_files) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::vector<std::string> Environment::lines() const {
+std::vector<std::string> EnvironmentFacts::text_lines() const {
     std::vector<std::string> lines;
     for (const auto& [subject, values] : facts_by_subject_)
         lines.push_back(subject + (subject.empty() ? "" : ": ") + text_of(values, true));
     return lines;
 }
 
-std::string Environment::difference_of_process(const Values& a, const Values& b) {
+std::string EnvironmentFacts::process_difference_text(const Values& a, const Values& b) {
     const auto text = [](const Values& values, EnvironmentFact fact) {
         const auto found = values.find(fact);
         return found == values.end() ? std::string("none") : fact_text(fact, found->second);
@@ -91,7 +94,8 @@ std::string Environment::difference_of_process(const Values& a, const Values& b)
     facts.insert(b.begin(), b.end());
     std::vector<std::string> texts;
     for (const auto& [fact, values] : facts) {
-        // Older recordings have no features; those of killed processes do not tell the end.
+        // Recordings of older versions have no features. Recordings of killed processes do not tell the permission
+        // for AMX, which is asked for when a process ends.
         const bool may_be_unknown = fact == EnvironmentFact::features || fact == EnvironmentFact::amx;
         if (may_be_unknown && !(a.contains(fact) && b.contains(fact))) continue;
         if (text(a, fact) != text(b, fact)) texts.push_back(fmt::format("{} -> {}", text(a, fact), text(b, fact)));
@@ -99,39 +103,35 @@ std::string Environment::difference_of_process(const Values& a, const Values& b)
     return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-std::string environment_difference(const Environment& a, const Environment& b) {
+std::string environment_difference_text(const EnvironmentFacts& a, const EnvironmentFacts& b) {
     auto subjects = a.facts_by_subject_;
     subjects.insert(b.facts_by_subject_.begin(), b.facts_by_subject_.end());
     std::vector<std::string> texts;
     for (const auto& [subject, values] : subjects) {
-        const auto of = [&name = subject](const Environment& side) {
-            const auto found = side.facts_by_subject_.find(name);
-            return found == side.facts_by_subject_.end() ? Environment::Values() : found->second;
-        };
-        const Environment::Values in_a = of(a), in_b = of(b);
+        const EnvironmentFacts::Values &in_a = a.values_about(subject), &in_b = b.values_about(subject);
         if (in_a == in_b) continue;
         if (subject.empty()) {
-            if (std::string text = Environment::difference_of_process(in_a, in_b); !text.empty())
+            if (std::string text = EnvironmentFacts::process_difference_text(in_a, in_b); !text.empty())
                 texts.push_back(std::move(text));
             continue;
         }
-        const bool needs_files = Environment::text_of(in_a, false) == Environment::text_of(in_b, false);
+        const bool needs_files = EnvironmentFacts::text_of(in_a, false) == EnvironmentFacts::text_of(in_b, false);
         const std::string absent = subject == "fp32shim" ? "not noted" : "not used";
-        const auto text = [&](const Environment::Values& side) {
-            return side.empty() ? absent : Environment::text_of(side, needs_files);
+        const auto text = [&](const EnvironmentFacts::Values& side) {
+            return side.empty() ? absent : EnvironmentFacts::text_of(side, needs_files);
         };
         texts.push_back(fmt::format("{}: {} -> {}", subject, text(in_a), text(in_b)));
     }
     return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-Json environment_json(const Environment& environment) {
+Json environment_json(const EnvironmentFacts& environment) {
     if (environment.is_empty()) return {};
     Json json = {{"libraries", Json::array()}, {"devices", Json::array()}};
     const auto word = [](EnvironmentFact fact) {
         return std::string(record::environment_words[static_cast<std::size_t>(fact)]);
     };
-    const auto add_facts = [&](Json& object, const Environment::Values& values, EnvironmentFact first,
+    const auto add_facts = [&](Json& object, const EnvironmentFacts::Values& values, EnvironmentFact first,
                                EnvironmentFact last) {
         for (auto fact = first; fact <= last; fact = static_cast<EnvironmentFact>(static_cast<int>(fact) + 1)) {
             const auto found = values.find(fact);
@@ -139,9 +139,7 @@ Json environment_json(const Environment& environment) {
                 found == values.end() ? Json() : Json(fmt::format("{}", fmt::join(found->second, " or ")));
         }
     };
-    const auto process = environment.facts_by_subject_.find("");
-    const Environment::Values facts =
-        process == environment.facts_by_subject_.end() ? Environment::Values() : process->second;
+    const EnvironmentFacts::Values& facts = environment.values_about("");
     add_facts(json, facts, EnvironmentFact::processor, EnvironmentFact::driver);
     add_facts(json, facts, EnvironmentFact::features, EnvironmentFact::amx);
     for (const auto& [subject, values] : environment.facts_by_subject_) {

@@ -15,13 +15,13 @@
 namespace fp32shim::cli {
 namespace {
 
-struct Key {
+struct FilterOption {
     const char* name;
     const char* type;
     const char* description;
 };
 
-constexpr Key keys[] = {
+constexpr FilterOption keys[] = {
     {"function", "GLOB", "Only calls to functions like this: 'cublasSgemm*'"},
     {"caller", "GLOB", "Only calls from objects like this: 'libtorch_*'"},
     {"executable", "GLOB", "Only processes of programs like this"},
@@ -68,10 +68,10 @@ void widen(std::vector<policy::NumberRange>& ranges, double factor) {
 }
 
 /// Lines of a call path, with the result of an earlier comparison.
-struct JudgedLines : policy::PythonStackLines {
-    JudgedLines() {
+struct PrecomputedCallLines : policy::PythonStackLines {
+    PrecomputedCallLines() {
         any = [](const PythonStackLines& lines, bool (*)(void*, std::string_view), void*) {
-            return static_cast<const JudgedLines&>(lines).holds;
+            return static_cast<const PrecomputedCallLines&>(lines).holds;
         };
     }
     bool holds = false;
@@ -86,8 +86,8 @@ std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
 
 }  // namespace
 
-void Filter::declare_options(CLI::App& app) {
-    for (const Key& key : keys) {
+void CallFilter::declare_options(CLI::App& app) {
+    for (const FilterOption& key : keys) {
         add_values(app, option_of(key.name), values_[key.name], key.description)
             ->type_name(key.type)
             ->group("Which calls");
@@ -98,7 +98,7 @@ void Filter::declare_options(CLI::App& app) {
         ->group("Which calls");
 }
 
-std::string Filter::read() {
+std::string CallFilter::parse_options() {
     const std::string rule_begin =  // has both keys, since calls of all types are filtered
         "schema = 1\n[[rule]]\nprecision = \"native\"\naccumulate = \"as_called\"\nwhen = { ";
     ran_below_ = policy::parse_floor(ran_below_text_);
@@ -153,23 +153,24 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
     policy::MatmulCall call = row.decision.call;
-    // A rule without `dtype` leaves float64 alone, but a filter without it selects products of all types.
+    // A rule without `dtype` does not match products of float64. A filter without it selects products of all types,
+    // so float64 is compared as float32.
     if (rule.when.dtype.empty() && policy::is_double(call.dtype))
         call.dtype = policy::is_complex(call.dtype) ? policy::Dtype::complex64 : policy::Dtype::float32;
-    JudgedLines lines;
+    PrecomputedCallLines lines;
     if (!rule.when.stack.empty()) {
-        const Lines found = judge_path(row.stack);
-        lines.holds = found == Lines::match;
-        if (found != Lines::none) call.stack = &lines;
+        const PathMatch found = match_path(row.stack);
+        lines.holds = found == PathMatch::match;
+        if (found != PathMatch::none) call.stack = &lines;
     }
     return policy::decides_call(rule, call, {system::base_name(process.executable), process.command, process.host});
 }
 
 /// Compares the lines of a call path with the filter. Each frame is read only once, since paths share their outer
 /// frames.
-RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
+RowFilter::PathMatch RowFilter::match_path(record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, std::string>> unknown;  // lines, innermost first
-    Lines found = Lines::none;
+    PathMatch found = PathMatch::none;
     while (frame != 0) {
         if (const auto known = known_.find(frame); known != known_.end()) {
             found = known->second;
@@ -178,20 +179,20 @@ RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
         const std::optional<record::RecordedFrame> read = recording_->frame(frame);
         if (!read) break;
         char words[512];
-        unknown.emplace_back(frame, record::line_in_words({read->file, read->function, read->line, 0}, words));
+        unknown.emplace_back(frame, record::frame_text({read->file, read->function, read->line, 0}, words));
         frame = read->parent;
     }
     const std::vector<std::string>& globs = filter_->rule_.when.stack;
     for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
         const std::string& line = next->second;
-        if (found != Lines::match && !line.empty())
-            found = policy::matches_any_glob(globs, line) ? Lines::match : Lines::no_match;
+        if (found != PathMatch::match && !line.empty())
+            found = policy::matches_any_glob(globs, line) ? PathMatch::match : PathMatch::no_match;
         known_[next->first] = found;
     }
     return found;
 }
 
-std::string rounded_sizes_text(std::uint64_t calls) {
+std::string rounded_sizes_warning(std::uint64_t calls) {
     return fmt::format("{} {} sizes that are known only up to the next power of two, so some may not match",
                        counted(calls, "call"), calls == 1 ? "has" : "have");
 }

@@ -17,7 +17,7 @@ class App;
 
 namespace fp32shim::cli {
 
-class Filter {
+class CallFilter {
   public:
     /// Declares `--ran-below` and the options `--function`, `--caller`, … `--max-dim`, `--flops`. If an option is
     /// given several times, a call has to match one of its values. The filter must outlive the app.
@@ -25,7 +25,7 @@ class Filter {
 
     /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
     /// Must be called once, after the options are parsed and before passes().
-    std::string read();
+    std::string parse_options();
 
     bool is_empty() const { return rule_.when.empty() && !ran_below_; }
     /// Returns the value of `--ran-below`; empty: it was not given.
@@ -33,7 +33,7 @@ class Filter {
     /// Returns true if the filter has options besides `--ran-below`.
     bool has_conditions() const { return !rule_.when.empty(); }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
-    /// Returns true if the filter needs the `call_site` of rows (NativeLocations::locate_rows_of).
+    /// Returns true if the filter needs the `call_site` of rows (NativeLocator::locate_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
 
   private:
@@ -49,7 +49,7 @@ class Filter {
 /// frame of a call path if the filter asks for lines of Python.
 class RowFilter {
   public:
-    RowFilter(const Filter& filter, const record::RecordingReader& recording)
+    RowFilter(const CallFilter& filter, const record::RecordingReader& recording)
         : filter_(&filter), recording_(&recording) {}
 
     /// Returns true if the filter selects calls of this row. If the row's sizes are rounded up, it returns true for
@@ -62,16 +62,17 @@ class RowFilter {
 
   private:
     /// Result of comparing the lines of Python on a call path with the filter.
-    enum class Lines : std::uint8_t { none, no_match, match };
-    Lines judge_path(record::format::StringId frame);
+    enum class PathMatch : std::uint8_t { none, no_match, match };
+    PathMatch match_path(record::format::StringId frame);
     bool meets_conditions(const record::RecordedRow& row);
 
-    const Filter* filter_;
+    const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    std::unordered_map<record::format::StringId, Lines> known_;  ///< result for each frame together with its callers
+    std::unordered_map<record::format::StringId, PathMatch>
+        known_;  ///< result for each frame together with its callers
 };
 
 /// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.
-std::string rounded_sizes_text(std::uint64_t calls);
+std::string rounded_sizes_warning(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

@@ -8,15 +8,17 @@
 #include <set>
 
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/location_text.hpp"
 #include "cli/recordings/row_groups.hpp"
 #include "cli/source_locations/function_names.hpp"
 #include "policy/conditions.hpp"
 #include "policy/words.hpp"
 #include "shim/table/functions.hpp"
 #include "system/hash.hpp"
+#include "system/limited_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -60,8 +62,6 @@ MergedRow to_merged_row(const record::RecordedRow* row) {
 }
 
 constexpr std::uint32_t no_row = UINT32_MAX;
-
-std::string text_of_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
 }  // namespace
 
@@ -107,11 +107,11 @@ bool is_vector_product(std::string_view function) {
     return index >= 0 && functions[index].multiplies() && has_vector(functions[index].product().operation);
 }
 
-bool MergedRow::is_vector() const { return is_vector_product(function); }
+bool MergedRow::is_vector_product() const { return cli::is_vector_product(function); }
 
-bool MergedRow::is_refused() const {
+bool MergedRow::is_request_refused() const {
     return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native" &&
-           reason != "vector_product" && !is_vector();
+           reason != "vector_product" && !is_vector_product();
 }
 
 std::string MergedRow::accumulator_text() const {
@@ -119,11 +119,11 @@ std::string MergedRow::accumulator_text() const {
     return adds == as_called ? std::string(adds) : fmt::format("{} ({} as called)", adds, as_called);
 }
 
-std::optional<record::OneDnnExecution> MergedRow::told_in_a_line(std::string& line) const {
-    if (is_overflow || !record::is_told_in_a_line(function)) return std::nullopt;
+std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& line) const {
+    if (is_overflow || !record::is_onednn_or_xla(function)) return std::nullopt;
     line = fmt::format("onednn_verbose,exec,{},0", static_cast<std::string_view>(detail));
     record::OneDnnExecution execution;
-    if (record::read_onednn_line(line, execution) != record::OneDnnLine::execution) return std::nullopt;
+    if (record::parse_onednn_line(line, execution) != record::OneDnnLineKind::execution) return std::nullopt;
     return execution;
 }
 
@@ -135,20 +135,15 @@ std::string MergedRow::function_text() const {
     // A template's name begins with its type: void at::native::reduce_kernel<512, 1, …>(…)
     if (name.starts_with("void ")) name.erase(0, 5);
     // Names of cuDNN's kernels, which tell a type in each part, have up to 180 characters.
-    std::size_t size = is_mangled ? 100 : 200;
-    if (name.size() <= size) return name;
-    while (size > 0 && (name[size] & 0xc0) == 0x80) --size;  // not inside a character of UTF-8
-    return name.substr(0, size) + "…";
+    char buffer[200];
+    return std::string(system::cut_to_fit(name, std::span(buffer).first(is_mangled ? 100 : 200)));
 }
 
 std::string MergedRow::size_text() const {
     if (is_overflow || is_kernel()) return "?";
     if (std::string line; m < 0 && n < 0 && k < 0)
-        if (const auto execution = told_in_a_line(line)) return std::string(execution->shape);
-    std::string text =
-        fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", text_of_size(m), text_of_size(n), text_of_size(k));
-    if (batch != 1) text += fmt::format(" batch {}", batch);
-    return text;
+        if (const auto execution = onednn_execution(line)) return std::string(execution->shape);
+    return product_size_text(m, n, k, batch, is_folded);
 }
 
 std::string MergedRow::transposes_text() const {
@@ -157,7 +152,7 @@ std::string MergedRow::transposes_text() const {
     return text;
 }
 
-std::string MergedRow::route_text() const {
+std::string MergedRow::caller_to_provider_text() const {
     return fmt::format("{} -> {}", caller.empty() ? std::string_view("?") : caller,
                        provider.empty() ? std::string_view("?") : provider);
 }
@@ -168,7 +163,7 @@ std::string MergedRow::requested_text() const {
 }
 
 std::optional<policy::Floor> MergedRow::floor_met() const {
-    const auto format = policy::parse_word(policy::applied_words, ran_at());
+    const auto format = policy::parse_word(policy::applied_words, effective_format());
     return format ? floor_shown_by(*format, function, mantissa_bits) : std::nullopt;
 }
 
@@ -184,7 +179,7 @@ std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
     return applied ? floor_shown_by(*applied) : std::nullopt;
 }
 
-void Share::add(const record::RecordedCounters& counters, double flops) {
+void CallSum::add(const record::RecordedCounters& counters, double flops) {
     calls += counters.calls;
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
@@ -192,12 +187,12 @@ void Share::add(const record::RecordedCounters& counters, double flops) {
     work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
 }
 
-std::string Share::time_text() const {
+std::string CallSum::time_text() const {
     if (calls != 0 && timed_calls == 0) return "not timed";
     return duration_text(static_cast<double>(host_ns), is_estimate);
 }
 
-void Share::add(const Share& others) {
+void CallSum::add(const CallSum& others) {
     calls += others.calls;
     host_ns += others.host_ns;
     timed_calls += others.timed_calls;
@@ -205,13 +200,13 @@ void Share::add(const Share& others) {
     work += others.work;
 }
 
-double Share::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
+double CallSum::sort_key(RowOrder order) const { return cli::sort_key(order, calls, host_ns, work); }
 
 RowOrder parse_row_order(std::string_view word) {
     return static_cast<RowOrder>(std::ranges::find(row_order_words, word) - row_order_words.begin());
 }
 
-double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
+double sort_key(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
     if (order == RowOrder::flops) return work;
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
 }
@@ -237,7 +232,7 @@ std::optional<std::size_t> MergedCalls::index_of(const record::RecordedRow* row)
     return found == nullptr ? std::nullopt : std::optional<std::size_t>(found->row - 1);
 }
 
-void MergedCalls::set_medians(const CallDurations& durations) {
+void MergedCalls::set_median_durations(const DurationHistogram& durations) {
     if (durations.empty()) return;
     std::vector<std::size_t> each(rows_.size());
     std::iota(each.begin(), each.end(), std::size_t{0});
@@ -247,8 +242,8 @@ void MergedCalls::set_medians(const CallDurations& durations) {
     }
 }
 
-void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths,
-                      RowGroups* groups) {
+void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPathTree* paths,
+                      RowGroupTable* groups) {
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
@@ -261,8 +256,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .objects = {},
                           .children = recording.children(),
                           .missed_children = recording.missed_children(),
-                          .marks = recording.marks(),
-                          .missed_marks = recording.missed_marks(),
+                          .marks = recording.unrecorded_processes(),
+                          .missed_marks = recording.missed_unrecorded_processes(),
                           .gpus = {}};
     process.environment.add(recording.environment());
     rules_.add(recording, process.state == record::RecordingState::live);
@@ -278,11 +273,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     if (paths != nullptr) paths->begin_recording();
     if (groups != nullptr) groups->begin_recording(recording.facts());
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
-    const auto add_audited_row = [&](const record::RecordedAudit& audit) {
-        return audited.emplace(audit.row, no_row), true;
-    };
-    recording.visit_audits(add_audited_row);
-    recording.visit_nonfinite(add_audited_row);
+    recording.visit_audits([&](const record::RecordedAudit& audit) { audited.emplace(audit.row, no_row); });
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         calls_before_filter_ += counters.calls;
@@ -328,22 +319,17 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
 /// no_row means that the filter left the row out.
 void MergedCalls::add_audits(const record::RecordingReader& recording,
                              const std::map<std::uint32_t, std::uint32_t>& merged_rows) {
+    audits_.add_lost(recording.lost_audits());
+    searched_calls_ += recording.calls_searched_for_nonfinite();
     recording.visit_audits([&](const record::RecordedAudit& audit) {
         const auto found = merged_rows.find(audit.row);
-        if (found != merged_rows.end() && found->second != no_row) audits_.add(found->second, audit.audit);
-        return true;
-    });
-    audits_.add_lost(recording.lost_audits());
-    searched_calls_ += recording.searched_calls();
-    recording.visit_nonfinite([&](const record::RecordedAudit& audit) {
-        const auto found = merged_rows.find(audit.row);
-        if (found == merged_rows.end() || found->second == no_row) return true;
-        std::vector<MergedNonfinite>& list =
+        if (found == merged_rows.end() || found->second == no_row) return;
+        if (!is_about_nonfinite(audit.audit)) return audits_.add(found->second, audit.audit);
+        std::vector<FirstNonfiniteProduct>& list =
             (audit.audit.flags & record::audit_received) != 0 ? received_ : nonfinite_;
-        const auto later = std::ranges::upper_bound(list, audit.end_ns, {},
-                                                    [](const MergedNonfinite& other) { return other.found.end_ns; });
+        const auto later = std::ranges::upper_bound(
+            list, audit.end_ns, {}, [](const FirstNonfiniteProduct& other) { return other.found.end_ns; });
         list.insert(later, {found->second, processes_.size(), audit});
-        return true;
     });
 }
 
@@ -354,10 +340,10 @@ std::uint64_t MergedCalls::calls_with(bool (MergedRow::*is_of)() const) const {
     return sum;
 }
 
-Share MergedCalls::vectors() const {
-    Share sum;
+CallSum MergedCalls::vector_products() const {
+    CallSum sum;
     for (const MergedRow& row : rows_)
-        if (row.is_vector()) sum.add(row.counters, row.flops);
+        if (row.is_vector_product()) sum.add(row.counters, row.flops);
     return sum;
 }
 
@@ -365,14 +351,14 @@ std::uint64_t MergedCalls::calls_without_row() const {
     return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }
 
-std::vector<std::pair<std::string, Share>> MergedCalls::by_format(bool with_vectors) const {
-    std::vector<std::pair<std::string, Share>> result;
-    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
-    result.emplace_back("unknown", Share());
+std::vector<std::pair<std::string, CallSum>> MergedCalls::by_format(bool with_vectors) const {
+    std::vector<std::pair<std::string, CallSum>> result;
+    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, CallSum());
+    result.emplace_back("unknown", CallSum());
     for (const MergedRow& row : rows_) {
-        if (!with_vectors && row.is_vector()) continue;
+        if (!with_vectors && row.is_vector_product()) continue;
         const auto range = std::find_if(result.begin(), result.end() - 1,
-                                        [&](const auto& entry) { return entry.first == row.ran_at(); });
+                                        [&](const auto& entry) { return entry.first == row.effective_format(); });
         range->second.add(row.counters, row.flops);
     }
     result.back().second.calls += calls_without_row();
@@ -381,7 +367,7 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format(bool with_vect
 }
 
 std::size_t MergedCalls::recording_count() const {
-    const auto others = std::ranges::count_if(processes_, &MergedProcess::is_children_only);
+    const auto others = std::ranges::count_if(processes_, &MergedProcess::is_children_file);
     return processes_.size() - static_cast<std::size_t>(others);
 }
 
@@ -402,7 +388,7 @@ std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrde
     result.reserve(rows.size());
     for (const MergedRow& row : rows) result.push_back(&row);
     std::ranges::stable_sort(result, std::greater<>(), [order](const MergedRow* row) {
-        return weight(order, row->counters.calls, row->counters.total_ns, row->total_flops());
+        return sort_key(order, row->counters.calls, row->counters.total_ns, row->total_flops());
     });
     return result;
 }

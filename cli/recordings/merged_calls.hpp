@@ -22,10 +22,10 @@
 
 namespace fp32shim::cli {
 
-class CallDurations;
-class CallPaths;
-class Filter;
-class RowGroups;
+class DurationHistogram;
+class CallPathTree;
+class CallFilter;
+class RowGroupTable;
 
 /// Type of a decision's field in a row. Numbers keep their type; texts and enumeration names become SharedText.
 template <class Field>
@@ -64,8 +64,8 @@ struct MergedRow : MergedDecision {
 
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
-    SharedText ran_at() const { return actual.empty() ? applied : actual; }
-    /// Returns the floor that ran_at() meets; nullopt if the format is not known.
+    SharedText effective_format() const { return actual.empty() ? applied : actual; }
+    /// Returns the floor that effective_format() meets; nullopt if the format is not known.
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
@@ -80,28 +80,27 @@ struct MergedRow : MergedDecision {
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
     /// Returns true for a product of a GPU whose library does not say what it ran at, only what it was allowed to.
-    bool is_only_allowed() const { return device != "cpu" && actual.empty(); }
+    bool has_only_permitted_format() const { return device != "cpu" && actual.empty(); }
     /// Returns true for products of float16 and bfloat16.
     bool is_half() const { return dtype == "float16" || dtype == "bfloat16"; }
     /// Returns what a half product adds in: `fp32`, `fp32 (fp16 as called)`; empty if it is not known.
     std::string accumulator_text() const;
-    /// Returns true for products with a vector.
-    bool is_vector() const;
+    bool is_vector_product() const;
     bool has_rounded_sizes() const { return is_folded; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
     /// Returns true if a precision was requested but not applied, to a product that can run at several.
-    bool is_refused() const;
+    bool is_request_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
     /// Returns what a line of oneDNN, or one about JAX, told of the row's products; nullopt for any other row. Its
     /// texts are valid while `line`, which this function fills in, is unchanged.
-    std::optional<record::OneDnnExecution> told_in_a_line(std::string& line) const;
+    std::optional<record::OneDnnExecution> onednn_execution(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;
     /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
-    std::string route_text() const;
+    std::string caller_to_provider_text() const;
     /// Returns the requested precision and its source: `high (environment)`, `high (rule "gram")`.
     std::string requested_text() const;
 };
@@ -119,7 +118,8 @@ inline constexpr int bits_of_float64 = 53;
 /// in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {},
                                             int mantissa_bits = 0);
-/// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
+/// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if the word is no known
+/// format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 
 /// Adds the counters of further calls to `sum`.
@@ -137,28 +137,28 @@ struct MergedProcess {
     std::string path;
     record::RecordingFacts facts;
     record::RecordingState state = record::RecordingState::unknown;
-    Environment environment;
+    EnvironmentFacts environment;
     std::uint64_t calls = 0;       ///< number of calls that pass the filter
     std::uint64_t host_ns = 0;     ///< their total time
     std::uint64_t sampled_ns = 0;  ///< total time of their rows in which not all calls were timed
     bool has_gpu_calls = false;    ///< some of the calls ran on a GPU
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
-    std::vector<record::RecordedChange> changes;
+    std::vector<record::RecordedSettingsChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
-    record::RecordedObjects objects;
-    std::vector<record::RecordedChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
-    std::vector<record::RecordedMark> marks;      ///< processes of the run that ended without a recording
-    std::uint32_t missed_marks = 0;               ///< number of further such processes, whose files are not known
+    record::RecordedObjectList objects;
+    std::vector<record::RecordedChild> children;   ///< children that the shim did not see
+    std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
+    std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
+    std::uint32_t missed_marks = 0;                ///< number of further such processes, whose files are not known
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 
     /// Returns true for a file that records no process. It only lists children that the shim did not see and marks of
     /// processes without a recording.
-    bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
+    bool is_children_file() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
 /// The first product of a process that turned finite operands into NaN or infinity, or that received them.
-struct MergedNonfinite {
+struct FirstNonfiniteProduct {
     std::uint32_t row = 0;        ///< index in MergedCalls::rows()
     std::size_t process = 0;      ///< index in MergedCalls::processes()
     record::RecordedAudit found;  ///< its `row` is an id in the recording, not an index in rows()
@@ -166,15 +166,15 @@ struct MergedNonfinite {
 
 /// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Words for the orders, in their order.
+/// Words for the values of RowOrder, in the order of the values.
 inline const std::vector<std::string_view> row_order_words = {"time", "calls", "flops"};
 /// Returns the order of a word in row_order_words.
 RowOrder parse_row_order(std::string_view word);
 /// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
-double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
+double sort_key(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
 /// Sum of calls, their durations and their floating-point operations.
-struct Share {
+struct CallSum {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
@@ -183,8 +183,8 @@ struct Share {
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
     void add(const record::RecordedCounters& counters, double flops = -1);
-    void add(const Share& others);
-    double weight(RowOrder order) const;
+    void add(const CallSum& others);
+    double sort_key(RowOrder order) const;
     /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
     std::string time_text() const;
 };
@@ -195,44 +195,44 @@ class MergedCalls {
 
     /// Keeps a pointer to the filter; with null, all calls count. With Objects::left_out, processes() do not list
     /// loaded libraries.
-    explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
+    explicit MergedCalls(const CallFilter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 
     /// Adds a recording. Its call paths are added to `paths`, and its calls to `groups`. Either may be null.
-    void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
-             RowGroups* groups = nullptr);
+    void add(const std::string& path, record::RecordingReader& recording, CallPathTree* paths = nullptr,
+             RowGroupTable* groups = nullptr);
     /// Returns the index in rows() of the calls of `row`, which is null for calls without a row; nullopt if none were
     /// added.
     std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
     /// Sets the median of each row. `durations` has the calls of each row by its index in rows().
-    void set_medians(const CallDurations& durations);
+    void set_median_durations(const DurationHistogram& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
     /// Returns the rules of the policies. The filter does not affect them.
-    std::vector<RuleCount> rules() const { return rules_.all(); }
+    std::vector<RuleUseCount> rules() const { return rules_.all(); }
     /// Returns the audits of rows().
-    const AuditSums& audits() const { return audits_; }
+    const AuditSummaryTable& audits() const { return audits_; }
     /// Returns the first product of each process that turned finite operands into NaN or infinity, sorted by time.
-    const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
+    const std::vector<FirstNonfiniteProduct>& first_nonfinite_products() const { return nonfinite_; }
     /// Returns the first products of processes that received NaN or infinity in an operand, by time.
-    const std::vector<MergedNonfinite>& received() const { return received_; }
+    const std::vector<FirstNonfiniteProduct>& first_receiving_products() const { return received_; }
     /// Returns the number of calls whose results were searched for NaN and infinity, whatever the filter.
-    std::uint64_t searched_calls() const { return searched_calls_; }
+    std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
     /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
-    Share total() const { return total_; }
+    CallSum total() const { return total_; }
     /// Returns the number of calls in total() whose floating-point operations are not known.
     std::uint64_t calls_without_work() const { return calls_without_work_; }
     /// Returns the filter; null if there is none.
-    const Filter* filter() const { return filter_; }
+    const CallFilter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
     /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::cannot_decide).
-    std::uint64_t calls_left_open() const { return calls_left_open_; }
+    std::uint64_t undecided_calls() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }
     /// Returns the sum of all products with a vector in total().
-    Share vectors() const;
+    CallSum vector_products() const;
     /// Returns the number of calls in total() whose sizes are rounded up.
     std::uint64_t calls_with_rounded_sizes() const { return calls_with(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
@@ -243,19 +243,19 @@ class MergedCalls {
     std::uint64_t kernel_launches() const { return calls_with(&MergedRow::is_kernel); }
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
-    /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are
-    /// `unknown`.
-    std::vector<std::pair<std::string, Share>> by_format(bool with_vectors = true) const;
+    /// Returns the calls by format (MergedRow::effective_format()), the most precise format first. Calls without a
+    /// row are `unknown`.
+    std::vector<std::pair<std::string, CallSum>> by_format(bool with_vectors = true) const;
     /// Returns the number of processes(), without files that only list children and marks.
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
     /// Returns the time at which the first recording began: nanoseconds since 1970, UTC; 0 without recordings.
-    std::int64_t opened_ns() const { return opened_ns_; }
+    std::int64_t earliest_opening_ns() const { return opened_ns_; }
     /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
-    std::int64_t first_ns() const { return first_ns_; }
+    std::int64_t first_return_ns() const { return first_ns_; }
     /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
-    std::int64_t last_ns() const { return last_ns_; }
+    std::int64_t last_return_ns() const { return last_ns_; }
     std::uint64_t uncounted_calls() const { return sum_of(&MergedProcess::uncounted_calls); }
     std::uint64_t dropped_events() const { return sum_of(&MergedProcess::dropped_events); }
     std::uint64_t overwritten_events() const { return sum_of(&MergedProcess::overwritten_events); }
@@ -281,16 +281,16 @@ class MergedCalls {
                     const std::map<std::uint32_t, std::uint32_t>& merged_rows);
     std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
 
-    const Filter* filter_;
+    const CallFilter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
     HashTable<HashedRow> hashed_rows_;
     std::vector<MergedProcess> processes_;
-    RuleUse rules_;
-    AuditSums audits_;
-    std::vector<MergedNonfinite> nonfinite_, received_;
+    RuleUseCounter rules_;
+    AuditSummaryTable audits_;
+    std::vector<FirstNonfiniteProduct> nonfinite_, received_;
     std::uint64_t searched_calls_ = 0;
-    Share total_;
+    CallSum total_;
     std::uint64_t calls_without_work_ = 0;
     std::uint64_t calls_before_filter_ = 0, calls_left_open_ = 0;
     std::int64_t opened_ns_ = 0, first_ns_ = 0, last_ns_ = 0;

@@ -32,25 +32,25 @@ std::string line_text(const SourceLocation& location) {
 
 }  // namespace
 
-const SourceLocation& NativeLocations::at(const record::RecordedFrame& frame,
-                                          const record::RecordingReader& recording) {
+const SourceLocation& NativeLocator::locate(const record::RecordedFrame& frame,
+                                            const record::RecordingReader& recording) {
     return locations_.at(object_at(frame.file, recording), frame.offset);
 }
 
-const NativeLocations::Location& NativeLocations::location_of(const record::RecordedFrame& frame,
-                                                              const record::RecordingReader& recording) {
+const NativeLocator::LocatedCallSite& NativeLocator::location_of(const record::RecordedFrame& frame,
+                                                                 const record::RecordingReader& recording) {
     const bool is_native = frame.function.empty();
     const std::vector<std::uint8_t> build =
         is_native ? object_at(frame.file, recording).build_id : std::vector<std::uint8_t>();
     const auto [entry, is_new] = known_.try_emplace({is_native ? frame.file : frame.function, build, frame.offset});
-    Location& known = entry->second;
+    LocatedCallSite& known = entry->second;
     if (!is_new) return known;
     if (!is_native) {
         // A frame without a file is a remark: the product was called by code that was generated at run time.
         if (frame.file.empty()) known.where = frame.function;
         return known;
     }
-    const SourceLocation& location = at(frame, recording);
+    const SourceLocation& location = locate(frame, recording);
     known.text = call_site_text(frame.file, frame.offset, location);
     const std::size_t function = location.symbol.empty() ? 0 : 1 + location.symbol.size();
     known.offset = call_site_text(frame.file, frame.offset, {});
@@ -62,11 +62,11 @@ const NativeLocations::Location& NativeLocations::location_of(const record::Reco
     return known;
 }
 
-void NativeLocations::locate_rows_of(record::RecordingReader& recording, bool with_call_sites) {
+void NativeLocator::locate_rows_of(record::RecordingReader& recording, bool with_call_sites) {
     const bool with_where = recording.facts().start.where.has(policy::LocationSource::native);
     if (!with_where && !with_call_sites) return;
-    std::unordered_map<record::format::StringId, const Location*> of_stacks;
-    recording.decisions().set_location_namer(
+    std::unordered_map<record::format::StringId, const LocatedCallSite*> of_stacks;
+    recording.row_reader().set_location_namer(
         [this, &recording, with_where, with_call_sites, of_stacks](record::RecordedRow& row) mutable {
             policy::MatmulCall& call = row.decision.call;
             if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;
@@ -75,7 +75,7 @@ void NativeLocations::locate_rows_of(record::RecordingReader& recording, bool wi
                 const auto frame = recording.frame(row.stack);
                 if (frame) entry->second = &location_of(*frame, recording);
             }
-            const Location* const location = entry->second;
+            const LocatedCallSite* const location = entry->second;
             if (location == nullptr) return;
             if (with_where && call.where.empty()) call.where = location->where;
             if (with_call_sites && !location->call_site.text.empty()) call.call_site = &location->call_site;

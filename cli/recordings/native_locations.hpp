@@ -19,7 +19,7 @@ namespace fp32shim::cli {
 
 /// Translates the call sites of rows into text: `solve.cpp:120 solve_step`, or `libphysics.so!solve_step+0x1c4`
 /// without debug information. Keeps all results. For one thread.
-class NativeLocations {
+class NativeLocator {
   public:
     /// Makes a recording's reader name the call sites of rows that have no line of Python, if the recording asks for
     /// native locations. With `with_call_sites`, rows also get the `call_site` that filters compare: with a readable
@@ -27,20 +27,20 @@ class NativeLocations {
     void locate_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
     /// Returns the functions and the line of a frame in compiled code. The result lives as long as this object.
-    const SourceLocation& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+    const SourceLocation& locate(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
   private:
-    struct Location {
+    struct LocatedCallSite {
         std::string where;
         std::string text;
         std::string offset;              ///< object and offset
         policy::CallSiteText call_site;  ///< views of `text` and `offset`
     };
-    const Location& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+    const LocatedCallSite& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourceLocations locations_;
     /// Locations by path of the object, its build id, and offset.
-    std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, Location> known_;
+    std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, LocatedCallSite> known_;
 };
 
 }  // namespace fp32shim::cli

@@ -10,17 +10,18 @@
 
 namespace fp32shim::cli {
 
-/// Returns the settings at the start of the recording: `default high`, `floor none`, `CPU mode off`; of a recording,
-/// also its pins and its policy. The name of an exception to the floor must pass printable() before it is printed.
-std::vector<std::string> settings_of(const record::StartEvent& start);
-std::vector<std::string> settings_of(const record::RecordingFacts& facts);
+/// Returns a text for each setting that was in force when the recording began: `default high`, `floor none`, `CPU
+/// mode off`. With RecordingFacts, the variables of `run --pin` and the policy follow. The name of an exception to
+/// the floor must pass printable() before it is printed.
+std::vector<std::string> settings_texts(const record::StartEvent& start);
+std::vector<std::string> settings_texts(const record::RecordingFacts& facts);
 /// Returns the policy's name and revision, or `none`. The result comes from a recording and must pass printable()
 /// before it is printed.
-std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
+std::string policy_name_text(std::string_view name, std::string_view revision, std::string_view sha256);
 /// Returns a change of settings as text: `precision high`, or `policy not read again` for a refused change.
-std::string change_text(const record::RecordedChange& change);
+std::string settings_change_text(const record::RecordedSettingsChange& change);
 /// Returns the source of a change of settings: `fp32shim command`.
-std::string_view origin_text(record::format::ChangeOrigin origin);
+std::string_view change_origin_text(record::format::SettingsChangeOrigin origin);
 /// Returns a sentence about the changes of settings that a recording has lost.
 std::string lost_changes_text(std::uint64_t count);
 /// Returns the reason why a recording lacks later calls of its process; empty if it has all of them.
@@ -35,7 +36,7 @@ std::string unseen_child_text(const record::RecordedChild& child);
 std::string process_text(const record::ProcessFacts& process);
 
 /// Returns `python3 serve.py (process 4711), sh (process 4712) and 3 more`, with at most 80 bytes of each command.
-std::string running_text(const std::vector<record::RemainingProcess>& processes);
+std::string running_processes_text(const std::vector<record::RemainingProcess>& processes);
 
 /// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty if no variable pins the process.
 std::string pins_text(std::uint16_t pins);

@@ -80,7 +80,7 @@ auto amount_recorded(const std::string& path) {
     const auto* reader = opened.reader.get();
     using Content = std::tuple<bool, std::uint64_t, bool, std::uint64_t, bool, std::size_t, std::size_t>;
     if (reader == nullptr) return Content{};
-    const record::RecordedObjects& objects = reader->objects();
+    const record::RecordedObjectList& objects = reader->objects();
     return Content{true,
                    reader->total_calls(),
                    reader->problems().empty(),
@@ -157,15 +157,10 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
 }
 
-bool names_children_only(const std::string& path) {
-    const auto member = read_run_member(path);
-    return member && member->is_children_file;
-}
-
 constexpr std::size_t many_rows = 65536;  // rows take 64 bytes each
 
 struct OpenedRecordings {
-    std::vector<record::RecordingReader::Opened> all;
+    std::vector<record::RecordingReader::OpenResult> all;
     std::size_t rows = 0;
 };
 
@@ -242,8 +237,8 @@ std::vector<ReadingProblem> visit_recordings(
                 continue;
             }
             visit(path, *reader);
-            for (const record::Problem& problem : reader->problems())
-                problems.push_back({path, text_of(problem), false});
+            for (const record::FileProblem& problem : reader->problems())
+                problems.push_back({path, problem_text(problem), false});
             reader.reset();
         }
     }
@@ -263,19 +258,20 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
 
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found) {
     std::vector<ReadingProblem> problems = found.doubts;
-    for (const MissingFiles& files : find_missing_files(found.paths)) {
-        if (const std::size_t count = files.recordings(); count > 0)
+    for (const MissingFileList& files : find_missing_files(found.paths)) {
+        if (const std::size_t count = files.recording_count(); count > 0)
             problems.push_back(
-                {files.path, fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
-                                         counted(count, "recording"), count == 1 ? "is" : "are",
-                                         count == 1 ? "its process" : "their processes", missing_names({files}))});
+                {files.path,
+                 fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
+                             counted(count, "recording"), count == 1 ? "is" : "are",
+                             count == 1 ? "its process" : "their processes", missing_names_text({files}))});
         if (files.never_made > 0)
             problems.push_back(
                 {files.path,
                  fmt::format("{} of {} multiplied but could not make a recording, as a line on stderr "
                              "says",
                              files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
-                             names_children_only(files.path) ? "its run" : "its family")});
+                             is_children_file(files.path) ? "its run" : "its family")});
         if (files.lacks_children_file)
             problems.push_back({files.path,
                                 "the file for the children of its run, whose name ends in .children.fp32rec, is "
@@ -288,7 +284,7 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
     return problems;
 }
 
-std::string text_of(const record::Problem& problem) {
+std::string problem_text(const record::FileProblem& problem) {
     return fmt::format("offset {}: {}", problem.offset, problem.what);
 }
 
@@ -296,7 +292,7 @@ namespace {
 
 /// Returns true if two recordings, which belong to no run, may share their file for children.
 bool may_share_children_file(const std::string& path, const std::string& other) {
-    const std::vector<std::string> files = children_files_of(path), others = children_files_of(other);
+    const std::vector<std::string> files = possible_children_files(path), others = possible_children_files(other);
     return std::ranges::find_first_of(files, others) != files.end();
 }
 
@@ -305,10 +301,10 @@ std::string folder_of(const std::string& path) {
     return folder.empty() ? "." : folder;
 }
 
-/// Files that belong to recordings: those of the same run, and those that entered the list of another one.
-class FilesOfRuns {
+/// Finds the files that belong to recordings: those of the same run, and those that a recording lists.
+class RunFileFinder {
   public:
-    explicit FilesOfRuns(const RecordingPaths& found) {
+    explicit RunFileFinder(const RecordingPaths& found) {
         for (const std::string& path : found.paths) insert_file(path);
         for (const RecordingCopy& copy : found.copies) insert_file(copy.path);
         for (const std::string& path : found.paths) {
@@ -344,7 +340,7 @@ class FilesOfRuns {
 
     void plan_search(const std::string& path, const RunMember& member) {
         if (member.run != 0 || member.listed_count > 0 || member.listed_in != 0) folders_.insert(folder_of(path));
-        for (const std::string& children : children_files_of(path)) {
+        for (const std::string& children : possible_children_files(path)) {
             names_of_children_.insert(fs::path(children).filename());
             if (member.run == 0 && insert_file(children)) others_.push_back(children);
         }
@@ -363,7 +359,7 @@ class FilesOfRuns {
         struct stat status {};
         constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;  // of a file system's clock
         return stat(path.c_str(), &status) == 0 &&
-               (std::ranges::any_of(children_files_of(path),
+               (std::ranges::any_of(possible_children_files(path),
                                     [&](const std::string& children) {
                                         return names_of_children_.contains(fs::path(children).filename());
                                     }) ||
@@ -384,7 +380,7 @@ class FilesOfRuns {
                 unreadable_.push_back(std::move(path));
             }
         }
-        // A child's recording may be the list of further ones.
+        // The recording of a child may itself list further recordings.
         const auto is_wanted = [&](const auto& candidate) {
             const RunMember& member = candidate.second;
             if (!runs_.contains(member.run) && !lists_.contains(member.listed_in) && !lists_.contains(member.number))
@@ -432,7 +428,7 @@ void print_first_lines(std::string_view command, const std::vector<std::string>&
 }  // namespace
 
 void add_rest_of_runs(RecordingPaths& found) {
-    const FilesOfRuns files(found);
+    const RunFileFinder files(found);
     const std::vector<std::string> others = files.others();
     found.paths.insert(found.paths.end(), others.begin(), others.end());
     if (!others.empty()) drop_copies(found);
@@ -448,39 +444,38 @@ void add_rest_of_runs(RecordingPaths& found) {
 }
 
 void mention_other_files_of_runs(RecordingPaths& found) {
-    std::vector<std::string> others = FilesOfRuns(found).others();
+    std::vector<std::string> others = RunFileFinder(found).others();
     std::vector<std::string> all = found.paths;
     all.insert(all.end(), others.begin(), others.end());
-    std::vector<MissingFiles> missing = find_missing_files(all);
+    std::vector<MissingFileList> missing = find_missing_files(all);
     std::set<std::string> known;
     for (const std::string& path : found.paths) known.insert(identity_in(path));
-    std::erase_if(others, [&](const std::string& path) {
-        return names_children_only(path) || known.contains(identity_in(path));
-    });
+    std::erase_if(
+        others, [&](const std::string& path) { return is_children_file(path) || known.contains(identity_in(path)); });
     constexpr std::size_t most = 5;
     if (!others.empty())
         found.notes.push_back(fmt::format(
             "not read, although {} to the same run: {}. Name {}.", others.size() == 1 ? "it belongs" : "they belong",
             listed(others, most), others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
     std::size_t count = 0;
-    for (MissingFiles& files : missing) {
+    for (MissingFileList& files : missing) {
         if (files.lacks_list) ++files.unnamed;
-        count += files.recordings();
+        count += files.recording_count();
     }
     if (count > 0)
         found.notes.push_back(fmt::format("{} of the same run {} not read and not beside the others: {}",
                                           counted(count, "recording"), count == 1 ? "is" : "are",
-                                          missing_names(missing)));
+                                          missing_names_text(missing)));
 }
 
-bool print_errors(std::string_view command, const RecordingPaths& found) {
+bool print_errors_or_notes(std::string_view command, const RecordingPaths& found) {
     print_first_lines(command, found.errors, "arguments without a recording");
     if (!found.errors.empty()) return true;
     print_first_lines(command, found.notes, "such lines");
     return false;
 }
 
-std::size_t recordings_with(const std::vector<ReadingProblem>& problems) {
+std::size_t count_recordings_with_problems(const std::vector<ReadingProblem>& problems) {
     std::set<std::string_view> recordings;
     for (const ReadingProblem& problem : problems) recordings.insert(problem.path);
     return recordings.size();
@@ -493,7 +488,7 @@ bool print_problems(std::string_view command, const std::vector<ReadingProblem>&
     print_first_lines(
         command, lines,
         fmt::format("problems: {} cannot be read, or only in part; fp32shim report --format jsonl names each problem",
-                    counted(recordings_with(problems), "recording")));
+                    counted(count_recordings_with_problems(problems), "recording")));
     return !problems.empty();
 }
 

@@ -8,7 +8,7 @@
 
 namespace fp32shim::record {
 class RecordingReader;
-struct Problem;
+struct FileProblem;
 }  // namespace fp32shim::record
 
 namespace fp32shim::cli {
@@ -55,7 +55,7 @@ void mention_other_files_of_runs(RecordingPaths& found);
 inline constexpr std::size_t max_lines_said = 100;
 
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
-bool print_errors(std::string_view command, const RecordingPaths& found);
+bool print_errors_or_notes(std::string_view command, const RecordingPaths& found);
 
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
 /// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
@@ -66,18 +66,18 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 /// children, that are not among the paths. Their processes may have multiplied at any format.
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
 
-/// Opens each recording in turn and passes it to `visit`. The next few are opened on a second thread; beside large
-/// ones none, so that memory use stays bounded. Shows progress on a terminal after a second. Returns the parts that
-/// could not be read; `visit` gets the rest.
+/// Opens each recording in turn and passes it to `visit`. While they are visited, the next few are opened on a second
+/// thread, unless the present ones are large, so that memory use stays bounded. Shows progress on a terminal after a
+/// second. Returns the parts that could not be read; `visit` gets the rest.
 std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);
 
 /// Returns the text of a problem in one line: `offset 4096: …`.
-std::string text_of(const record::Problem& problem);
+std::string problem_text(const record::FileProblem& problem);
 
 /// Returns the number of recordings that have problems.
-std::size_t recordings_with(const std::vector<ReadingProblem>& problems);
+std::size_t count_recordings_with_problems(const std::vector<ReadingProblem>& problems);
 
 /// Prints the first problems, one per line, then the number of the others. Returns true if there are any.
 bool print_problems(std::string_view command, const std::vector<ReadingProblem>& problems);

@@ -8,7 +8,7 @@
 namespace fp32shim::cli {
 namespace {
 
-void widen(record::Exponents& sum, const record::Exponents& more) {
+void widen(record::ExponentRange& sum, const record::ExponentRange& more) {
     sum.lowest = std::min(sum.lowest, more.lowest);
     sum.highest = std::max(sum.highest, more.highest);
 }
@@ -40,30 +40,31 @@ double upper_share(std::uint64_t found, std::uint64_t drawn) {
 
 }  // namespace
 
-std::optional<double> RowAudits::estimate(double total, double early_total, std::uint64_t calls) const {
-    if (compared == 0 || not_noted > 0 || (drawn() == 0 && early < calls)) return std::nullopt;
-    if (drawn() == 0) return early_total / static_cast<double>(early);
+std::optional<double> AuditSummary::estimated_mean(double total, double early_total, std::uint64_t calls) const {
+    if (compared == 0 || not_noted > 0 || (randomly_drawn() == 0 && early < calls)) return std::nullopt;
+    if (randomly_drawn() == 0) return early_total / static_cast<double>(early);
     const double others = calls > early ? static_cast<double>(calls - early) : 0;
-    const double mean_of_drawn = (total - early_total) / static_cast<double>(drawn());
+    const double mean_of_drawn = (total - early_total) / static_cast<double>(randomly_drawn());
     return (early_total + others * mean_of_drawn) / (static_cast<double>(early) + others);
 }
 
-std::optional<double> RowAudits::largest_share_beyond(std::uint64_t calls) const {
+std::optional<double> AuditSummary::largest_share_beyond_tolerance(std::uint64_t calls) const {
     if (compared == 0 || not_noted > 0) return std::nullopt;
     const std::uint64_t others = calls > early ? calls - early : 0;
     const std::uint64_t beyond_of_drawn = beyond - early_beyond;
-    const double most = drawn() >= others ? static_cast<double>(beyond_of_drawn)
-                                          : static_cast<double>(others) * upper_share(beyond_of_drawn, drawn());
+    const double most = randomly_drawn() >= others
+                            ? static_cast<double>(beyond_of_drawn)
+                            : static_cast<double>(others) * upper_share(beyond_of_drawn, randomly_drawn());
     const double all = static_cast<double>(early + others);
     return std::min(1.0, (static_cast<double>(early_beyond) + most) / all);
 }
 
-std::string bound_text(double share) { return fmt::format("{:.1f}%", std::ceil(share * 1000) / 10); }
+std::string share_bound_text(double share) { return fmt::format("{:.1f}%", std::ceil(share * 1000) / 10); }
 
-void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
+void AuditSummaryTable::add(std::uint32_t row, const record::Audit& audit) {
     const auto [found, is_new] = indices_.try_emplace({row, audit.tested, audit.reference}, audits_.size());
     if (is_new) audits_.emplace_back();
-    RowAudits& sum = audits_[found->second];
+    AuditSummary& sum = audits_[found->second];
     sum.row = row;
     sum.tested = audit.tested;
     sum.reference = audit.reference;
@@ -93,7 +94,7 @@ void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
     sum.tested_error = std::max(sum.tested_error, audit.tested_error);
     if (audit.errors.row > sum.worst.row) sum.worst_row = audit.worst_row;
     if (audit.errors.column > sum.worst.column) sum.worst_column = audit.worst_column;
-    for (const record::AuditError& error : record::audit_errors) {
+    for (const record::NamedAuditError& error : record::audit_errors) {
         const double value = audit.errors.*error.value;
         sum.worst.*error.value = std::max(sum.worst.*error.value, value);
         if (std::isfinite(value)) sum.sum.*error.value += value;

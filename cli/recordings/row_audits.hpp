@@ -14,13 +14,13 @@
 
 namespace fp32shim::cli {
 
-/// Returns the finding of a record about NaN or infinity: `infinity`, or this word for NaN.
+/// Returns the word for what a record about NaN or infinity found: `infinity`, or the argument `nan`.
 inline std::string_view nonfinite_text(const record::Audit& audit, std::string_view nan) {
     return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
 }
 
 /// Sum of the audits of one row with the same two formats.
-struct RowAudits {
+struct AuditSummary {
     std::uint32_t row = 0;  ///< index in MergedCalls::rows()
     policy::AuditFormat tested = policy::AuditFormat::tf32;
     policy::AuditFormat reference = policy::AuditFormat::fp32;
@@ -42,44 +42,45 @@ struct RowAudits {
     float tested_error = 0;  ///< the largest such error of the tested format
     std::uint32_t worst_row = 0;     ///< number of the row of the result with the largest error
     std::uint32_t worst_column = 0;  ///< number of its column with the largest error
-    record::Exponents a, b, c;
+    record::ExponentRange a, b, c;
 
     /// Returns how many of the audits with errors are of calls that were drawn at random.
-    std::uint64_t drawn() const { return compared - early; }
-    /// Estimates the mean error of all `calls` by a metric: early audits count for themselves, those drawn at random
-    /// for all other calls. nullopt: no call was drawn, or the recording does not say which were.
+    std::uint64_t randomly_drawn() const { return compared - early; }
+    /// Estimates the mean error of all `calls` by a metric. Each early audit stands for its own call, and the audits
+    /// that were drawn at random stand for all other calls. nullopt: no call was drawn, or the recording does not say
+    /// which were.
     std::optional<double> estimated_mean(policy::ErrorMetric metric, std::uint64_t calls) const {
-        return estimate(sum.by(metric), early_sum.by(metric), calls);
+        return estimated_mean(sum.error_by(metric), early_sum.error_by(metric), calls);
     }
-    std::optional<double> estimate(double record::AuditErrors::*error, std::uint64_t calls) const {
-        return estimate(sum.*error, early_sum.*error, calls);
+    std::optional<double> estimated_mean(double record::AuditErrors::*error, std::uint64_t calls) const {
+        return estimated_mean(sum.*error, early_sum.*error, calls);
     }
-    /// Returns a bound of the share of `calls` that are beyond the tolerance, at a certainty of 95%: early audits
-    /// count for themselves, and the share among all other calls is at most upper_share() of those drawn at random.
-    /// nullopt: the recording does not say which were.
-    std::optional<double> largest_share_beyond(std::uint64_t calls) const;
+    /// Returns a bound of the share of `calls` that are beyond the tolerance, at a certainty of 95%. Each early audit
+    /// stands for its own call. The share among all other calls is at most upper_share() of the audits that were
+    /// drawn at random. nullopt: the recording does not say which calls were drawn.
+    std::optional<double> largest_share_beyond_tolerance(std::uint64_t calls) const;
 
   private:
-    std::optional<double> estimate(double total, double early_total, std::uint64_t calls) const;
+    std::optional<double> estimated_mean(double total, double early_total, std::uint64_t calls) const;
 };
 
 /// Returns an upper bound of a share, never rounded down: `4.9%`.
-std::string bound_text(double share);
+std::string share_bound_text(double share);
 
-/// Sums audits by row and formats. The sums are in the order in which their first audits came.
-class AuditSums {
+/// Sums audits by row and formats. The sums are in the order of the first audit of each.
+class AuditSummaryTable {
   public:
     void add(std::uint32_t row, const record::Audit& audit);
     void add_lost(std::uint64_t count) { lost_ += count; }
 
-    const std::vector<RowAudits>& all() const { return audits_; }
+    const std::vector<AuditSummary>& all() const { return audits_; }
     /// Returns the number of audits for which recordings had no room.
-    std::uint64_t lost() const { return lost_; }
+    std::uint64_t lost_audits() const { return lost_; }
 
   private:
     using Key = std::tuple<std::uint32_t, policy::AuditFormat, policy::AuditFormat>;
     std::map<Key, std::size_t> indices_;
-    std::vector<RowAudits> audits_;
+    std::vector<AuditSummary> audits_;
     std::uint64_t lost_ = 0;
 };
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <functional>
 
-#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/csv_and_json_columns.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
@@ -101,7 +101,7 @@ Grouping parse_grouping(const std::vector<std::string>& words) {
     return grouping;
 }
 
-void RowGroups::begin_recording(const record::RecordingFacts& facts) {
+void RowGroupTable::begin_recording(const record::RecordingFacts& facts) {
     process_ = {};
     if (grouping_.by_host) process_.host = facts.process.host;
     if (grouping_.by_job) process_.job_id = facts.process.job_id;
@@ -112,8 +112,8 @@ void RowGroups::begin_recording(const record::RecordingFacts& facts) {
     process_.policy_sha256 = facts.start.policy_sha256;
 }
 
-std::size_t RowGroups::add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,
-                           SharedText call_site) {
+std::size_t RowGroupTable::add(std::uint32_t row_index, const MergedRow& row,
+                               const record::RecordedCounters& counters, SharedText call_site) {
     RowGroup like = group_with_keys_of(row, grouping_);
     like.process = process_;
     like.call_site = call_site;
@@ -121,7 +121,7 @@ std::size_t RowGroups::add(std::uint32_t row_index, const MergedRow& row, const 
         indices_.try_emplace(like.key(), static_cast<std::uint32_t>(groups_.size())).first->second;
     if (index == groups_.size()) groups_.push_back(like);
     RowGroup& group = groups_[index];
-    // Without these keys, each row is added only once.
+    // A row is added several times only if call sites or processes are keys.
     bool is_new = true;
     if (grouping_.by_call_site || grouping_.has_process_keys()) {
         const std::uint64_t pair = (std::uint64_t{index} + 1) << 32 | row_index;
@@ -138,10 +138,10 @@ std::size_t RowGroups::add(std::uint32_t row_index, const MergedRow& row, const 
     return index;
 }
 
-std::vector<RowGroup> RowGroups::sorted(RowOrder order) const {
+std::vector<RowGroup> RowGroupTable::sorted(RowOrder order) const {
     std::vector<RowGroup> groups = groups_;
     std::ranges::stable_sort(groups, std::greater<>(), [order](const RowGroup& group) {
-        return weight(order, group.counters.calls, group.counters.total_ns, group.work);
+        return sort_key(order, group.counters.calls, group.counters.total_ns, group.work);
     });
     return groups;
 }
@@ -152,16 +152,16 @@ std::string SizeClass::text() const {
 }
 
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order) {
-    RowGroups groups(grouping);
+    RowGroupTable groups(grouping);
     for (const MergedRow* row : rows) groups.add(0, *row, row->counters);
     return groups.sorted(order);
 }
 
-std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
+std::vector<RowGroup> grouped(const MergedCalls& calls, const DurationHistogram& durations, const CallPathTree& paths,
                               const Grouping& grouping, RowOrder order) {
-    RowGroups groups(grouping);
+    RowGroupTable groups(grouping);
     if (grouping.by_call_site) {
-        for (const PathCalls& part : paths.calls())
+        for (const CallsOfPath& part : paths.calls())
             groups.add(part.row, calls.rows()[part.row], part.counters, paths.call_site_of(part.node));
         return groups.sorted(order);
     }

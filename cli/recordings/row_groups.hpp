@@ -16,8 +16,8 @@
 
 namespace fp32shim::cli {
 
-class CallDurations;
-class CallPaths;
+class DurationHistogram;
+class CallPathTree;
 
 /// Keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
 struct Grouping {
@@ -64,18 +64,18 @@ struct SizeClass {
 };
 
 /// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
-struct ProcessKeys {
+struct ProcessGroupKey {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
-    auto operator<=>(const ProcessKeys&) const = default;
+    auto operator<=>(const ProcessGroupKey&) const = default;
 };
 
 /// The keys of a group: those of its rows, processes, sizes and call site.
-using RowGroupKey = std::tuple<MergedDecision, ProcessKeys, std::int64_t, SharedText>;
+using RowGroupKey = std::tuple<MergedDecision, ProcessGroupKey, std::int64_t, SharedText>;
 
 /// Sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only the
 /// counters are set, and the median if it is known.
 struct RowGroup : MergedRow {
-    ProcessKeys process;
+    ProcessGroupKey process;
     SizeClass sizes;
     SharedText call_site;         ///< `libphysics.so+0x1c4`; empty if it is unknown or not a key
     std::uint64_t decisions = 0;  ///< number of rows
@@ -90,9 +90,9 @@ struct RowGroup : MergedRow {
 /// Groups calls by the keys of their rows, call sites and processes. A merged row does not know its processes, so
 /// calls are grouped by these while recordings are merged. With keys of processes or call sites, takes 16 bytes for
 /// each pair of a group and a row.
-class RowGroups {
+class RowGroupTable {
   public:
-    explicit RowGroups(const Grouping& grouping) : grouping_(grouping) {}
+    explicit RowGroupTable(const Grouping& grouping) : grouping_(grouping) {}
 
     /// Begins a recording. The calls of add() that follow belong to it.
     void begin_recording(const record::RecordingFacts& facts);
@@ -106,7 +106,7 @@ class RowGroups {
 
   private:
     Grouping grouping_;
-    ProcessKeys process_;  ///< keys of the current recording
+    ProcessGroupKey process_;  ///< keys of the current recording
     std::vector<RowGroup> groups_;
     std::map<RowGroupKey, std::uint32_t> indices_;  ///< indices in groups_
     HashTable<std::uint64_t> known_;                ///< pairs of a group and a row in it: (group + 1) << 32 | row
@@ -117,7 +117,7 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
 
 /// Groups all calls with their medians, and sorts the groups. With `by_call_site` it groups the calls of `paths` and
 /// sets no medians, because recordings of single calls do not say where they came from.
-std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
+std::vector<RowGroup> grouped(const MergedCalls& calls, const DurationHistogram& durations, const CallPathTree& paths,
                               const Grouping& grouping, RowOrder order);
 
 using GroupColumn = Column<RowGroup>;

@@ -9,7 +9,7 @@
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
-std::string unused_rule_text(const RuleCount& rule) {
+std::string unused_rule_text(const RuleUseCount& rule) {
     std::string of;
     if (rule.recordings > 1)
         of = rule.without_use == rule.recordings
@@ -19,7 +19,7 @@ std::string unused_rule_text(const RuleCount& rule) {
                        rule.line, of, rule.may_follow ? " so far" : "");
 }
 
-void RuleUse::add(const record::RecordingReader& recording, bool is_live) {
+void RuleUseCounter::add(const record::RecordingReader& recording, bool is_live) {
     if (recording.total_calls() == 0) return;
     // If a recording had no room for some calls, it is unknown which rules decided them.
     const bool is_unclear = recording.uncounted_calls() > 0;
@@ -32,8 +32,8 @@ void RuleUse::add(const record::RecordingReader& recording, bool is_live) {
     }
 }
 
-std::vector<RuleCount> RuleUse::all() const {
-    std::vector<RuleCount> counts;
+std::vector<RuleUseCount> RuleUseCounter::all() const {
+    std::vector<RuleUseCount> counts;
     for (const auto& [key, of_run] : rules_) {
         const auto& [file, line, name, run] = key;
         const bool is_known =
@@ -47,22 +47,22 @@ std::vector<RuleCount> RuleUse::all() const {
     return counts;
 }
 
-bool has_unused_rule(const std::vector<RuleCount>& rules) {
-    return std::ranges::any_of(rules, &RuleCount::is_unused);
+bool has_unused_rule(const std::vector<RuleUseCount>& rules) {
+    return std::ranges::any_of(rules, &RuleUseCount::is_unused);
 }
 
-std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t most) {
+std::string unused_rules_text(const std::vector<RuleUseCount>& rules, std::size_t most) {
     std::string text;
     std::size_t count = 0;
-    for (const RuleCount& rule : rules)
+    for (const RuleUseCount& rule : rules)
         if (rule.is_unused() && (++count <= most || most == 0)) text += unused_rule_text(rule) + "\n";
     if (most != 0 && count > most)
         text += fmt::format("and {} decided no call\n", counted(count - most, "more rule"));
     return text;
 }
 
-Json rules_json(const std::vector<RuleCount>& rules) {
-    return json_list(rules, [](const RuleCount& rule) -> Json {
+Json rules_json(const std::vector<RuleUseCount>& rules) {
+    return json_list(rules, [](const RuleUseCount& rule) -> Json {
         return {{"name", rule.name},
                 {"file", text_or_null(rule.file)},
                 {"line", rule.line},

@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 
 /// A rule, with the number of recordings that have it and of those in which it decided no call.
-struct RuleCount {
+struct RuleUseCount {
     std::string name, file;
     std::uint32_t line = 0;         ///< line in the policy file
     std::uint64_t recordings = 0;   ///< number of recordings with calls whose policy has the rule
@@ -26,12 +26,12 @@ struct RuleCount {
 
 /// Collects the rules of all recordings. Processes of one run count together: a rule is used if one of them used it.
 /// Processes that belong to no run also count together. Recordings without calls do not count.
-class RuleUse {
+class RuleUseCounter {
   public:
     /// Adds the rules of a recording. `is_live`: the process is still running, so more calls may follow.
     void add(const record::RecordingReader& recording, bool is_live);
     /// Returns the rules, sorted by file and line.
-    std::vector<RuleCount> all() const;
+    std::vector<RuleUseCount> all() const;
 
   private:
     struct RuleInRun {
@@ -43,15 +43,14 @@ class RuleUse {
 };
 
 /// Returns `rule "bisect 1" (policy.toml:13) decided no call`.
-std::string unused_rule_text(const RuleCount& rule);
+std::string unused_rule_text(const RuleUseCount& rule);
 
-bool has_unused_rule(const std::vector<RuleCount>& rules);
+bool has_unused_rule(const std::vector<RuleUseCount>& rules);
 
 /// Returns a line for each rule that decided no call. After `most` lines follows the number of the others; 0: no
 /// limit.
-std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t most);
+std::string unused_rules_text(const std::vector<RuleUseCount>& rules, std::size_t most);
 
-/// Returns the rules as a list for JSON.
-Json rules_json(const std::vector<RuleCount>& rules);
+Json rules_json(const std::vector<RuleUseCount>& rules);
 
 }  // namespace fp32shim::cli

@@ -11,6 +11,7 @@
 
 #include "cli/output/terminal.hpp"
 #include "record/format/format.hpp"
+#include "record/log_path.hpp"
 #include "system/inline_text.hpp"
 #include "system/raw_file.hpp"
 
@@ -18,8 +19,6 @@ namespace fp32shim::cli {
 namespace {
 
 using record::format::Header;
-
-constexpr std::string_view extension = ".fp32rec";
 
 std::int64_t exit_of(const Header& header) {
     if (header.exited_at <= header.start_ticks || header.ticks_per_second == 0) return header.start_realtime_ns;
@@ -30,8 +29,8 @@ std::int64_t exit_of(const Header& header) {
 }
 
 /// Returns the recordings of a list that are not among `present`.
-MissingFiles missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
-    MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded};
+MissingFileList missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
+    MissingFileList missing{.path = path, .names = {}, .never_made = list.unrecorded};
     if (present.size() >= list.listed_count) return missing;
     std::size_t count = list.listed_count - present.size();
     for (const RunMember::ListEntry& listed : list.listed) {
@@ -64,7 +63,7 @@ std::optional<RunMember> read_run_member(const std::string& path) {
     const auto header = read_header(path);
     if (header == nullptr) return std::nullopt;
     RunMember member{.run = header->run,
-                     .number = record::format::list_number(*header),
+                     .number = record::format::list_id(*header),
                      .listed_in = header->listed_in,
                      .listed_count = header->listed_count,
                      .unrecorded = header->unrecorded,
@@ -85,18 +84,23 @@ std::optional<RunMember> read_run_member(const std::string& path) {
     return member;
 }
 
-std::vector<std::string> children_files_of(const std::string& path) {
-    if (!path.ends_with(extension)) return {};
-    const std::string name = path.substr(0, path.size() - extension.size());
+bool is_children_file(const std::string& path) {
+    const auto member = read_run_member(path);
+    return member && member->is_children_file;
+}
+
+std::vector<std::string> possible_children_files(const std::string& path) {
+    if (!path.ends_with(record::recording_extension)) return {};
+    const std::string name = path.substr(0, path.size() - record::recording_extension.size());
     const std::size_t dot = name.rfind('.');
     const bool has_number = dot != std::string::npos && dot + 1 < name.size() &&
                             name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
-    const std::string end = ".children" + std::string(extension);
+    const std::string end = ".children" + std::string(record::recording_extension);
     if (has_number) return {name.substr(0, dot) + end, name + end};
     return {name + end};
 }
 
-std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& paths) {
+std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& paths) {
     std::vector<std::pair<std::string, RunMember>> all;
     for (const std::string& path : paths)
         if (auto member = read_run_member(path)) all.emplace_back(path, std::move(*member));
@@ -110,31 +114,32 @@ std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& pat
         runs_with_file.insert(member.run);
         children_files.insert(system::base_name(path));
     }
-    std::vector<MissingFiles> result;
+    std::vector<MissingFileList> result;
     for (const auto& [path, member] : all) {
-        MissingFiles missing = missing_of(path, member, by_list[member.number]);
+        MissingFileList missing = missing_of(path, member, by_list[member.number]);
         missing.lacks_children_file =
             member.has_children_file &&
             (member.run != 0 ? !runs_with_file.contains(member.run)
-                             : std::ranges::none_of(children_files_of(path), [&](const std::string& file) {
+                             : std::ranges::none_of(possible_children_files(path), [&](const std::string& file) {
                                    return children_files.contains(system::base_name(file));
                                }));
         // Several recordings may have entered the same list, which is one file.
         missing.lacks_list =
             member.listed_in != 0 && !missing.lacks_children_file && lists.insert(member.listed_in).second;
-        if (missing.recordings() > 0 || missing.never_made > 0 || missing.lacks_children_file || missing.lacks_list)
+        if (missing.recording_count() > 0 || missing.never_made > 0 || missing.lacks_children_file ||
+            missing.lacks_list)
             result.push_back(std::move(missing));
     }
     return result;
 }
 
-std::string missing_names(const std::vector<MissingFiles>& missing) {
+std::string missing_names_text(const std::vector<MissingFileList>& missing) {
     constexpr std::size_t most = 5;
     std::vector<std::string> names;
     std::size_t count = 0;
-    for (const MissingFiles& files : missing) {
+    for (const MissingFileList& files : missing) {
         names.insert(names.end(), files.names.begin(), files.names.end());
-        count += files.recordings();
+        count += files.recording_count();
     }
     if (names.size() > most) names.resize(most);
     const std::size_t more = count - names.size();

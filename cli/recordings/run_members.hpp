@@ -19,8 +19,8 @@ struct RunMember {
     std::uint64_t listed_in = 0;       ///< number of the recording whose list has this one; 0: none
     std::uint32_t listed_count = 0;    ///< number of recordings that entered the list of this one
     std::uint32_t unrecorded = 0;      ///< number of processes that multiplied without a recording
-    bool has_children_file = false;    ///< there is a file for the children of its run
-    bool is_children_file = false;     ///< this is such a file
+    bool has_children_file = false;    ///< the run of the recording has a file for its children
+    bool is_children_file = false;     ///< this file is the one for the children of a run
     bool is_run_awaited = false;       ///< `fp32shim run` was to note the end of the run in the recording
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
     std::uint32_t run_recordings = 0;  ///< in the file for the children of a run: number of the run's recordings
@@ -42,28 +42,31 @@ std::unique_ptr<record::format::Header> read_header(const std::string& path);
 /// Reads a header; nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
+/// Returns true for the file for the children of a run, which has no calls.
+bool is_children_file(const std::string& path);
+
 /// Returns the names that a recording's file for children may have, if it belongs to no run: `run.children.fp32rec`
 /// for `run.fp32rec`. For `run.3.fp32rec`, whose number may be a part of the log's name, `run.3.children.fp32rec`
 /// follows.
-std::vector<std::string> children_files_of(const std::string& path);
+std::vector<std::string> possible_children_files(const std::string& path);
 
 /// Files that belong to a recording but were not read.
-struct MissingFiles {
+struct MissingFileList {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
-    std::size_t unnamed = 0;         ///< number of further ones whose names are not known
+    std::size_t unnamed = 0;         ///< number of further recordings whose names are not known
     std::uint32_t never_made =
         0;  ///< number of recordings that forked children, or processes of the run, could not make
     bool lacks_children_file = false;
     bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
 
-    std::size_t recordings() const { return names.size() + unnamed; }
+    std::size_t recording_count() const { return names.size() + unnamed; }
 };
 
 /// Finds the files that belong to these recordings and are not among them.
-std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& paths);
+std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& paths);
 
 /// Returns the names of missing recordings as a list: `run.1.fp32rec, run.2.fp32rec and 3 more`.
-std::string missing_names(const std::vector<MissingFiles>& missing);
+std::string missing_names_text(const std::vector<MissingFileList>& missing);
 
 }  // namespace fp32shim::cli

@@ -16,7 +16,7 @@ struct RequestedSettings {
 }  // namespace
 
 SettingsInForce settings_in_force(const record::RecordingReader& recording) {
-    using record::format::ChangeKind;
+    using record::format::SettingsChangeKind;
     const record::StartEvent& start = recording.facts().start;
     SettingsInForce now{start.default_precision, start.floor,         start.cpu_mode,        start.policy_name,
                         start.policy_revision,   start.policy_sha256, start.floor_exception, start.allow_bf16x9};
@@ -25,19 +25,19 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
         now = {};
         asked.is_precision_known = asked.is_floor_known = false;
     }
-    for (const record::RecordedChange& change : recording.changes()) {
+    for (const record::RecordedSettingsChange& change : recording.changes()) {
         if (!change.was_done) continue;
         switch (change.kind) {
-            case ChangeKind::set_precision:
+            case SettingsChangeKind::set_precision:
                 asked.precision = change.precision;
                 asked.is_precision_known = true;
                 break;
-            case ChangeKind::set_floor:
+            case SettingsChangeKind::set_floor:
                 asked.floor = std::max(asked.floor, change.floor);
                 asked.is_floor_known = true;  // only changes that raise the floor are recorded, so this one is above
                                               // any that was lost
                 break;
-            case ChangeKind::reload:
+            case SettingsChangeKind::reload:
                 now = {{},
                        {},
                        {},
@@ -52,7 +52,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                     now.allow_bf16x9 = change.settings->allow_bf16x9;
                 }
                 break;
-            case ChangeKind::none:
+            case SettingsChangeKind::none:
                 break;
         }
     }

@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-class SharedTexts {
+class SharedTextPool {
   public:
     std::uint32_t id_of(std::string_view text) {
         if (text.empty()) return 0;
@@ -51,18 +51,18 @@ class SharedTexts {
 
 namespace {
 
-SharedTexts*& texts_in_use() {
-    static SharedTexts all;
-    static SharedTexts* in_use = &all;
+SharedTextPool*& texts_in_use() {
+    static SharedTextPool all;
+    static SharedTextPool* in_use = &all;
     return in_use;
 }
 
-SharedTexts& texts() { return *texts_in_use(); }
+SharedTextPool& texts() { return *texts_in_use(); }
 
 }  // namespace
 
-TemporaryTexts::TemporaryTexts() : before_(std::exchange(texts_in_use(), new SharedTexts)) {}
-TemporaryTexts::~TemporaryTexts() { delete std::exchange(texts_in_use(), before_); }
+TemporaryTextScope::TemporaryTextScope() : before_(std::exchange(texts_in_use(), new SharedTextPool)) {}
+TemporaryTextScope::~TemporaryTextScope() { delete std::exchange(texts_in_use(), before_); }
 
 SharedText::SharedText(std::string_view text) : id_(texts().id_of(text)) {}
 

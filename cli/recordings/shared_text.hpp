@@ -32,15 +32,15 @@ class SharedText {
 };
 
 /// Discards on destruction all texts that were made during its lifetime. Older texts cannot be used in that time.
-class TemporaryTexts {
+class TemporaryTextScope {
   public:
-    TemporaryTexts();
-    ~TemporaryTexts();
-    TemporaryTexts(const TemporaryTexts&) = delete;
-    TemporaryTexts& operator=(const TemporaryTexts&) = delete;
+    TemporaryTextScope();
+    ~TemporaryTextScope();
+    TemporaryTextScope(const TemporaryTextScope&) = delete;
+    TemporaryTextScope& operator=(const TemporaryTextScope&) = delete;
 
   private:
-    class SharedTexts* before_;
+    class SharedTextPool* before_;
 };
 
 }  // namespace fp32shim::cli

@@ -21,16 +21,16 @@ const TextColumn products[] = {
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
     {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
     {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
-    {{"ran at"}, [](const MergedRow& row) { return std::string(row.ran_at()); }, if_any},
+    {{"ran at"}, [](const MergedRow& row) { return std::string(row.effective_format()); }, if_any},
 };
 
 // --- Audits
 
 /// A row of the table of audits.
 struct AuditedRow : MergedRow {
-    const RowAudits* audits = nullptr;
+    const AuditSummary* audits = nullptr;
 };
-const RowAudits& audits_of(const MergedRow& row) { return *static_cast<const AuditedRow&>(row).audits; }
+const AuditSummary& audits_of(const MergedRow& row) { return *static_cast<const AuditedRow&>(row).audits; }
 
 std::string error_text(bool is_known, double error) { return is_known ? fmt::format("{:.1e}", error) : ""; }
 
@@ -46,7 +46,7 @@ std::string remarks_on(const MergedRow& row) {
     const auto add = [&text](std::uint64_t count, std::string_view what) {
         if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(count), what);
     };
-    const RowAudits& audits = audits_of(row);
+    const AuditSummary& audits = audits_of(row);
     add(audits.bad_operands, "with NaN or infinity in the operands");
     add(audits.bad_results, "with NaN or infinity in the result only");
     add(audits.skipped, "skipped");
@@ -71,14 +71,14 @@ const TextColumn audit_columns[] = {
      if_any},
     {{"of calls, up to", true, 0, detail},
      [](const MergedRow& row) {
-         const std::optional<double> most = audits_of(row).largest_share_beyond(row.counters.calls);
-         return most ? bound_text(*most) : "";
+         const std::optional<double> most = audits_of(row).largest_share_beyond_tolerance(row.counters.calls);
+         return most ? share_bound_text(*most) : "";
      },
      if_any},
     {{"norm", true, 0, way}, worst_text<&record::AuditErrors::norm>, if_any},
     {{"row or column", true},
      [](const MergedRow& row) {
-         return error_text(audits_of(row).compared > 0, audits_of(row).worst.by(policy::ErrorMetric::row));
+         return error_text(audits_of(row).compared > 0, audits_of(row).worst.error_by(policy::ErrorMetric::row));
      },
      if_any},
     {{"own error", true, 0, detail},
@@ -110,14 +110,14 @@ std::string found_text(const MergedRow& row) { return std::string(nonfinite_text
 template <std::uint32_t record::Audit::*place>
 std::string place_text(const MergedRow& row) {
     const bool is_received = (audit_of(row).flags & record::audit_received) != 0;
-    const bool is_scalar = is_received && record::nonfinite_operand(audit_of(row)).size() > 1;
+    const bool is_scalar = is_received && record::nonfinite_operand_name(audit_of(row)).size() > 1;
     return is_scalar ? "" : fmt::format("{}", audit_of(row).*place);
 }
 
 /// Returns a power of two that exceeds all numbers of an operand: `2^14`; empty if their sizes are not known.
-template <record::Exponents record::Audit::*operand>
+template <record::ExponentRange record::Audit::*operand>
 std::string limit_text(const MergedRow& row) {
-    const record::Exponents& exponents = audit_of(row).*operand;
+    const record::ExponentRange& exponents = audit_of(row).*operand;
     return exponents.lowest > exponents.highest ? "" : fmt::format("2^{}", exponents.highest + 1);
 }
 
@@ -145,7 +145,7 @@ const TextColumn factors[] = {
      if_any}};
 const TextColumn received_columns[] = {
     {{"received"}, found_text},
-    {{"in"}, [](const MergedRow& row) { return std::string(record::nonfinite_operand(audit_of(row))); }}};
+    {{"in"}, [](const MergedRow& row) { return std::string(record::nonfinite_operand_name(audit_of(row))); }}};
 
 /// Returns a table of the first `limit` rows, or of all if it is 0, with columns of several lists.
 template <class Row>
@@ -159,9 +159,9 @@ LimitedTable limited_table(std::initializer_list<std::span<const TextColumn>> li
     return {table_of(columns, shown).with_stored_cells(), rows.size() - shown.size()};
 }
 
-std::vector<NonfiniteRow> rows_of(const MergedCalls& calls, const std::vector<MergedNonfinite>& all) {
+std::vector<NonfiniteRow> rows_of(const MergedCalls& calls, const std::vector<FirstNonfiniteProduct>& all) {
     std::vector<NonfiniteRow> rows;
-    for (const MergedNonfinite& one : all)
+    for (const FirstNonfiniteProduct& one : all)
         rows.push_back({calls.rows()[one.row], &calls.processes()[one.process], &one.found});
     return rows;
 }
@@ -175,31 +175,33 @@ std::string text_of(const LimitedTable& limited, const TableLimits& limits, int 
 }  // namespace
 
 LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit) {
-    return limited_table({occasions, products, received_columns, places}, rows_of(calls, calls.received()), limit);
+    return limited_table({occasions, products, received_columns, places},
+                         rows_of(calls, calls.first_receiving_products()), limit);
 }
 
 LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit) {
-    return limited_table({occasions, products, found_columns, places, factors}, rows_of(calls, calls.nonfinite()),
-                         limit);
+    return limited_table({occasions, products, found_columns, places, factors},
+                         rows_of(calls, calls.first_nonfinite_products()), limit);
 }
 
 LimitedTable audit_table(const MergedCalls& calls, std::size_t limit) {
     std::vector<AuditedRow> rows;
-    for (const RowAudits& audits : calls.audits().all()) rows.push_back({calls.rows()[audits.row], &audits});
-    std::ranges::stable_sort(rows, std::greater<>(),
-                             [](const AuditedRow& row) { return row.audits->worst.by(policy::ErrorMetric::row); });
+    for (const AuditSummary& audits : calls.audits().all()) rows.push_back({calls.rows()[audits.row], &audits});
+    std::ranges::stable_sort(rows, std::greater<>(), [](const AuditedRow& row) {
+        return row.audits->worst.error_by(policy::ErrorMetric::row);
+    });
     return limited_table({products, audit_columns}, rows, limit);
 }
 
 std::string lost_audits_text(const MergedCalls& calls) {
-    const std::uint64_t lost = calls.audits().lost();
+    const std::uint64_t lost = calls.audits().lost_audits();
     return lost == 0 ? "" : fmt::format("there was no room in the recordings for {}", counted(lost, "audit"));
 }
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
     const std::string table = text_of(first_nonfinite_table(calls, limits.sites), limits, stream);
-    if (!table.empty() || calls.searched_calls() == 0) return table;
-    return fmt::format("{} searched, none found\n", counted(calls.searched_calls(), "call"));
+    if (!table.empty() || calls.calls_searched_for_nonfinite() == 0) return table;
+    return fmt::format("{} searched, none found\n", counted(calls.calls_searched_for_nonfinite(), "call"));
 }
 
 std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream) {

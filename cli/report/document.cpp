@@ -15,28 +15,28 @@
 namespace fp32shim::cli {
 namespace {
 
-Json share_json(const Share& share) {
+Json share_json(const CallSum& share) {
     return {{"calls", share.calls},
             {"host_ns", share.host_ns},
             {"timed_calls", share.timed_calls},
             {"flops_total", share.work}};
 }
 
-constexpr policy::NamedValue<record::format::ChangeOrigin> origin_words[] = {
-    {"command", record::format::ChangeOrigin::command},
-    {"program", record::format::ChangeOrigin::program},
-    {"carried_over", record::format::ChangeOrigin::carried_over},
+constexpr policy::NamedValue<record::format::SettingsChangeOrigin> origin_words[] = {
+    {"command", record::format::SettingsChangeOrigin::command},
+    {"program", record::format::SettingsChangeOrigin::program},
+    {"carried_over", record::format::SettingsChangeOrigin::carried_over},
 };
-Json change_json(const record::RecordedChange& change) {
-    using record::format::ChangeKind;
+Json change_json(const record::RecordedSettingsChange& change) {
+    using record::format::SettingsChangeKind;
     return {{"time", timestamp(change.time_ns)},
-            {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
-                     : change.kind == ChangeKind::set_floor   ? "set_floor"
-                                                              : "reload"},
+            {"kind", change.kind == SettingsChangeKind::set_precision ? "set_precision"
+                     : change.kind == SettingsChangeKind::set_floor   ? "set_floor"
+                                                                      : "reload"},
             {"by", text_or_null(policy::name_of(origin_words, change.origin))},
             {"done", change.was_done},
             {"precision", change.precision ? Json(policy::to_string(*change.precision)) : Json()},
-            {"floor", change.kind == ChangeKind::set_floor ? Json(policy::to_string(change.floor)) : Json()},
+            {"floor", change.kind == SettingsChangeKind::set_floor ? Json(policy::to_string(change.floor)) : Json()},
             {"policy_name", text_or_null(change.policy_name)},
             {"policy_revision", text_or_null(change.policy_revision)},
             {"policy_sha256", text_or_null(change.policy_sha256)},
@@ -48,7 +48,7 @@ Json process_json(const MergedProcess& process) {
     json.update(json_object_of_row(further_process_columns(), process));
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
-    json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
+    json["pinned_by"] = pins == 0 ? Json() : Json(record::pinned_entries(pins));
     json["wall_ns"] = process.facts.wall_ns() > 0 ? Json(process.facts.wall_ns()) : Json();
     json["host_ns"] = process.host_ns;
     json["environment"] = environment_json(process.environment);
@@ -57,18 +57,18 @@ Json process_json(const MergedProcess& process) {
     return json;
 }
 
-Json exponents_json(const record::Exponents& exponents) {
+Json exponents_json(const record::ExponentRange& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
 /// Returns the members that identify an audited product.
 Json product_json(const MergedRow& row) {
-    static const auto columns = chosen_columns(
+    static const auto columns = row_columns_named(
         {"function", "m", "n", "k", "batch", "caller", "scope", "where", "applied", "source", "reason"});
     return json_object_of_row<MergedRow>(columns, row);
 }
 
-Json first_nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
+Json first_nonfinite_json(const MergedCalls& calls, const FirstNonfiniteProduct& nonfinite) {
     const MergedProcess& process = calls.processes()[nonfinite.process];
     const record::Audit& found = nonfinite.found.audit;
     Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).to_json()},
@@ -86,9 +86,9 @@ Json first_nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfi
     return json;
 }
 
-Json first_received_json(const MergedCalls& calls, const MergedNonfinite& received) {
+Json first_received_json(const MergedCalls& calls, const FirstNonfiniteProduct& received) {
     Json json = first_nonfinite_json(calls, received);
-    const std::string_view operand = record::nonfinite_operand(received.found.audit);
+    const std::string_view operand = record::nonfinite_operand_name(received.found.audit);
     json["operand"] = operand == "?" ? Json() : Json(operand);
     for (const char* const key : {"alpha", "beta", "exponents"}) json.erase(key);
     if (operand.size() > 1) json["row"] = json["column"] = Json();
@@ -98,7 +98,7 @@ Json first_received_json(const MergedCalls& calls, const MergedNonfinite& receiv
 Json optional_json(const std::optional<double>& number) { return number ? number_or_null(*number) : Json(); }
 
 /// Returns the audits of one row. An infinite error becomes null.
-Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
+Json audits_json(const MergedCalls& calls, const AuditSummary& audits) {
     const MergedRow& row = calls.rows()[audits.row];
     Json json = product_json(row);
     json.update({{"calls", row.counters.calls},
@@ -109,15 +109,16 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
                  {"early_audits", audits.not_noted > 0 ? Json() : Json(audits.early)},
                  {"beyond", audits.beyond},
                  {"early_beyond", audits.not_noted > 0 ? Json() : Json(audits.early_beyond)},
-                 {"beyond_at_most", optional_json(audits.largest_share_beyond(row.counters.calls))},
+                 {"beyond_at_most", optional_json(audits.largest_share_beyond_tolerance(row.counters.calls))},
                  {"skipped", audits.skipped},
                  {"bad_operands", audits.bad_operands},
                  {"bad_results", audits.bad_results}});
     for (const auto& [key, error] : record::audit_errors) {
         const double mean = audits.compared == 0 ? 0 : audits.sum.*error / static_cast<double>(audits.compared);
-        json[std::string(key)] = {{"worst", number_or_null(audits.worst.*error)},
-                                  {"mean", number_or_null(mean)},
-                                  {"estimated_mean", optional_json(audits.estimate(error, row.counters.calls))}};
+        json[std::string(key)] = {
+            {"worst", number_or_null(audits.worst.*error)},
+            {"mean", number_or_null(mean)},
+            {"estimated_mean", optional_json(audits.estimated_mean(error, row.counters.calls))}};
     }
     const auto known = [](bool is_known, float number) {
         return is_known ? number_or_null(static_cast<double>(number)) : Json();
@@ -161,20 +162,20 @@ Json report_head_json(const MergedCalls& calls) {
     json["totals"]["decisions"] = calls.rows().size();
     json["totals"]["recordings"] = calls.recording_count();
     json["totals"]["hosts"] = calls.host_count();
-    json["totals"]["opened"] = FieldValue::time_or_null(calls.opened_ns()).to_json();
-    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).to_json();
-    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).to_json();
-    json["totals"]["vector_calls"] = calls.vectors().calls;
+    json["totals"]["opened"] = FieldValue::time_or_null(calls.earliest_opening_ns()).to_json();
+    json["totals"]["first"] = FieldValue::time_or_null(calls.first_return_ns()).to_json();
+    json["totals"]["last"] = FieldValue::time_or_null(calls.last_return_ns()).to_json();
+    json["totals"]["vector_calls"] = calls.vector_products().calls;
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
     json["rules"] = rules_json(calls.rules());
-    json["first_nonfinite"] =
-        json_list(calls.nonfinite(), [&](const auto& found) { return first_nonfinite_json(calls, found); });
-    json["first_received"] =
-        json_list(calls.received(), [&](const auto& found) { return first_received_json(calls, found); });
-    json["searched_calls"] = calls.searched_calls();
+    json["first_nonfinite"] = json_list(calls.first_nonfinite_products(),
+                                        [&](const auto& found) { return first_nonfinite_json(calls, found); });
+    json["first_received"] = json_list(calls.first_receiving_products(),
+                                       [&](const auto& found) { return first_received_json(calls, found); });
+    json["searched_calls"] = calls.calls_searched_for_nonfinite();
     json["worth"] = possible_gain_json(calls);
     json["algorithms"] = algorithms_json(calls);
     json["by_format"] = Json::object();

@@ -41,7 +41,7 @@ ProductKind kind_of(const MergedRow& row) {
     kind.is_overflow = row.is_overflow;
     if (row.is_overflow) return kind;
     std::tie(kind.dtype, kind.device, kind.applied, kind.trans_a, kind.trans_b) =
-        std::tuple(row.dtype, row.device, row.ran_at(), row.trans_a, row.trans_b);
+        std::tuple(row.dtype, row.device, row.effective_format(), row.trans_a, row.trans_b);
     std::tie(kind.m, kind.n, kind.k, kind.batch, kind.is_folded) =
         std::tie(row.m, row.n, row.k, row.batch, row.is_folded);
     const FunctionIndex index = find_function(std::string(row.function).c_str());
@@ -81,7 +81,7 @@ std::vector<ProductKind> product_kinds(const MergedCalls& calls, RowOrder order)
         kinds.back().counters.calls = count;
     }
     std::ranges::stable_sort(kinds, std::greater<>(), [order](const ProductKind& kind) {
-        return weight(order, kind.counters.calls, kind.counters.total_ns, kind.work);
+        return sort_key(order, kind.counters.calls, kind.counters.total_ns, kind.work);
     });
     return kinds;
 }
@@ -123,7 +123,7 @@ std::string comment_on(const ProductKind& kind) {
             ? "# a batch of groups: all of its products are taken to have the sizes of the group with the most work\n"
             : "";
     return fmt::format("# {} of {} on {}, ran at {}\n{}", counted(kind.counters.calls, "call"),
-                       printable(listed(names, 3)), kind.device, kind.ran_at(), remark);
+                       printable(listed(names, 3)), kind.device, kind.effective_format(), remark);
 }
 
 std::string left_out_comment(const ProductKind& kind, std::string_view why) {
@@ -163,9 +163,9 @@ std::string benchdnn_line(const ProductKind& kind) {
         return is_batch ? (transposed ? "acb" : "abc") : (transposed ? "ba" : "ab");
     };
     const std::string batch = is_batch ? fmt::format("{}x", kind.batch) : "";
-    std::string_view mode = fpmath_of(kind.ran_at());
+    std::string_view mode = fpmath_of(kind.effective_format());
     return fmt::format("{}--stag={} --wtag={} --dtag={} --attr-fpmath={} {}{}x{}:{}{}x{}\n",
-                       mode.empty() ? fmt::format("# oneDNN has no {}\n", kind.ran_at()) : "",
+                       mode.empty() ? fmt::format("# oneDNN has no {}\n", kind.effective_format()) : "",
                        tag(is_transposed(sizes.trans_a)), tag(is_transposed(sizes.trans_b)), tag(false),
                        mode.empty() ? "strict" : mode, batch, sizes.m, sizes.k, batch, sizes.k, sizes.n);
 }
@@ -240,7 +240,7 @@ constexpr RowColumn way_columns[] = {
      }},
 };
 constexpr RowColumn precision_column[] = {
-    {"precision", [](const MergedRow& row) { return FieldValue::text_or_null(row.ran_at()); }}};
+    {"precision", [](const MergedRow& row) { return FieldValue::text_or_null(row.effective_format()); }}};
 constexpr RowColumn work_column[] = {
     {"flops_total", [](const MergedRow& row) { return FieldValue(kind_in(row).work); }}};
 
@@ -262,8 +262,8 @@ void write_rocblas_bench(const ReportContents& contents, const ReportView& view,
 
 void write_shapes(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     const std::vector<RowColumn> columns = concatenated_columns<MergedRow>(
-        {operation_column, chosen_columns({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}), way_columns,
-         chosen_columns({"device"}), precision_column, chosen_columns({"sizes_folded", "calls", "host_ns"}),
+        {operation_column, row_columns_named({"dtype", "trans_a", "trans_b", "m", "n", "k", "batch"}), way_columns,
+         row_columns_named({"device"}), precision_column, row_columns_named({"sizes_folded", "calls", "host_ns"}),
          work_column});
     write_csv_rows<MergedRow>(columns, product_kinds(contents.calls, view.order), output);
 }

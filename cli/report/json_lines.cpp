@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "cli/output/json_writer.hpp"
-#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/csv_and_json_columns.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
@@ -24,7 +24,7 @@ constexpr std::size_t many_bytes = 65536;  ///< size of the pieces in which line
 /// A process with the problems found while its recording was read.
 struct ProcessWithProblems {
     const MergedProcess& process;
-    const std::vector<record::Problem>& problems;
+    const std::vector<record::FileProblem>& problems;
     std::uint64_t lost_audits = 0;
 };
 
@@ -33,7 +33,7 @@ FieldValue first_problem(const ProcessWithProblems& read) {
 }
 
 constexpr RowColumn own_row_columns[] = {
-    {"ran_at", [](const MergedRow& row) { return FieldValue::text_or_null(row.ran_at()); }},
+    {"ran_at", [](const MergedRow& row) { return FieldValue::text_or_null(row.effective_format()); }},
     {"first_ns", [](const MergedRow& row) { return FieldValue(row.counters.first_ns); }},
     {"last_ns", [](const MergedRow& row) { return FieldValue(row.counters.last_ns); }},
 };
@@ -53,7 +53,7 @@ constexpr Column<ProcessWithProblems> own_process_columns[] = {
      }},
     {"ended_early",
      [](const ProcessWithProblems& read) { return FieldValue(!early_end_text(read.process.facts).empty()); }},
-    {"children_only", [](const ProcessWithProblems& read) { return FieldValue(read.process.is_children_only()); }},
+    {"children_only", [](const ProcessWithProblems& read) { return FieldValue(read.process.is_children_file()); }},
     {"problems", [](const ProcessWithProblems& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
     {"problem", first_problem},
 };
@@ -73,7 +73,7 @@ JsonWriter& begin_line(JsonWriter& json, std::string_view event) {
 }
 
 /// Writes the lines of a recording, whose calls are `calls`.
-void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vector<record::Problem>& problems) {
+void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vector<record::FileProblem>& problems) {
     const MergedProcess& process = calls.processes().front();
     JsonWriter begin;
     const std::string facts = append(begin, process_columns(), process).take_text();
@@ -82,7 +82,7 @@ void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vect
         if (!json.flush(many_bytes)) return;
     }
     append(begin_line(json, "recording").raw(facts), further_process_columns(), process);
-    append<ProcessWithProblems>(json, own_process_columns, {process, problems, calls.audits().lost()})
+    append<ProcessWithProblems>(json, own_process_columns, {process, problems, calls.audits().lost_audits()})
         .finish_line('}');
 }
 
@@ -101,22 +101,22 @@ void write_unread(JsonWriter& json, const ReadingProblem& problem) {
 
 }  // namespace
 
-JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const Filter& filter,
+JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const CallFilter& filter,
                                  const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output) {
     JsonLinesResult written;
-    NativeLocations locations;
+    NativeLocator locations;
     JsonWriter json({}, [&](std::string_view text) { return output.write(text); });
     written.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         prepare(recording);
         ++written.recordings;
         if (!json.flush(many_bytes)) return;
-        const TemporaryTexts texts;
+        const TemporaryTextScope texts;
         locations.locate_rows_of(recording, filter.looks_at_call_sites());
         MergedCalls calls(&filter, MergedCalls::Objects::left_out);
         calls.add(path, recording);
-        CallDurations durations;
+        DurationHistogram durations;
         add_single_calls(recording, filter, calls, durations, nullptr);
-        calls.set_medians(durations);
+        calls.set_median_durations(durations);
         if (calls.rows().empty() && !filter.is_empty()) return;
         written.calls_with_rounded_sizes += calls.calls_with_rounded_sizes();
         write_recording(json, calls, recording.problems());

@@ -29,7 +29,7 @@ constexpr std::size_t max_changes = 50;  ///< listed changes of settings
 constexpr std::size_t max_values = 5;    ///< values listed for a fact
 
 std::string whole_policy_text(const record::StartEvent& start) {
-    const std::string text = policy_text(start.policy_name, start.policy_revision, start.policy_sha256);
+    const std::string text = policy_name_text(start.policy_name, start.policy_revision, start.policy_sha256);
     return start.policy_sha256.empty() ? text : text + ", sha256 " + start.policy_sha256;
 }
 
@@ -47,11 +47,13 @@ constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> fac
     {"Job", [](const MergedProcess& process) { return job_text(process.facts.process); }},
     {"Settings at its start",
      [](const MergedProcess& process) {
-         return fmt::format("{}", fmt::join(settings_of(process.facts.start), ", "));
+         return fmt::format("{}", fmt::join(settings_texts(process.facts.start), ", "));
      }},
     {"Other libraries", [](const MergedProcess& process) { return pins_text(process.facts.process.pins); }},
     {"Environment",
-     [](const MergedProcess& process) { return fmt::format("{}", fmt::join(process.environment.lines(), "; ")); }},
+     [](const MergedProcess& process) {
+         return fmt::format("{}", fmt::join(process.environment.text_lines(), "; "));
+     }},
     {"Policy", [](const MergedProcess& process) { return whole_policy_text(process.facts.start); }},
     {"Recorded",
      [](const MergedProcess& process) {
@@ -83,7 +85,7 @@ Json processes_json(const MergedCalls& calls) {
     Json json = Json::array();
     for (const MergedProcess& process : calls.processes()) {
         if (json.size() == max_processes) break;
-        if (process.is_children_only()) continue;
+        if (process.is_children_file()) continue;
         json.push_back(json_object_of_row(process_columns(), process));
         json.back().update(json_object_of_row(further_process_columns(), process));
         json.back()["calls"] = process.calls;
@@ -92,9 +94,9 @@ Json processes_json(const MergedCalls& calls) {
 }
 
 Json changes_json(const MergedCalls& calls) {
-    std::vector<std::pair<const record::RecordedChange*, const record::ProcessFacts*>> changes;
+    std::vector<std::pair<const record::RecordedSettingsChange*, const record::ProcessFacts*>> changes;
     for (const MergedProcess& process : calls.processes())
-        for (const record::RecordedChange& change : process.changes)
+        for (const record::RecordedSettingsChange& change : process.changes)
             changes.emplace_back(&change, &process.facts.process);
     std::ranges::stable_sort(changes, {}, [](const auto& change) { return change.first->time_ns; });
     const std::size_t shown = std::min(changes.size(), max_changes);
@@ -104,8 +106,8 @@ Json changes_json(const MergedCalls& calls) {
         json["list"].push_back({{"time", timestamp(change->time_ns)},
                                 {"process", fmt::format("{} on {}", process->pid,
                                                         process->host.empty() ? "an unknown host" : process->host)},
-                                {"change", change_text(*change)},
-                                {"by", origin_text(change->origin)},
+                                {"change", settings_change_text(*change)},
+                                {"by", change_origin_text(change->origin)},
                                 {"done", change->was_done},
                                 {"message", change->message}});
     }
@@ -118,7 +120,7 @@ Json timeline_json(const Timeline& timeline) {
     Json bins = Json::array();
     for (const auto& [number, bin] : timeline.bins()) {
         bins.push_back({{"number", number - first}, {"calls", Json::array()}, {"host_ns", Json::array()}});
-        for (const Share& share : bin) {
+        for (const CallSum& share : bin) {
             bins.back()["calls"].push_back(share.calls);
             bins.back()["host_ns"].push_back(share.host_ns);
         }
@@ -130,7 +132,7 @@ Json timeline_json(const Timeline& timeline) {
 }
 
 /// Returns the source lines of all nodes that have one, in the form of SourceLineReader::read_wanted_lines().
-Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
+Json sources_json(const CallPathTree& paths, std::int64_t changed_after_ns) {
     SourceLineReader lines;
     for (const PathNode& node : paths.nodes())
         if (node.line != 0 && !node.file.empty()) lines.add_wanted_line(node.file, node.line);
@@ -158,7 +160,7 @@ Json page_data(const ReportContents& contents, const ReportView& view) {
     json["timeline"] = timeline_json(contents.timeline);
     PageDecisions rows = page_decisions(calls, view.order);
     json["paths"] = page_paths_json(contents.paths, calls, view.order, rows.list_indices);
-    json["sources"] = sources_json(contents.paths, calls.first_ns());
+    json["sources"] = sources_json(contents.paths, calls.first_return_ns());
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
         json["scopes"] = page_paths_json(scope_tree(calls), calls, view.order, rows.list_indices);

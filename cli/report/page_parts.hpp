@@ -67,11 +67,11 @@ std::string_view quantity_name_in_scripts(RowOrder order);
 /// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
 /// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls
 /// - `folded`: number of sums that exceeded the limit and were added to a caller
-Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
+Json page_paths_json(const CallPathTree& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices);
 
 /// Returns the tree of scopes, which are split into levels at `/` and `.`. Below a scope are the locations of its
 /// calls, if they are known, and the functions.
-CallPaths scope_tree(const MergedCalls& calls);
+CallPathTree scope_tree(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

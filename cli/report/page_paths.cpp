@@ -12,10 +12,10 @@ constexpr std::size_t max_sums = 150'000;  ///< limits the size of the page: a s
 
 /// Keeps the largest sums. Adds every other sum to its nearest caller that is on the path of a kept sum. Returns the
 /// number of sums that were added to a caller.
-std::size_t fold(std::vector<PathShare>& sums, const CallPaths& paths, RowOrder order) {
+std::size_t fold(std::vector<PathShare>& sums, const CallPathTree& paths, RowOrder order) {
     if (sums.size() <= max_sums) return 0;
     const auto is_larger = [order](const PathShare& a, const PathShare& b) {
-        return a.weight(order) > b.weight(order);
+        return a.sort_key(order) > b.sort_key(order);
     };
     std::nth_element(sums.begin(), sums.begin() + max_sums, sums.end(), is_larger);
     std::vector<bool> is_kept(paths.nodes().size());
@@ -43,7 +43,7 @@ std::size_t fold(std::vector<PathShare>& sums, const CallPaths& paths, RowOrder 
 }
 
 /// Adds the columns of the nodes that occur in the sums' paths, and gives these nodes new numbers.
-void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths, PageTextList& texts) {
+void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPathTree& paths, PageTextList& texts) {
     std::vector<std::uint32_t> new_nodes(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
     for (const PathShare& sum : sums)
@@ -69,7 +69,7 @@ void add_nodes(Json& json, std::vector<PathShare>& sums, const CallPaths& paths,
 
 }  // namespace
 
-Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder order,
+Json page_paths_json(const CallPathTree& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices) {
     std::vector<PathShare> sums = path_shares(paths, calls, list_indices);
     Json json;
@@ -86,12 +86,14 @@ Json page_paths_json(const CallPaths& paths, const MergedCalls& calls, RowOrder 
     return json;
 }
 
-CallPaths scope_tree(const MergedCalls& calls) {
-    CallPaths paths;
+CallPathTree scope_tree(const MergedCalls& calls) {
+    CallPathTree paths;
     for (std::size_t index = 0; index < calls.rows().size(); ++index) {
         const MergedRow& row = calls.rows()[index];
         std::uint32_t node = 0;
-        const auto descend = [&](std::string_view name) { node = paths.child(node, {.function = SharedText(name)}); };
+        const auto descend = [&](std::string_view name) {
+            node = paths.find_or_add_child(node, {.function = SharedText(name)});
+        };
         std::string_view rest = row.scope;
         if (rest.empty()) descend("(no scope)");
         while (!rest.empty()) {

@@ -34,7 +34,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
                   [&](const RowColumn& column) { return !is_on_page(column.name) || !is_used(column, rows); });
     columns.push_back({"format", [](const MergedRow& row) { return FieldValue(ran_at_or_unknown(row)); }});
     columns.push_back(
-        {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
+        {"refused", [](const MergedRow& row) { return row.is_request_refused() ? FieldValue(1) : FieldValue(); }});
     PageTextList texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
@@ -65,7 +65,7 @@ Json group_json(const RowGroup& group) {
         if (Json value = column.value(group).to_json(); is_on_page(column.name) && !value.is_null())
             json[std::string(column.name)] = std::move(value);
     json["format"] = ran_at_or_unknown(group);
-    if (group.is_refused()) json["refused"] = 1;
+    if (group.is_request_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;
         json["size"] = std::exp(group.sum_of_log_sizes / static_cast<double>(group.decisions_with_sizes));

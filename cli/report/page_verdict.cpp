@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Sums of calls by the kind and the name of their place.
-using Places = std::map<std::pair<std::string_view, std::string>, Share>;
+using Places = std::map<std::pair<std::string_view, std::string>, CallSum>;
 
 /// Returns the best that is known of the place of a row's calls: a line, a scope, or caller and function.
 Places::key_type place_of(const MergedRow& row) {
@@ -27,14 +27,14 @@ Places::key_type place_of(const MergedRow& row) {
     return {"caller", std::string(row.caller) + ", in calls of " + std::string(row.function)};
 }
 
-Json sums_json(const Share& share) {
+Json sums_json(const CallSum& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"work", share.work}};
 }
 
 /// Returns the place with the largest sum; null if there are none.
 Json largest_json(const Places& places, RowOrder order) {
     const auto found =
-        std::ranges::max_element(places, {}, [order](const auto& place) { return place.second.weight(order); });
+        std::ranges::max_element(places, {}, [order](const auto& place) { return place.second.sort_key(order); });
     if (found == places.end()) return {};
     Json json = sums_json(found->second);
     json["kind"] = found->first.first;
@@ -45,7 +45,7 @@ Json largest_json(const Places& places, RowOrder order) {
 }  // namespace
 
 Json verdict_json(const MergedCalls& calls) {
-    Share below;
+    CallSum below;
     Places places, places_below;
     std::map<std::string_view, std::uint64_t> formats;
     std::uint64_t allowed = 0, previewed = 0, narrower = 0, rounded = 0, unknown = calls.calls_without_row();
@@ -60,7 +60,7 @@ Json verdict_json(const MergedCalls& calls) {
             places_below[place_of(row)].add(row.counters, row.flops);
             formats[ran_at_or_unknown(row)] += count;
             if (row.device == "cpu" && row.how != "forward") previewed += count;
-            if (row.is_only_allowed()) allowed += count;
+            if (row.has_only_permitted_format()) allowed += count;
         } else if (!floor && (row.reason == "observed" || row.is_half())) {
             narrower += count;
         } else if (!floor && row.reason != "no_product") {
@@ -68,7 +68,7 @@ Json verdict_json(const MergedCalls& calls) {
         }
     }
     if (calls.calls_without_row() > 0) places[{"unknown", ""}].calls += calls.calls_without_row();
-    const Share total = calls.total();
+    const CallSum total = calls.total();
     const RowOrder order = calls.calls_without_work() == 0 && total.work > 0 ? RowOrder::flops
                            : total.host_ns > 0                               ? RowOrder::time
                                                                              : RowOrder::calls;

@@ -31,7 +31,7 @@ struct RowWarning {
     bool is_refused = false;
 };
 constexpr RowWarning row_warnings[] = {
-    {"did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
+    {"did not run as requested", [](const MergedRow& row) { return row.is_request_refused(); },
      [](const MergedRow& row) {
          return fmt::format("{} requested, {} applied ({})", row.requested, ran_at_or_unknown(row), row.reason);
      },
@@ -114,7 +114,7 @@ Json warnings_json(const ReportContents& contents, bool is_since) {
     warn("Recordings are damaged: what could not be read is missing here", damages);
     if (const std::string lost = lost_audits_text(calls); !lost.empty()) warn("Audits are missing", {lost});
     warn("Algorithms of cublasLt are known to be wrong", known_wrong_lines(calls));
-    for (const RuleCount& rule : calls.rules())
+    for (const RuleUseCount& rule : calls.rules())
         if (rule.is_unused()) unused_rules.push_back(unused_rule_text(rule));
     warn("Rules of the policy decided no call", unused_rules);
     for (const RowWarning& warning : row_warnings) {

@@ -57,7 +57,7 @@ constexpr SpeedscopeProfile profiles[] = {{RowOrder::time, "host time", "nanosec
 std::string whole_number(double number) { return fmt::format("{:.0f}", number); }
 
 /// Returns the frames of a path, separated by `;` and without control characters: `main (train.py:9);cblas_sgemm`.
-std::string folded_line(const CallPaths& paths, std::uint32_t node) {
+std::string folded_line(const CallPathTree& paths, std::uint32_t node) {
     std::string line;
     for (const std::uint32_t level : paths.path_of(node)) {
         std::string plain = system::plain_text(system::with_valid_utf8(paths.nodes()[level].text()));
@@ -69,12 +69,12 @@ std::string folded_line(const CallPaths& paths, std::uint32_t node) {
 
 }  // namespace
 
-std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls,
+std::vector<PathShare> path_shares(const CallPathTree& paths, const MergedCalls& calls,
                                    const std::vector<std::int32_t>& listed) {
     std::vector<PathShare> shares;
     std::size_t first = 0;     // index of the node's first share
     std::size_t unlisted = 0;  // number of the node's shares of decisions that are not listed: they come first
-    for (const PathCalls& part : paths.calls()) {
+    for (const CallsOfPath& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
         const SharedText format(ran_at_or_unknown(row));
         const std::int32_t index = listed.empty() ? -1 : listed[part.row];
@@ -97,12 +97,12 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
 void write_folded(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     for (const PathShare& share : path_shares(contents.paths, contents.calls)) {
         const std::string line = folded_line(contents.paths, share.node);
-        if (!output.write(fmt::format("{} [{}] {:.0f}\n", line, share.format, share.weight(view.order)))) return;
+        if (!output.write(fmt::format("{} [{}] {:.0f}\n", line, share.format, share.sort_key(view.order)))) return;
     }
 }
 
 void write_speedscope(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
-    const CallPaths& paths = contents.paths;
+    const CallPathTree& paths = contents.paths;
     const std::vector<PathShare> shares = path_shares(paths, contents.calls);
     FrameNumbering frames;
     const auto sample = [&](const PathShare& share) {
@@ -123,7 +123,7 @@ void write_speedscope(const ReportContents& contents, const ReportView& view, Re
     frames.write(json);
     json.close('}').key("profiles").array(profiles, [&](const SpeedscopeProfile& profile) {
         double end = 0;
-        for (const PathShare& share : shares) end += share.weight(profile.weight);
+        for (const PathShare& share : shares) end += share.sort_key(profile.weight);
         json.open('{').member("type", std::string_view("sampled")).member("name", profile.name);
         json.member("unit", profile.unit)
             .member("startValue", std::int64_t{0})
@@ -131,7 +131,7 @@ void write_speedscope(const ReportContents& contents, const ReportView& view, Re
             .raw(whole_number(end));
         json.key("samples").array(shares, [&](const PathShare& share) { json.raw(sample(share)); });
         json.key("weights").array(
-            shares, [&](const PathShare& share) { json.raw(whole_number(share.weight(profile.weight))); });
+            shares, [&](const PathShare& share) { json.raw(whole_number(share.sort_key(profile.weight))); });
         json.close('}');
     });
     const SpeedscopeProfile* const active = std::ranges::find(profiles, view.order, &SpeedscopeProfile::weight);

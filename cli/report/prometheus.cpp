@@ -55,14 +55,14 @@ std::string labels_of(const record::RecordedRow* row) {
     const bool is_known = row != nullptr && !row->is_overflow;
     return fmt::format("{},{},{},{},{},{}", label("function", merged.function), label("device", merged.device),
                        label("dtype", merged.dtype), label("requested", merged.requested),
-                       label("applied", is_known ? std::string_view(merged.ran_at()) : "unknown"),
+                       label("applied", is_known ? std::string_view(merged.effective_format()) : "unknown"),
                        label("reason", merged.reason));
 }
 
 }  // namespace
 
-void add_prometheus_metrics(record::RecordingReader& recording, const Filter& filter,
-                            std::map<std::string, Share>& metrics) {
+void add_prometheus_metrics(record::RecordingReader& recording, const CallFilter& filter,
+                            std::map<std::string, CallSum>& metrics) {
     const std::string process = labels_of(recording);
     RowFilter rows(filter, recording);
     for (const auto& [id, counters] : recording.counters()) {
@@ -81,20 +81,20 @@ void write_prometheus(const ReportContents& contents, const ReportView&, ReportO
             text += fmt::format("{}{} {}\n", name, labels, value_of(share));
     };
     each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
-         [](const Share& share) { return share.calls; });
+         [](const CallSum& share) { return share.calls; });
     each("fp32shim_timed_calls_total", "Those calls whose time was measured.",
-         [](const Share& share) { return share.timed_calls; });
+         [](const CallSum& share) { return share.timed_calls; });
     each("fp32shim_host_seconds_total",
          "Time in those calls on the host; of products on CUDA, of their launch. An estimate if fewer calls were "
          "timed than made.",
-         [](const Share& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
+         [](const CallSum& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
     const auto single = [&text](std::string_view name, std::string_view type, std::string_view help,
                                 std::uint64_t value) {
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);
     };
     single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.recording_count());
     single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or only in part.",
-           recordings_with(contents.problems));
+           count_recordings_with_problems(contents.problems));
     single("fp32shim_uncounted_calls_total", "counter",
            "Calls that are in no series of fp32shim_calls_total, because their recording was full.",
            calls.uncounted_calls());

@@ -35,7 +35,7 @@ struct ReportOptions {
     std::int64_t top = 10;
     std::string since;                              ///< earlier copy of a recording; empty: all calls count
     std::map<std::string, std::string> file_names;  ///< other names of source files, by their paths
-    Filter filter;
+    CallFilter filter;
 };
 
 ReportView view_of(const ReportOptions& options) {
@@ -61,9 +61,9 @@ class RecordingPreparer {
                         : fmt::format("--since: {}: {}", policy::quoted_path(options_.since), opened.error);
     }
     void prepare(record::RecordingReader& recording) {
-        if (!options_.file_names.empty()) recording.decisions().name_files(options_.file_names);
+        if (!options_.file_names.empty()) recording.row_reader().set_file_names(options_.file_names);
         if (earlier_ == nullptr || was_used_) return;
-        why_not_ = recording.leave_out(*earlier_);
+        why_not_ = recording.subtract_earlier_copy(*earlier_);
         was_used_ = why_not_.empty();
     }
     /// Returns an error message if the earlier file is a copy of none of the recordings; empty otherwise.
@@ -84,13 +84,13 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
                     RecordingPreparer& preparation) {
     const ReportFormat& format = *options.format;
     const Grouping grouping = parse_grouping(options.by);
-    NativeLocations native_locations;
+    NativeLocator native_locations;
     ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
-                            .paths = CallPaths(&native_locations),
-                            .groups = RowGroups(grouping)};
+                            .paths = CallPathTree(&native_locations),
+                            .groups = RowGroupTable(grouping)};
     const bool needs_paths = grouping.by_call_site || format.needs_paths;
-    CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
-    RowGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
+    CallPathTree* const call_paths = needs_paths ? &contents.paths : nullptr;
+    RowGroupTable* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         preparation.prepare(recording);
         native_locations.locate_rows_of(recording, options.filter.looks_at_call_sites());
@@ -101,7 +101,7 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
                          format.needs_timeline ? &contents.timeline : nullptr);
     });
     contents.paths.finish();
-    contents.calls.set_medians(contents.durations);
+    contents.calls.set_median_durations(contents.durations);
     return contents;
 }
 
@@ -131,8 +131,8 @@ std::string problem_in_options(const ReportOptions& options) {
 }
 
 /// Warns that `folded` calls have sizes that are rounded up, if the filter looks at sizes.
-void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
-    if (folded > 0 && filter.looks_at_sizes()) say("report", rounded_sizes_text(folded));
+void warn_sizes_rounded(std::uint64_t folded, const CallFilter& filter) {
+    if (folded > 0 && filter.looks_at_sizes()) say("report", rounded_sizes_warning(folded));
 }
 
 void warn_paths_cut(std::uint64_t calls) {
@@ -149,7 +149,7 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
     // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
     if (options.format->allows_empty && found.errors.size() == found.empty_folders) found.errors.clear();
     if (found.errors.empty() && options.since.empty()) mention_other_files_of_runs(found);
-    if (print_errors("report", found)) return std::nullopt;
+    if (print_errors_or_notes("report", found)) return std::nullopt;
     std::vector<std::string> files = found.paths;
     for (const RecordingCopy& copy : found.copies) files.push_back(copy.path);
     if (const std::string problem = problem_with_output(options.output, files); !problem.empty()) {
@@ -196,7 +196,7 @@ int report_merged(const std::vector<std::string>& paths, const ReportOptions& op
 int report(ReportOptions& options) {
     std::string problem = choose_format(options.format, options.output, report_formats());
     if (problem.empty()) problem = problem_in_options(options);
-    if (problem.empty()) problem = options.filter.read();
+    if (problem.empty()) problem = options.filter.parse_options();
     RecordingPreparer preparation(options);
     if (problem.empty()) problem = preparation.open_earlier_copy();
     if (!problem.empty()) return usage_error("report", problem);

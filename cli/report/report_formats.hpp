@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
-#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_groups.hpp"
@@ -25,11 +25,11 @@ class ReportOutput;
 /// Merged recordings. Members that the format does not need are empty.
 struct ReportContents {
     MergedCalls calls;
-    CallPaths paths;
-    RowGroups groups;  ///< empty unless rows are grouped by keys of processes
-    CallDurations durations{};
+    CallPathTree paths;
+    RowGroupTable groups;  ///< empty unless rows are grouped by keys of processes
+    DurationHistogram durations{};
     Timeline timeline{};
-    std::map<std::string, Share> metrics{};  ///< calls by their labels in Prometheus's format
+    std::map<std::string, CallSum> metrics{};  ///< calls by their labels in Prometheus's format
     std::vector<ReadingProblem> problems{};
 
     /// Returns the groups that the user asked for; nullopt if the user asked for none.
@@ -91,7 +91,7 @@ struct ReportFormat {
 /// Returns all formats. The first is the default.
 std::span<const ReportFormat> report_formats();
 
-class Filter;
+class CallFilter;
 
 /// The result of write_json_lines(): counts and problems of the recordings that it has read.
 struct JsonLinesResult {
@@ -103,13 +103,13 @@ struct JsonLinesResult {
 /// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.
 /// Recordings are not merged, so memory depends on the largest one and not on their number. With a filter, a
 /// recording gets no line if none of its calls pass. `prepare` gets each recording before it is read.
-JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const Filter& filter,
+JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const CallFilter& filter,
                                  const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output);
 
 /// Adds the calls of a recording that pass the filter, by host, job, executable, policy, function, device, dtype,
 /// requested, applied and reason.
-void add_prometheus_metrics(record::RecordingReader& recording, const Filter& filter,
-                            std::map<std::string, Share>& metrics);
+void add_prometheus_metrics(record::RecordingReader& recording, const CallFilter& filter,
+                            std::map<std::string, CallSum>& metrics);
 
 // --- Parts that several formats have in common
 
@@ -121,15 +121,15 @@ std::string possible_gain_text(const MergedCalls& calls);
 Json possible_gain_json(const MergedCalls& calls);
 
 /// The calls of one call path that ran at one format.
-struct PathShare : Share {
-    std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
+struct PathShare : CallSum {
+    std::uint32_t node = 0;  ///< innermost level: index in CallPathTree::nodes()
     SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision
     std::int32_t row = -1;   ///< index in a page's list of decisions; -1: not listed
 };
 
 /// Returns the calls by path and format, sorted by node. `listed` has the index of each row in a page's list of
 /// decisions, or -1; the calls of listed rows stay apart. Without `listed`, no row is.
-std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls,
+std::vector<PathShare> path_shares(const CallPathTree& paths, const MergedCalls& calls,
                                    const std::vector<std::int32_t>& listed = {});
 
 }  // namespace fp32shim::cli

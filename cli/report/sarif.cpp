@@ -42,7 +42,7 @@ struct LowPrecisionCalls {
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
 /// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
 /// code. Returns null for a path without any of them. `<string>` and the like are no files.
-const PathNode* level_shown_as_place(const CallPaths& paths, std::uint32_t node, std::string_view where) {
+const PathNode* level_shown_as_place(const CallPathTree& paths, std::uint32_t node, std::string_view where) {
     const PathNode* innermost = nullptr;
     const PathNode* calling_place = nullptr;
     for (std::uint32_t level = node; level != 0; level = paths.nodes()[level].parent) {
@@ -119,13 +119,13 @@ Json rules_of(const std::map<LowPrecisionPlace, LowPrecisionCalls>& places) {
     });
 }
 
-std::map<LowPrecisionPlace, LowPrecisionCalls> low_places(const CallPaths& paths, const MergedCalls& calls) {
+std::map<LowPrecisionPlace, LowPrecisionCalls> low_places(const CallPathTree& paths, const MergedCalls& calls) {
     std::map<LowPrecisionPlace, LowPrecisionCalls> places;
-    for (const PathCalls& part : paths.calls()) {
+    for (const CallsOfPath& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
         if (part.counters.calls == 0 || !ran_below_fp32(row)) continue;
         LowPrecisionPlace place;
-        place.format = row.ran_at();
+        place.format = row.effective_format();
         if (const PathNode* level = level_shown_as_place(paths, part.node, row.where); level != nullptr) {
             place.name = level->line != 0 ? level->function : level->call_site;
             if (level->line != 0) place.file = level->file;

@@ -43,28 +43,29 @@ std::string filtered_calls_text(const MergedCalls& calls) {
 
 /// Returns the message for `--ran-below` if no call passes the filter.
 std::string none_below_text(const MergedCalls& calls) {
-    return fmt::format("no call{}{} ran below {}: {}", calls.calls_left_open() > 0 ? " of known format" : "",
+    return fmt::format("no call{}{} ran below {}: {}", calls.undecided_calls() > 0 ? " of known format" : "",
                        calls.filter()->has_conditions() ? " that the other options select" : "",
                        calls.filter()->ran_below(), all_calls_text(calls, calls.calls_before_filter()));
 }
 
 std::string unknown_formats_text(const MergedCalls& calls) {
-    const std::uint64_t count = calls.calls_left_open();
+    const std::uint64_t count = calls.undecided_calls();
     if (count == 0) return {};
     return fmt::format("{} {} of unknown format: no answer about {}\n", counted(count, "call"),
                        count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
 
 std::string head_text(const MergedCalls& calls) {
-    const Share total = calls.total();
+    const CallSum total = calls.total();
     const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
     if (is_filtered && !calls.filter()->ran_below().empty() && total.calls == 0)
         return none_below_text(calls) + "\n" + unknown_formats_text(calls);
     std::string text =
         fmt::format("{}, {} on the host",
                     is_filtered ? filtered_calls_text(calls) : all_calls_text(calls, total.calls), total.time_text());
-    if (calls.first_ns() != 0) {
-        text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
+    if (calls.first_return_ns() != 0) {
+        text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_return_ns()),
+                            timestamp(calls.last_return_ns()));
     }
     return text + "\n" + unknown_formats_text(calls);
 }
@@ -90,8 +91,8 @@ std::string lines_text(const LineCounts& lines, std::string_view begin, bool has
 std::string all_settings_text(const MergedCalls& calls) {
     LineCounts settings;
     for (const MergedProcess& process : calls.processes()) {
-        if (process.is_children_only()) continue;
-        ++settings[printable(fmt::format("{}", fmt::join(settings_of(process.facts), ", ")))];
+        if (process.is_children_file()) continue;
+        ++settings[printable(fmt::format("{}", fmt::join(settings_texts(process.facts), ", ")))];
     }
     return lines_text(settings,
                       calls.recording_count() == 1 ? "At its start: " : "At their start: ", settings.size() > 1,
@@ -102,19 +103,19 @@ std::string all_settings_text(const MergedCalls& calls) {
 std::string environments_text(const MergedCalls& calls) {
     LineCounts lines;
     for (const MergedProcess& process : calls.processes())
-        for (const std::string& line : process.environment.lines()) ++lines[printable(line)];
+        for (const std::string& line : process.environment.text_lines()) ++lines[printable(line)];
     return lines_text(lines, "", calls.recording_count() > 1, 20);
 }
 
 std::string format_text(const MergedCalls& calls, int stream) {
-    const Share vectors = calls.vectors();
+    const CallSum vectors = calls.vector_products();
     const std::string of_vectors = vectors.calls == 0
                                        ? ""
                                        : fmt::format("{} with a vector, {} on the host\n",
                                                      counted(vectors.calls, "product"), vectors.time_text());
     const auto& shares = calls.by_format(false);
     if (shares.empty()) return of_vectors;
-    Share total;
+    CallSum total;
     for (const auto& [format, share] : shares) total.add(share);
     std::string text;
     text += coloured(fmt::format("{:<13} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
@@ -133,9 +134,9 @@ std::string format_text(const MergedCalls& calls, int stream) {
 std::string all_changes_text(const MergedCalls& calls) {
     std::string text;
     for (const MergedProcess& process : calls.processes()) {
-        for (const record::RecordedChange& change : process.changes) {
+        for (const record::RecordedSettingsChange& change : process.changes) {
             text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
-                                printable(change_text(change)), origin_text(change.origin),
+                                printable(settings_change_text(change)), change_origin_text(change.origin),
                                 change.was_done ? "" : ", refused",
                                 change.message.empty() ? "" : ": " + printable(change.message));
         }
@@ -145,10 +146,10 @@ std::string all_changes_text(const MergedCalls& calls) {
 
 /// Returns the reason why calls have no lines of Python although these were requested; empty if there is no such
 /// reason.
-std::string_view unread_python_text(record::PythonState state) {
-    if (state == record::PythonState::unknown)
+std::string_view unread_python_text(record::PythonReaderState state) {
+    if (state == record::PythonReaderState::unknown)
         return "lines of Python are missing, because its version or build is unknown";
-    if (state == record::PythonState::differs)
+    if (state == record::PythonReaderState::differs)
         return "lines of Python are missing or wrong: Python's own functions reported different lines from those "
                "read";
     return {};
@@ -203,7 +204,7 @@ std::string fixed_order_text(const MergedCalls& calls) {
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         const std::uint64_t count = row->counters.calls;
         all += count;
-        if (row->is_vector() && row->how != "fixed_order") {
+        if (row->is_vector_product() && row->how != "fixed_order") {
             vectors += count;
         } else if (row->how == "fixed_order") {
             in_order += count;
@@ -269,7 +270,7 @@ std::string function_or_remark(const MergedRow& row) {
 }
 
 std::string format_or_unknown(const MergedRow& row) {
-    return row.is_overflow ? "unknown" : std::string(row.ran_at());
+    return row.is_overflow ? "unknown" : std::string(row.effective_format());
 }
 
 const TextColumn of_call_sites[] = {
@@ -282,7 +283,7 @@ const TextColumn of_call_sites[] = {
     {{"scope", false, 15, module}, [](const MergedRow& row) { return std::string(row.scope); }, if_any},
     {{"where", false, 17}, [](const MergedRow& row) { return std::string(row.where); }, if_any},
     {{"caller -> provider", false, 38, route},
-     [](const MergedRow& row) { return row.route_text(); },
+     [](const MergedRow& row) { return row.caller_to_provider_text(); },
      ColumnCondition::always,
      true},
     {{"asked for", false, 11, why},
@@ -306,9 +307,9 @@ const RowGroup& group_of(const MergedRow& row) { return static_cast<const RowGro
 
 /// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
 std::string group_policy_text(const MergedRow& row) {
-    const ProcessKeys& keys = group_of(row).process;
+    const ProcessGroupKey& keys = group_of(row).process;
     if (keys.policy_name.empty() && keys.policy_sha256.empty()) return {};
-    return fmt::format("{} {:.8}", policy_text(keys.policy_name, keys.policy_revision, keys.policy_sha256),
+    return fmt::format("{} {:.8}", policy_name_text(keys.policy_name, keys.policy_revision, keys.policy_sha256),
                        std::string_view(keys.policy_sha256));
 }
 
@@ -386,7 +387,7 @@ void write_tables(const TextColumns& columns, const std::vector<const MergedRow*
     if (rows.empty()) return;
     write(rows);
     std::vector<const MergedRow*> refused;
-    std::ranges::copy_if(rows, std::back_inserter(refused), &MergedRow::is_refused);
+    std::ranges::copy_if(rows, std::back_inserter(refused), &MergedRow::is_request_refused);
     if (refused.empty()) return;
     put("\n" + coloured("Did not run as requested", Colour::bold, stream));
     if (refused.size() == rows.size()) return put(": all of these calls\n");
@@ -426,8 +427,8 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
         write_tables(joined_columns(amounts, of_groups), all, "more group", limits, stream, put);
     } else {
         std::vector<const MergedRow*> rows = sorted(calls.rows(), limits.order);
-        if (limits.leaves_out_vectors && !std::ranges::all_of(rows, &MergedRow::is_vector))
-            std::erase_if(rows, [](const MergedRow* row) { return row->is_vector(); });
+        if (limits.leaves_out_vectors && !std::ranges::all_of(rows, &MergedRow::is_vector_product))
+            std::erase_if(rows, [](const MergedRow* row) { return row->is_vector_product(); });
         write_tables(joined_columns(amounts, of_call_sites), rows, "more row", limits, stream, put);
     }
     section("Audits: the largest errors", audits_text(calls, limits, stream));
@@ -453,7 +454,7 @@ std::string operand_types_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};
     std::map<std::string_view, std::uint64_t> counts;
     for (const MergedRow& row : calls.rows())
-        if (!row.is_overflow && !row.is_vector()) counts[row.dtype] += row.counters.calls;
+        if (!row.is_overflow && !row.is_vector_product()) counts[row.dtype] += row.counters.calls;
     std::string text;
     for (const auto& word : policy::dtype_words)
         if (const std::uint64_t count = counts[word.text]; count > 0)

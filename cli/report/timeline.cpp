@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/filter.hpp"
 
 namespace fp32shim::cli {
@@ -21,7 +21,7 @@ struct EventTarget {
 }  // namespace
 
 std::string_view ran_at_or_unknown(const MergedRow& row) {
-    return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
+    return row.is_overflow || row.effective_format().empty() ? "unknown" : std::string_view(row.effective_format());
 }
 
 bool ran_below_fp32(const MergedRow& row) {
@@ -66,14 +66,14 @@ void Timeline::extend_to(std::int64_t begin_ns, std::int64_t end_ns) {
     }
 }
 
-Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
+CallSum& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
     Bin& shares = bins_[bin];
     if (shares.size() <= format_index) shares.resize(format_index + 1);
     return shares[format_index];
 }
 
-void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
-                      CallDurations& durations, Timeline* timeline) {
+void add_single_calls(record::RecordingReader& recording, const CallFilter& filter, const MergedCalls& calls,
+                      DurationHistogram& durations, Timeline* timeline) {
     std::vector<EventTarget> targets;  // by row id, which has at most 20 bits
     RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {

@@ -12,8 +12,8 @@
 
 namespace fp32shim::cli {
 
-class CallDurations;
-class Filter;
+class DurationHistogram;
+class CallFilter;
 
 /// Returns the format at which the calls of a row ran; `unknown` if it is not recorded.
 std::string_view ran_at_or_unknown(const MergedRow& row);
@@ -29,7 +29,7 @@ class Timeline {
 
     /// The calls of each format in one bin, by the format's index in formats(). The vector may be shorter than
     /// formats(); the missing formats have no calls.
-    using Bin = std::vector<Share>;
+    using Bin = std::vector<CallSum>;
 
     /// Adds one call. It is counted in the bin in which it returned, and its duration is spread over all bins in
     /// which it ran. Times are nanoseconds since 1970. `format_index` is an index in formats().
@@ -46,7 +46,7 @@ class Timeline {
 
   private:
     void extend_to(std::int64_t begin_ns, std::int64_t end_ns);
-    Share& share_at(std::int64_t bin, std::size_t format_index);
+    CallSum& share_at(std::int64_t bin, std::size_t format_index);
 
     std::int64_t width_ = 1;
     std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max(), last_ns_ = 0;
@@ -57,7 +57,7 @@ class Timeline {
 /// Adds the calls of `recording` that pass the filter to `timeline`, which may be null. Adds the timed calls among
 /// them to `durations`, by index in `calls.rows()`. Precondition: the recording is part of `calls`. Reads ten million
 /// calls in a third of a second, or half a second with a timeline.
-void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
-                      CallDurations& durations, Timeline* timeline);
+void add_single_calls(record::RecordingReader& recording, const CallFilter& filter, const MergedCalls& calls,
+                      DurationHistogram& durations, Timeline* timeline);
 
 }  // namespace fp32shim::cli

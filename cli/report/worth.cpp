@@ -100,7 +100,7 @@ std::optional<UnknownShareIndex> why_no_share(const MergedProcess& process) {
 }
 
 bool is_float32_at_fp32(const MergedRow& row) {
-    return !row.is_overflow && !row.is_kernel() && row.is_float32() && row.ran_at() == "fp32";
+    return !row.is_overflow && !row.is_kernel() && row.is_float32() && row.effective_format() == "fp32";
 }
 
 bool can_be_lowered(const MergedRow& row) {
@@ -249,7 +249,7 @@ bool add_gpus(GpuGain& worth, const MergedProcess& process, std::uint64_t wall_n
 
 void add_shares(PossibleGain& worth, const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
-        if (process.is_children_only()) continue;
+        if (process.is_children_file()) continue;
         if (const auto why = why_no_share(process)) {
             const bool is_measured =
                 *why == on_gpu && add_gpus(worth.gpu, process, static_cast<std::uint64_t>(process.facts.wall_ns()));

@@ -46,7 +46,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     std::array<char, record::path_capacity> children;
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
     if (expanded.path.empty()) return {};
-    const std::string name(record::children_path(expanded.path, children));
+    const std::string name(record::children_file_path(expanded.path, children));
     // Links are not followed, so that a program cannot make the name lead elsewhere by changing one.
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(name, error);
@@ -76,13 +76,13 @@ using record::format::Header, record::format::RunEnd;
 bool is_empty_children_file(const std::string& path, const RunMember& file) {
     const auto opened = record::RecordingReader::open(path);
     return opened.reader && opened.reader->children().empty() && opened.reader->missed_children() == 0 &&
-           opened.reader->marks().empty() && opened.reader->missed_marks() == 0 && file.unrecorded == 0 &&
-           file.listed_count == 0;
+           opened.reader->unrecorded_processes().empty() && opened.reader->missed_unrecorded_processes() == 0 &&
+           file.unrecorded == 0 && file.listed_count == 0;
 }
 
 /// Notes the end in a recording of this boot. Another process may have it mapped.
 void note_end_here(int descriptor, const RunEnd& end, bool has_children_file) {
-    record::with_header(descriptor, [&](Header& header) {
+    record::with_mapped_header(descriptor, [&](Header& header) {
         if (has_children_file)
             std::atomic_ref(header.flags).fetch_or(record::format::flag_children_file, std::memory_order_relaxed);
         header.run_end = end;
@@ -105,7 +105,7 @@ RunChildrenFile::RunChildrenFile(const std::string& log_path, bool is_own, Progr
         record::run_process_variable,
         fmt::format("{}{}", process == ProgramProcess::child ? record::run_process_is_parent : "", getpid()));
     const std::string before = environment.get(record::run_variable);
-    const record::RunNote outer = record::parse_run_note(before);
+    const record::RunVariableValue outer = record::parse_run_variable(before);
     run_ = outer.number;
     if (!is_own && run_ != 0) {
         path_ = outer.children_path;
@@ -173,7 +173,7 @@ void note_run_end(const RunEnding& ending) {
 
 std::string still_running_line(const RunEnding& ending) {
     if (ending.running.empty()) return {};
-    return fmt::format("still running, so more products may follow: {}", running_text(ending.running));
+    return fmt::format("still running, so more products may follow: {}", running_processes_text(ending.running));
 }
 
 }  // namespace fp32shim::cli

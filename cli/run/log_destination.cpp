@@ -113,7 +113,7 @@ std::string problem_with_log_destination(const std::string& log_path, const reco
     if (log_path == "stderr" || folder_depends_on_program(folder, facts)) return {};
     std::array<char, record::path_capacity> buffer;
     if (const auto path = record::expand_path(log_path, facts, buffer); path.problem != record::PathProblem::none)
-        return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_problem(path));
+        return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_path_problem(path));
     // JSON lines are appended to an existing file.
     if (!is_recording_name(log_path) && !depends_on_program(log_path, facts)) {
         const std::string file = expanded_path(log_path, facts);

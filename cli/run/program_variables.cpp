@@ -165,7 +165,7 @@ std::vector<std::string> set_reproducible_variables(ProcessEnvironment& environm
     std::string set;
     std::string kept;
     std::string threads;
-    for (const record::LibraryCode& code : record::library_codes) {
+    for (const record::LibraryCodeVariable& code : record::library_codes) {
         if (code.value().empty() || !can_run_haswell_code()) continue;
         const bool is_set = !environment.get(code.name).empty();
         if (!is_set) environment.set(code.name, code.value());

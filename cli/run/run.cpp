@@ -103,7 +103,7 @@ std::string log_variable(const std::string& name) {
     if (name.empty() || name == "stderr" || policy::problem_with_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
     std::array<char, record::path_capacity> scratch;
-    const std::string_view made = record::make_absolute(name, absolute, scratch);
+    const std::string_view made = record::make_absolute_name(name, absolute, scratch);
     return made.empty() ? name : std::string(made);
 }
 
@@ -130,7 +130,7 @@ void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
     if (options.pin) {
         raise_floor(environment, "fp32");
         environment.set("FP32_MATMUL_ON_ERROR", "abort");
-        for (const record::Pin& pin : record::all_pins) {
+        for (const record::PinnedVariable& pin : record::all_pins) {
             const std::size_t equals = pin.entry.find('=');
             environment.set(pin.entry.substr(0, equals), pin.entry.substr(equals + 1));
         }

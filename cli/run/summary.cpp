@@ -47,7 +47,7 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
 
 /// Returns the time that a program ran, and the share of its products, whose time is a sum over threads and
 /// processes.
-std::string time_text(const Share& total, std::int64_t program_ns) {
+std::string time_text(const CallSum& total, std::int64_t program_ns) {
     const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
     const std::string duration = duration_text(static_cast<double>(whole));
     if (total.timed_calls == 0)
@@ -114,10 +114,10 @@ std::string RunSummary::summarize(const std::vector<std::string>& recordings, co
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
-    has_float32_ =
-        std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector(); });
-    has_single_precision_ =
-        std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return row.is_float32() && !row.is_vector(); });
+    has_float32_ = std::ranges::any_of(
+        calls.rows(), [](const MergedRow& row) { return !row.is_float64() && !row.is_vector_product(); });
+    has_single_precision_ = std::ranges::any_of(
+        calls.rows(), [](const MergedRow& row) { return row.is_float32() && !row.is_vector_product(); });
     has_places_ = std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.where.empty(); });
     needs_cpu_mode_ = std::ranges::any_of(calls.rows(), [](const MergedRow& row) {
         return row.reason == policy::to_string(policy::Reason::cpu_mode_off);

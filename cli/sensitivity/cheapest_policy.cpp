@@ -127,8 +127,8 @@ class PolicySearch {
 
 }  // namespace
 
-std::vector<AssignedGroups> Sensitivity::groups_by_precision(const Levels& levels) const {
-    std::vector<AssignedGroups> assigned{{{}, "highest"}};
+std::vector<PrecisionAssignment> Sensitivity::groups_by_precision(const Levels& levels) const {
+    std::vector<PrecisionAssignment> assigned{{{}, "highest"}};
     for (const std::string& precision : precisions) assigned.push_back({{}, precision});
     for (std::size_t place = 0; place < places.size(); ++place)
         assigned[levels[place]].groups = union_of(assigned[levels[place]].groups, places[place].groups);

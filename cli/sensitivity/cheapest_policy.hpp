@@ -30,7 +30,7 @@ struct Sensitivity {
     std::vector<std::vector<PlaceErrors>> errors;  ///< errors by place and precision
 
     /// Returns the groups of all places, by the precisions at these levels.
-    std::vector<AssignedGroups> groups_by_precision(const Levels& levels) const;
+    std::vector<PrecisionAssignment> groups_by_precision(const Levels& levels) const;
     /// Returns true if the place ran below FP32 when it alone was asked to, at this level of Levels.
     bool is_lowered_at(std::size_t place, std::size_t level) const {
         return level > 0 && errors[place][level - 1].alone.was_lowered;

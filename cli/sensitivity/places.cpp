@@ -9,7 +9,7 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string text_of_place(const Groups& groups, const Subset& members, std::string_view by) {
+std::string text_of_place(const GroupList& groups, const Subset& members, std::string_view by) {
     const Group& first = groups[members.front()];
     if (by == "scope") return first.key.scope.empty() ? "(outside of scopes)" : first.key.scope;
     if (by == "size") return first.full_text();
@@ -20,7 +20,7 @@ std::string text_of_place(const Groups& groups, const Subset& members, std::stri
 
 }  // namespace
 
-std::vector<Place> find_places(const Groups& groups, std::string_view by, std::size_t most) {
+std::vector<Place> find_places(const GroupList& groups, std::string_view by, std::size_t most) {
     const std::vector<Subset> parts = groups.split(groups.everything(), [by](const Group& group) {
         if (by == "size") return group.key;
         return GroupKey{group.key.scope, by == "where" ? group.key.location : GroupLocation(), {}};

@@ -20,8 +20,9 @@ struct Place {
     bool is_untried = false;  ///< only the first exact run made all calls of some of its groups
 };
 
-/// Divides all groups into places, sorted as Groups::split() does. `by` tells what tells two of them apart: `where`,
-/// the scope and line of the program; `scope`; or `size`, all of it. Of more than `most`, the last ones become one.
-std::vector<Place> find_places(const Groups& groups, std::string_view by, std::size_t most);
+/// Divides all groups into places, sorted as GroupList::split() does. `by` tells what tells two of them apart:
+/// `where`, the scope and line of the program; `scope`; or `size`, all of it. Of more than `most`, the last ones
+/// become one.
+std::vector<Place> find_places(const GroupList& groups, std::string_view by, std::size_t most);
 
 }  // namespace fp32shim::cli

@@ -41,7 +41,7 @@ TextTable table_of(const SensitivityResult& result) {
                      {.title = "alone", .is_number = true},
                      {.title = "all but it", .is_number = true},
                      {.title = ""}});
-    const double work = all_work(result);
+    const double work = total_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
         table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "",
                    measured.precisions[at], error_text(measured.all_lowered[at]), "", ""});
@@ -264,8 +264,9 @@ bool was_lowered_in(const MeasuredRun& run, const Group& group) {
 
 std::string untried_sentence(const std::vector<std::string>& untried) {
     if (untried.empty()) return {};
-    return fmt::format("Not tried: {}.\n",
-                       untried_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
+    return fmt::format(
+        "Not tried: {}.\n",
+        untried_places_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
 }
 
 std::string text_of(const SensitivityResult& result) {

@@ -13,8 +13,8 @@
 namespace fp32shim::cli {
 
 struct SensitivityResult {
-    const Groups& groups;
-    const LineTexts& texts;
+    const GroupList& groups;
+    const SourceLineTexts& texts;
     const Measurements& measurements;
     const Sensitivity& measured;
     const QuestionOptions& options;

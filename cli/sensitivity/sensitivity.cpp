@@ -103,7 +103,7 @@ class Examination {
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
     int conclude_measurements() {
-        const LineTexts texts(groups_, now_ns());
+        const SourceLineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, measurements_, measured_, options_, options_.metric, source()};
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
@@ -131,7 +131,7 @@ class Examination {
         const bool is_given = options_.repeat > 0;
         const RecordedProducts& products =
             measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
-        for (const RecordedProducts::RecordedGroup& met : products.groups) groups_.number_of(met.group);
+        for (const RecordedProducts::RecordedGroup& met : products.groups) groups_.find_or_add(met.group);
         if (groups_.all().empty()) throw no_product_seen(products, TriedTypes::float32);
         measured_.places = find_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
         if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
@@ -393,7 +393,7 @@ class Examination {
     }
 
     /// Finds a policy and writes it. Throws End if it cannot be written.
-    void find_policy(const LineTexts& texts, SensitivityResult& result) {
+    void find_policy(const SourceLineTexts& texts, SensitivityResult& result) {
         const PolicySettings cheapest = settings(measured_.precisions.back());
         result.settings = cheapest;
         result.policy = find_cheapest_policy(measured_, options_.tolerance, [&](const Levels& levels) {
@@ -413,7 +413,7 @@ class Examination {
     Trials& trials_;
     Measurements measurements_;
     const WorkingFolder folder_;
-    Groups groups_;
+    GroupList groups_;
     std::vector<std::string>
         untried_;  ///< places that have a group with fewer calls in all later exact runs than in the first
     Sensitivity measured_;

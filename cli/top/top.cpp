@@ -19,9 +19,9 @@
 #include "cli/output/json_fwd.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/csv_and_json_columns.hpp"
+#include "cli/recordings/duration_histogram.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/row_groups.hpp"
@@ -44,7 +44,7 @@ struct LiveGroup : RowGroup {
 };
 
 /// Computes the rates of one recording's groups from update to update.
-class GroupRates {
+class GroupRateMeter {
   public:
     /// Returns the groups with their rates. `seconds` is the time since the previous update or, at the first update,
     /// since the start of the recording.
@@ -54,10 +54,10 @@ class GroupRates {
 
   private:
     bool was_updated_ = false;
-    struct Counts {
+    struct PreviousGroupCounts {
         std::uint64_t calls = 0, host_ns = 0;
     };
-    std::map<RowGroupKey, Counts> before_;
+    std::map<RowGroupKey, PreviousGroupCounts> before_;
 };
 
 /// Converts a row of live_table() to its group.
@@ -70,8 +70,8 @@ std::string host_share_text(double share) {
     return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
 }
 
-std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, double seconds) {
-    std::map<RowGroupKey, Counts> now;
+std::vector<LiveGroup> GroupRateMeter::update(const std::vector<RowGroup>& groups, double seconds) {
+    std::map<RowGroupKey, PreviousGroupCounts> now;
     std::vector<LiveGroup> live;
     live.reserve(groups.size());
     for (const RowGroup& group : groups) {
@@ -79,7 +79,7 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
         static_cast<RowGroup&>(entry) = group;
         const RowGroupKey key = group.key();
         const auto known = before_.find(key);
-        const Counts before = known == before_.end() ? Counts() : known->second;
+        const PreviousGroupCounts before = known == before_.end() ? PreviousGroupCounts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
         // An estimated time can decrease. Each update also measures the speed of the time counter again, so the
         // duration of the same calls can grow by some nanoseconds.
@@ -97,7 +97,7 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
 
 /// Returns the groups of several processes, with equal groups summed up, sorted by host time per elapsed time,
 /// largest first.
-std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
+std::vector<LiveGroup> summed_groups(const std::vector<const std::vector<LiveGroup>*>& processes) {
     std::vector<LiveGroup> sums;
     std::map<RowGroupKey, std::size_t> indices;
     for (const std::vector<LiveGroup>* groups : processes) {
@@ -155,7 +155,7 @@ struct TopOptions {
 };
 
 /// State of one process at one moment.
-struct ProcessState {
+struct ProcessSnapshot {
     std::int32_t pid = 0;
     std::string recording;
     record::RecordingFacts facts;  ///< command and executable are read from the kernel, since a recording could claim
@@ -177,14 +177,14 @@ struct PreviousCounters {
     std::string recording;
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
-    GroupRates groups;
+    GroupRateMeter groups;
 };
 
 /// Data kept from one update to the next.
-struct LastUpdate {
+struct KeptBetweenUpdates {
     std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
-    RuleUse rules;                                    ///< rules of all processes, at this update
-    NativeLocations locations;
+    RuleUseCounter rules;                             ///< rules of all processes, at this update
+    NativeLocator locations;
 };
 
 /// Maximum number of rows in the table of one process.
@@ -193,11 +193,11 @@ constexpr std::size_t max_rows = 20;
 constexpr std::size_t max_rules = 3;
 
 /// Adds up the counters by format, without reading the texts of rows.
-void count_calls(const record::RecordingReader& recording, ProcessState& seen) {
-    Share total;
+void count_calls(const record::RecordingReader& recording, ProcessSnapshot& seen) {
+    CallSum total;
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
-        const auto format = recording.decisions().format_of(row);
+        const auto format = recording.row_reader().format_of(row);
         if (const auto met = format ? floor_shown_by(*format) : std::nullopt)
             (*met >= policy::Floor::fp64     ? seen.fp64_calls
              : *met >= policy::Floor::bf16x9 ? seen.fp32_calls
@@ -208,8 +208,8 @@ void count_calls(const record::RecordingReader& recording, ProcessState& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Returns the grouping chosen by the options. By default, output for people about one process is grouped by location
-/// if the process records locations.
+/// Returns the grouping that the options ask for. Without --by, the table of a process that records locations is
+/// grouped by location.
 Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     Grouping grouping = parse_grouping(options.by);
     if (grouping.is_empty() && !options.is_json)
@@ -219,33 +219,33 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 }
 
 /// Reads the decisions of a process, as rows or in groups. `seconds` is the time since the previous update.
-void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
-                NativeLocations& locations, ProcessState& seen) {
+void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRateMeter& rates,
+                NativeLocator& locations, ProcessSnapshot& seen) {
     locations.locate_rows_of(recording, false);
     MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
-    CallPaths paths(&locations);
+    CallPathTree paths(&locations);
     calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
         // Groups can appear later than the process, once it has locations. They then have all calls since the
         // recording began.
         if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
-        seen.groups = rates.update(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
+        seen.groups = rates.update(grouped(calls, DurationHistogram(), paths, grouping, RowOrder::time), seconds);
     } else {
         for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
     }
 }
 
 /// Reads a process's state, with its decisions if `with_calls` is true. Returns nullopt if the process has ended.
-std::optional<ProcessState> read_process(const record::LiveRecording& live, const TopOptions& options,
-                                         bool with_calls, LastUpdate& memory) {
+std::optional<ProcessSnapshot> read_process(const record::LiveRecording& live, const TopOptions& options,
+                                            bool with_calls, KeptBetweenUpdates& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // the process has ended since it was listed
-    ProcessState seen;
+    ProcessSnapshot seen;
     seen.pid = live.pid;
     seen.recording = live.name;
     seen.facts = opened.reader->facts();
-    seen.facts.process.command = record::command_of(live.pid);
+    seen.facts.process.command = record::command_line_of(live.pid);
     seen.facts.process.executable = record::executable_of(live.pid);
     count_calls(*opened.reader, seen);
     memory.rules.add(*opened.reader, true);
@@ -263,8 +263,8 @@ std::optional<ProcessState> read_process(const record::LiveRecording& live, cons
     return seen;
 }
 
-void sort_by(const std::string& key, std::vector<ProcessState>& all) {
-    std::stable_sort(all.begin(), all.end(), [&](const ProcessState& a, const ProcessState& b) {
+void sort_by(const std::string& key, std::vector<ProcessSnapshot>& all) {
+    std::stable_sort(all.begin(), all.end(), [&](const ProcessSnapshot& a, const ProcessSnapshot& b) {
         if (key == "pid") return a.pid < b.pid;
         if (key == "calls") return a.calls > b.calls;
         if (key == "time") return a.host_ns > b.host_ns;
@@ -292,7 +292,7 @@ std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
     return fmt::format("{:.0f}%", percent);
 }
 
-std::string process_table(const std::vector<ProcessState>& all) {
+std::string process_table(const std::vector<ProcessSnapshot>& all) {
     TextTable table({{"PID", true},
                      {"calls/s", true},
                      {"calls", true},
@@ -304,7 +304,7 @@ std::string process_table(const std::vector<ProcessState>& all) {
                      {"floor"},
                      {"policy", false, 10, 3},
                      {"command", false, 20}});
-    for (const ProcessState& seen : all) {
+    for (const ProcessSnapshot& seen : all) {
         const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
@@ -315,28 +315,28 @@ std::string process_table(const std::vector<ProcessState>& all) {
     return table.text();
 }
 
-std::string tables_of(const std::vector<ProcessState>& all, const TopOptions& options) {
+std::string tables_of(const std::vector<ProcessSnapshot>& all, const TopOptions& options) {
     if (all.empty()) return "no process of this user is recording now\n";
     const std::string processes = process_table(all) + "\n";
     std::vector<const std::vector<LiveGroup>*> groups;
-    for (const ProcessState& seen : all) {
+    for (const ProcessSnapshot& seen : all) {
         if (seen.groups) groups.push_back(&*seen.groups);
     }
-    if (!groups.empty()) return processes + live_table(sum_up(groups), max_rows);
+    if (!groups.empty()) return processes + live_table(summed_groups(groups), max_rows);
     if (options.pid == 0) return process_table(all);
     std::vector<const MergedRow*> rows;
     for (const MergedRow& row : all.front().rows) rows.push_back(&row);
     return processes + call_site_table(rows, max_rows).text();
 }
 
-std::string text_of(const std::vector<ProcessState>& all, const RuleUse& rules, const TopOptions& options) {
+std::string text_of(const std::vector<ProcessSnapshot>& all, const RuleUseCounter& rules, const TopOptions& options) {
     const std::string unused = unused_rules_text(rules.all(), max_rules);
     return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
 }
 
-Json document_of(const std::vector<ProcessState>& all, const RuleUse& rules) {
+Json document_of(const std::vector<ProcessSnapshot>& all, const RuleUseCounter& rules) {
     const auto row_json = [](const MergedRow& row) { return json_object_of_row(row_columns(), row); };
-    const Json processes = json_list(all, [&](const ProcessState& seen) -> Json {
+    const Json processes = json_list(all, [&](const ProcessSnapshot& seen) -> Json {
         return {{"pid", seen.pid},
                 {"recording", seen.recording},
                 {"host", text_or_null(seen.facts.process.host)},
@@ -361,8 +361,9 @@ Json document_of(const std::vector<ProcessState>& all, const RuleUse& rules) {
 
 /// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
 /// has no recording.
-std::vector<ProcessState> read_processes(const TopOptions& options, LastUpdate& memory, std::string& error) {
-    std::vector<ProcessState> all;
+std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetweenUpdates& memory,
+                                            std::string& error) {
+    std::vector<ProcessSnapshot> all;
     memory.rules = {};
     const bool with_calls = options.pid != 0 || options.is_json || !options.by.empty();
     const auto read_one = [&](const record::LiveRecording& recording) {
@@ -370,13 +371,13 @@ std::vector<ProcessState> read_processes(const TopOptions& options, LastUpdate& 
     };
     if (options.pid == 0) {
         record::visit_live_recordings(read_one);
-    } else if (const record::FoundRecording found = record::find_live_recording(options.pid); found.recording) {
+    } else if (const record::FoundLiveRecording found = record::find_live_recording(options.pid); found.recording) {
         read_one(*found.recording);
     } else {
         error = found.error;
     }
     std::erase_if(memory.before, [&](const auto& known) {
-        return std::ranges::find(all, known.first, &ProcessState::pid) == all.end();
+        return std::ranges::find(all, known.first, &ProcessSnapshot::pid) == all.end();
     });
     sort_by(options.sort, all);
     return all;
@@ -406,9 +407,9 @@ bool wait_for_quit(double seconds, bool is_terminal) {
 }
 
 int ps(const TopOptions& options) {
-    LastUpdate memory;
+    KeptBetweenUpdates memory;
     std::string error;
-    const std::vector<ProcessState> all = read_processes(options, memory, error);
+    const std::vector<ProcessSnapshot> all = read_processes(options, memory, error);
     if (!error.empty()) return usage_error("ps", error);
     print(options.is_json ? json_text(document_of(all, memory.rules)) : wrapped(text_of(all, memory.rules, options)));
     return exit_code::ok;
@@ -416,11 +417,11 @@ int ps(const TopOptions& options) {
 
 int top(const TopOptions& options) {
     const bool is_terminal = !options.is_json && supports_escape_codes(STDOUT_FILENO);
-    LastUpdate memory;
+    KeptBetweenUpdates memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && wait_for_quit(options.seconds, is_terminal)) break;
         std::string error;
-        const std::vector<ProcessState> all = read_processes(options, memory, error);
+        const std::vector<ProcessSnapshot> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
             return round == 0 ? exit_code::usage : exit_code::ok;  // if it was shown before, the process has ended

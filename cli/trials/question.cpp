@@ -202,19 +202,19 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
     end_self_by_signal(signal);
 }
 
-void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups) {
+void rank_by_audits(const QuestionOptions& options, TriedTypes types, GroupList& groups) {
     if (options.audits.empty()) return;
     RecordingPaths paths = find_recordings(options.audits);
     if (paths.errors.empty()) add_rest_of_runs(paths);
-    if (print_errors(options.name, paths)) throw End{"--audits names no recording", exit_code::usage, true};
+    if (print_errors_or_notes(options.name, paths)) throw End{"--audits names no recording", exit_code::usage, true};
     RecordedProductsReader reader;
     std::map<std::pair<std::string, GroupLocation>, double> errors;
     const auto problems = visit_recordings(paths.paths, [&](const std::string&, record::RecordingReader& recording) {
         recording.visit_audits([&](const record::RecordedAudit& audit) {
             const record::RecordedRow* const row = recording.row(audit.row);
-            if (row == nullptr || row->is_overflow || !are_tried(types, row->decision.call.dtype)) return true;
+            if (row == nullptr || row->is_overflow || !is_tried_type(types, row->decision.call.dtype)) return true;
             if ((audit.audit.notes & record::audit_noise) != 0 || is_about_nonfinite(audit.audit)) return true;
-            const double error = static_cast<double>(audit.audit.errors.by(policy::ErrorMetric::row));
+            const double error = static_cast<double>(audit.audit.errors.error_by(policy::ErrorMetric::row));
             double& largest = errors[line_key(reader.group_of(*row, recording))];
             largest = std::max(largest, error >= 0 ? error : std::numeric_limits<double>::infinity());  // NaN too
             return true;
@@ -225,7 +225,7 @@ void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& gr
         say(options.name,
             "--audits: the recordings have no audit of these products with an error, so those with the "
             "most work are tried first; record with fp32shim run --audit 0.01");
-    groups.rank(std::move(errors));
+    groups.set_line_ranks(std::move(errors));
 }
 
 void FoundPolicy::write(const QuestionOptions& options, const std::string& evidence, const std::string& policy) {
@@ -252,7 +252,7 @@ std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettin
                        words, shell_words(options.words));
 }
 
-std::string comment_on_line(const Group& group, const LineTexts& lines) {
+std::string comment_on_line(const Group& group, const SourceLineTexts& lines) {
     const std::string text = lines.text_of(group);
     return group.location_text() + (text.empty() ? "" : ": " + text);
 }

@@ -35,7 +35,7 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
 /// Ranks lines by how much their results change according to the audits of the named recordings: by the largest error
 /// of a row or column at any lower format, without results that are noise already at the format in which they were
 /// called. Throws End if there are no such recordings.
-void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups);
+void rank_by_audits(const QuestionOptions& options, TriedTypes types, GroupList& groups);
 
 /// The policy that a question found.
 struct FoundPolicy {
@@ -49,7 +49,7 @@ struct FoundPolicy {
 };
 
 /// Returns a comment on a rule about groups at one line: its place and its text.
-std::string comment_on_line(const Group& group, const LineTexts& lines);
+std::string comment_on_line(const Group& group, const SourceLineTexts& lines);
 
 /// Returns the share of the work of all groups, `25.2%`; `?` if nothing is known of any.
 std::string work_share_text(double work, double all);

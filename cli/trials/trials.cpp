@@ -266,13 +266,13 @@ std::string requested_precision(const std::string& precision) {
 }
 
 // A policy's default precision does not concern float64, so the environment's setting for float32 stays.
-RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
     return {policy_lowering_only(groups, lowered, settings, calls),
             settings.types == TriedTypes::float64 ? "" : "highest"};
 }
 
-RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings) {
+RunRequest request_lowering_all_but(const GroupList& groups, const Subset& exact, const PolicySettings& settings) {
     return {policy_lowering_all_but(groups, exact, settings),
             settings.types == TriedTypes::float64 ? "" : requested_precision(settings.precision)};
 }

@@ -108,9 +108,9 @@ std::string requested_precision(const std::string& precision);
 
 /// Returns the request of a run with only some groups at the settings' precision, or calls of one of them, and all
 /// others exact.
-RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 /// Returns the request of a run with everything at the settings' precision but these groups.
-RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings);
+RunRequest request_lowering_all_but(const GroupList& groups, const Subset& exact, const PolicySettings& settings);
 
 }  // namespace fp32shim::cli

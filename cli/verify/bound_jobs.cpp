@@ -27,7 +27,7 @@ struct JobWithFloor {
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
-    std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::ran_at()
+    std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::effective_format()
     bool was_allowed = false;  ///< `formats` has some calls by what they were allowed to run at, not by what they did
     std::string summary{};     ///< what is known of its calls
     std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
@@ -44,7 +44,7 @@ struct JobWithFloor {
 constexpr std::size_t max_told = 20;
 
 JobWithFloor job_of(const std::string& path, const record::RecordingReader& recording) {
-    using record::format::ChangeKind;
+    using record::format::SettingsChangeKind;
     const record::RecordingFacts& facts = recording.facts();
     const SettingsInForce now = settings_in_force(recording);
     JobWithFloor job;
@@ -55,10 +55,10 @@ JobWithFloor job_of(const std::string& path, const record::RecordingReader& reco
     job.floor = now.floor;
     job.exception = now.floor_exception;
     job.allow_bf16x9 = now.allow_bf16x9;
-    job.has_changed = std::ranges::any_of(recording.changes(), [&](const record::RecordedChange& change) {
-        if (!change.was_done || change.origin == record::format::ChangeOrigin::carried_over) return false;
-        if (change.kind == ChangeKind::set_floor) return change.floor > facts.start.floor;
-        return change.kind == ChangeKind::reload &&
+    job.has_changed = std::ranges::any_of(recording.changes(), [&](const record::RecordedSettingsChange& change) {
+        if (!change.was_done || change.origin == record::format::SettingsChangeOrigin::carried_over) return false;
+        if (change.kind == SettingsChangeKind::set_floor) return change.floor > facts.start.floor;
+        return change.kind == SettingsChangeKind::reload &&
                (!change.settings || change.settings->floor != facts.start.floor ||
                 change.settings->allow_bf16x9 != facts.start.allow_bf16x9);
     });
@@ -81,9 +81,9 @@ void judge(JobWithFloor& job, const std::vector<ReadingProblem>& known, VerifyOp
                          [&](const ReadingProblem& problem) { return job.has(problem.path); });
     job.calls = calls.total().calls;
     for (const MergedRow& row : calls.rows()) {
-        if (!row.is_float32() || row.ran_at().empty() || row.counters.calls == 0) continue;
-        job.formats[std::string(row.ran_at())] += row.counters.calls;
-        job.was_allowed |= row.is_only_allowed();
+        if (!row.is_float32() || row.effective_format().empty() || row.counters.calls == 0) continue;
+        job.formats[std::string(row.effective_format())] += row.counters.calls;
+        job.was_allowed |= row.has_only_permitted_format();
     }
     if (job.has_no_floor()) {
         job.summary = job.is_excepted() ? "the exception takes its floor away"
@@ -179,7 +179,7 @@ std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vec
         JobWithFloor job = job_of(path, recording);
         const auto known =
             std::ranges::find_if(jobs, [&](const JobWithFloor& other) { return are_one_job(job, other); });
-        if (process.is_children_only())
+        if (process.is_children_file())
             children.push_back(std::move(job));
         else if (known != jobs.end()) {
             known->recordings.push_back(path);

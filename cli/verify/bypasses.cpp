@@ -136,7 +136,7 @@ bool became_another_program(const MergedProcess& process, const std::vector<Merg
 /// lists the libraries loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               BypassScanner& files, BypassCollector& bypasses) {
-    const record::RecordedObjects& objects = process.objects;
+    const record::RecordedObjectList& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
@@ -186,7 +186,7 @@ bool is_gpu_driver(std::string_view name) {
 }
 
 /// Returns false if the process certainly had no GPU driver. Without a driver, no program can use a GPU.
-bool may_have_a_gpu(const record::RecordedObjects& objects) {
+bool may_have_a_gpu(const record::RecordedObjectList& objects) {
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
     return std::ranges::any_of(objects.all, [](const record::RecordedObject& object) {
         return is_gpu_driver(system::base_name(object.path));
@@ -201,15 +201,16 @@ struct RecordedCoverage {
 
 /// oneDNN asks for its verbose mode before it executes a primitive, unless it was built without that mode.
 /// Before 2.7, its gemm functions do not ask: those of float32 multiply at float32.
-RecordedCoverage coverage_by_onednn(const record::RecordedObjects& objects, const record::RecordedObject& object) {
+RecordedCoverage coverage_by_onednn(const record::RecordedObjectList& objects, const record::RecordedObject& object) {
     using namespace record::format;
     if (!objects.ask_onednn) return {};
-    if (object.has(object_is_silent))
+    if (object.has_flag(object_is_silent))
         return {false,
                 "; some of its executions may not be recorded: the program chose what oneDNN prints or has oneDNN "
                 "linked in, oneDNN may use a GPU, or it prints in a way that is not known"};
-    if (object.has(object_tells)) return {true, "; the calls above include each primitive by which it multiplied"};
-    if (object.has(object_asks_past))
+    if (object.has_flag(object_tells))
+        return {true, "; the calls above include each primitive by which it multiplied"};
+    if (object.has_flag(object_asks_past))
         return {false, "; it would not have asked the shim whether to print its executions"};
     // A oneDNN that asks is noted at once. If the process was killed or still runs, other doubts tell what is not
     // known.
@@ -220,7 +221,7 @@ RecordedCoverage coverage_by_onednn(const record::RecordedObjects& objects, cons
 }
 
 /// Tells whether the recording has all kernels by which libraries multiply on a GPU.
-RecordedCoverage coverage_by_kernels(const record::RecordedObjects& objects) {
+RecordedCoverage coverage_by_kernels(const record::RecordedObjectList& objects) {
     const auto is_other_driver = [](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
         return is_gpu_driver(name) && !name.starts_with(cuda_driver);
@@ -248,8 +249,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
 /// half types of the same file, so the answer holds for them too.
 RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
     using namespace record::format;
-    if (!object.has(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
-    if (object.has(object_has_narrow_jax))
+    if (!object.has_flag(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
+    if (object.has_flag(object_has_narrow_jax))
         return {false,
                 "; some programs that JAX had it compile round numbers to less than float32, multiply such numbers, "
                 "or are not known"};
@@ -259,7 +260,7 @@ RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypas
 
 /// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and
 /// `processor` are those of the process. `remark` is appended to each reason.
-void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::uint16_t processor,
+void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, std::uint16_t processor,
                const std::string& recording, std::string_view remark, BypassScanner& files,
                BypassCollector& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
@@ -287,7 +288,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         } else if (!judged.why_unread.empty()) {
             unread[judged.why_unread].emplace_back(system::base_name(object.path));
         }
-        if (object.has(record::format::object_is_bound_past))
+        if (object.has_flag(record::format::object_is_bound_past))
             bypasses.add(
                 bound_past,
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
@@ -314,7 +315,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
 
 /// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees.
 void add_marks(const MergedProcess& process, BypassScanner& files, BypassCollector& bypasses) {
-    for (const record::RecordedMark& mark : process.marks) {
+    for (const record::UnrecordedProcess& mark : process.marks) {
         const std::string remark = fmt::format(
             "; in a process of {} {}", mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
             mark.has_changed_log ? "that changed its own log" : "without a call that is seen");
@@ -342,7 +343,7 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
               bypasses);
     add_children(process, programs, bypasses);
     add_marks(process, files, bypasses);
-    if (process.is_children_only()) return;
+    if (process.is_children_file()) return;
     add_gaps(process, processes, continues_after_reload(process, processes), files, bypasses);
 }
 

@@ -64,13 +64,13 @@ Json process_evidence_json(const MergedProcess& process, const JudgedCallCounts&
                  {"calls", process.calls},
                  {"calls_below", calls.below},
                  {"files", Json::array()}});
-    const auto add = [&](const record::RecordedObjects& objects) {
+    const auto add = [&](const record::RecordedObjectList& objects) {
         for (const record::RecordedObject& object : objects.all)
             json["files"].push_back(
                 {{"path", plain_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
     };
     add(process.objects);
-    for (const record::RecordedMark& mark : process.marks) add(mark.objects);
+    for (const record::UnrecordedProcess& mark : process.marks) add(mark.objects);
     return json;
 }
 

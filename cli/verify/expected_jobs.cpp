@@ -85,7 +85,7 @@ void compare_jobs(const std::vector<MergedProcess>& processes, ExpectedJobList& 
     const std::set<std::string_view> wanted(expected.jobs.begin(), expected.jobs.end());
     std::set<std::string_view> recorded;
     for (const MergedProcess& process : processes) {
-        if (process.is_children_only()) continue;
+        if (process.is_children_file()) continue;
         const std::string& job = process.facts.process.job_id;
         recorded.insert(job);
         if (!wanted.contains(job)) expected.unexpected.push_back(process.path);

@@ -24,7 +24,7 @@ std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::st
     return floor_shown_by(format, function, bits);
 }
 std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const VerifyOptions& options) {
-    const auto applied = policy::parse_word(policy::applied_words, row.ran_at());
+    const auto applied = policy::parse_word(policy::applied_words, row.effective_format());
     return applied ? floor_met_by_format(*applied, row.function, row.mantissa_bits, options) : std::nullopt;
 }
 
@@ -60,22 +60,23 @@ bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
 /// Describes the launches of a kernel: its name, and the program's line if it is known.
 std::string launches_text(const MergedRow& row) {
     return fmt::format("{} of the kernel {} ({}{}{})", launch_count_text(row.counters.calls), row.function_text(),
-                       row.route_text(), row.where.empty() ? "" : ", ", row.where);
+                       row.caller_to_provider_text(), row.where.empty() ? "" : ", ", row.where);
 }
 
 /// Describes the calls of any other row; XLA compiles products and nobody counts how often they run.
 std::string calls_text(const MergedRow& row) {
     return fmt::format("{} of {} {} ({}{}{})", counted(row.counters.calls, row.is_xla() ? "compilation" : "call"),
-                       row.function, row.size_text(), row.route_text(), row.where.empty() ? "" : ", ", row.where);
+                       row.function, row.size_text(), row.caller_to_provider_text(), row.where.empty() ? "" : ", ",
+                       row.where);
 }
 
 /// Counts a row's calls if cuBLAS may have emulated them.
 void count_emulated(const MergedRow& row, EmulatedCallCounts& emulated) {
     if (row.applied != "fp64_emulated") return;
     const std::uint64_t count = row.counters.calls;
-    (row.ran_at() != row.applied ? emulated.native
-     : row.mantissa_bits == 0    ? emulated.unknown
-                                 : emulated.known) += count;
+    (row.effective_format() != row.applied ? emulated.native
+     : row.mantissa_bits == 0              ? emulated.unknown
+                                           : emulated.known) += count;
     if (row.mantissa_bits >= bits_of_float64) emulated.of_float64 += count;
 }
 
@@ -107,14 +108,14 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
             verified.add_doubt(what + ": it multiplies in float32, if it multiplies");
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
-    } else if (row.ran_at() == "fp64_emulated") {
+    } else if (row.effective_format() == "fp64_emulated") {
         verified.add_doubt(
             row.mantissa_bits == 0
                 ? what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"
                 : fmt::format("{}: cuBLAS emulated float64 with {} bits of fixed-point numbers, which no lower "
                               "format can be compared with",
                               what, row.mantissa_bits));
-    } else if (row.ran_at() == "fixed") {
+    } else if (row.effective_format() == "fixed") {
         verified.add_doubt(
             fmt::format("{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
                         what, static_cast<std::string_view>(row.detail)));
@@ -126,7 +127,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
                                        converts ? "the result is" : "operands are", row.dtype));
     } else if (row.is_onednn() || row.is_xla()) {
         std::string line;
-        const auto execution = row.told_in_a_line(line);
+        const auto execution = row.onednn_execution(line);
         if (row.is_xla() && execution && execution->source_type.empty())
             verified.add_doubt(what + ": what it multiplies is not known");
         else
@@ -174,8 +175,8 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     if (!row.is_half()) return;
     verified.half_calls += count;
     const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
-    const std::string what =
-        fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
+    const std::string what = fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(),
+                                         row.caller_to_provider_text());
     if (const std::string contradiction = describe_contradiction(row); !contradiction.empty())
         verified.add_doubt(
             fmt::format("{}: the recording contradicts itself, so it was damaged or "

@@ -11,7 +11,7 @@ namespace {
 
 KernelKind kind_of(const MergedRow& row) {
     if (row.reason == "no_product") return KernelKind::no_product;
-    if (row.ran_at() == "tf32x3") return KernelKind::split;
+    if (row.effective_format() == "tf32x3") return KernelKind::split;
     if (const auto floor = row.floor_met())
         return *floor >= policy::Floor::fp32 ? KernelKind::full : KernelKind::below;
     const bool is_wide = row.is_float32() || row.is_float64();

@@ -137,7 +137,7 @@ struct VerifyResult {
     std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
     std::uint64_t allowed_launches = 0;
     KernelSummary kernels;
-    std::vector<RuleCount> rules;
+    std::vector<RuleUseCount> rules;
     ExpectedJobList expected;
     std::uint64_t shown_calls = 0;
     EmulatedCallCounts emulated;

@@ -11,7 +11,7 @@ Json to_json(const PossibleBypass& bypass) {
     return {{"bypass", bypass.name},
             {"reason", bypass.reason},
             {"remedy", text_or_null(bypass.remedy)},
-            {"pinned_by", record::entries_of(bypass.pins)},
+            {"pinned_by", record::pinned_entries(bypass.pins)},
             {"files", bypass.files},
             {"recordings", bypass.recordings}};
 }
@@ -60,7 +60,7 @@ Json to_json(const VerifyResult& verified, const MergedCalls& calls, const Verif
         {"emulated_calls", verified.emulated.known},
         {"emulated_calls_of_53_bits", verified.emulated.of_float64},
         {"emulated_calls_of_unknown_bits", verified.emulated.unknown},
-        {"vector_calls", calls.vectors().calls},
+        {"vector_calls", calls.vector_products().calls},
         {"onednn_calls", calls.onednn_calls()},
         {"xla_products", calls.xla_products()},
         {"kernel_launches", calls.kernel_launches()},

@@ -56,9 +56,9 @@ std::string order_scope_text(const MergedCalls& calls) {
     const auto has_codes = [](std::uint16_t pins) { return (pins & record::pin_library_codes) != 0; };
     const bool had_codes =
         calls.recording_count() > 0 && std::ranges::all_of(calls.processes(), [&](const MergedProcess& process) {
-            return (process.is_children_only() || has_codes(process.facts.process.pins)) &&
+            return (process.is_children_file() || has_codes(process.facts.process.pins)) &&
                    process.missed_marks == 0 &&
-                   std::ranges::all_of(process.marks, has_codes, &record::RecordedMark::pins);
+                   std::ranges::all_of(process.marks, has_codes, &record::UnrecordedProcess::pins);
         });
     return fmt::format(
         "{}{}.", scope_note_of_order,
@@ -72,7 +72,7 @@ std::string order_scope_text(const MergedCalls& calls) {
 /// it does not.
 std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
-    for (const record::Pin& pin : record::all_pins) {
+    for (const record::PinnedVariable& pin : record::all_pins) {
         if ((pins & pin.bit) != 0) text += fmt::format("     {} {}\n", pin.entry, pin.reach);
     }
     return text;
@@ -96,8 +96,8 @@ std::string products_text(const JudgedCallCounts& judged, const MergedCalls& cal
         if (said == max_violators) break;
         ++said;
         const MergedRow& row = calls.rows()[index];
-        const std::string ran =
-            row.accumulator.empty() ? "at " + printable(row.ran_at()) : "adding in " + row.accumulator_text();
+        const std::string ran = row.accumulator.empty() ? "at " + printable(row.effective_format())
+                                                        : "adding in " + row.accumulator_text();
         text += fmt::format("    {} of {} {} {}\n", counted(count, "call"), printable(row.function_text()),
                             row.size_text(), ran);
     }
@@ -148,7 +148,7 @@ std::string libraries_text(const MergedCalls& calls) {
 std::string types_text(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options) {
     std::string text = operand_types_text(calls);
     const std::uint64_t float32 = verified.count_violating_calls(&MergedRow::is_float32);
-    if (const std::uint64_t vectors = calls.vectors().calls; vectors > 0)
+    if (const std::uint64_t vectors = calls.vector_products().calls; vectors > 0)
         text += fmt::format("{} with a vector\n", counted(vectors, "product"));
     if (const std::uint64_t compiled = calls.xla_products(); compiled > 0)
         text += fmt::format("{} that XLA compiled for a CPU; how often {} ran, if at all, is not counted\n",
@@ -205,7 +205,7 @@ std::string bypasses_text(BypassStanding standing, const VerifyResult& verified,
 /// Returns true if not all recordings are of runs that waited for their programs.
 bool lacks_end(const MergedCalls& calls) {
     return std::ranges::any_of(calls.processes(), [](const MergedProcess& process) {
-        return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
+        return !process.is_children_file() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
     });
 }
 
@@ -230,7 +230,7 @@ std::string verdict_summary(const VerifyResult& verified, const MergedCalls& cal
     const std::string all = counted(total, of_accumulation ? "half product" : "call");
     if (!verified.violations.empty()) {
         const std::uint64_t allowed =
-            claim.below.empty() ? 0 : verified.count_violating_calls(&MergedRow::is_only_allowed);
+            claim.below.empty() ? 0 : verified.count_violating_calls(&MergedRow::has_only_permitted_format);
         const std::uint64_t ran = verified.count_violating_calls([](const MergedRow*) { return true; }) - allowed;
         const std::string_view was = allowed == 1 ? "was" : "were";
         if (ran == 0)

@@ -103,7 +103,7 @@ class RecordedRun {
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",
                                               left.size() == 1 ? "a process" : "processes",
-                                              left.size() == 1 ? "runs" : "run", running_text(left));
+                                              left.size() == 1 ? "runs" : "run", running_processes_text(left));
         }
         if (last_.running == 0) return {};
         return fmt::format(
@@ -179,7 +179,7 @@ int verify(VerifyOptions& options) {
         say("verify", "later runs will replace this recording; run --log NAME.fp32rec keeps the evidence");
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
-    if (print_errors("verify", found)) return exit_code::usage;
+    if (print_errors_or_notes("verify", found)) return exit_code::usage;
     ExpectedJobList expected;
     const bool by_floors = options.at_least.empty() && !options.reproducible && options.accumulate.empty();
     std::string problem = by_floors && options.format != "table" && options.format != "json"

@@ -155,11 +155,10 @@ AuditSummary summarize_audits(const std::string& recording, int n) {
     AuditSummary found;
     reader->visit_audits([&](const fp32shim::record::RecordedAudit& recorded) {
         const auto* const row = reader->row(recorded.row);
-        if (row == nullptr || row->decision.call.n != n) return true;
+        if (row == nullptr || row->decision.call.n != n || is_about_nonfinite(recorded.audit)) return;
         const bool is_skipped = (recorded.audit.flags & fp32shim::record::audit_skipped) != 0;
         ++(is_skipped ? found.skipped : found.audits);
         found.errors = recorded.audit.errors;
-        return true;
     });
     return found;
 }
@@ -172,7 +171,7 @@ bool agree(double audited, double measured) {
 /// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as on a GPU
 /// without TF32, has no audit.
 void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
-    const double row = found.errors.by(fp32shim::policy::ErrorMetric::row);
+    const double row = found.errors.error_by(fp32shim::policy::ErrorMetric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);
     const bool needs_none = found.audits == 0 && measured.norm < largest_fp32_error;
     worker.report_finding("audits", std::to_string(found.audits));

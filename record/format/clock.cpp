@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 [[maybe_unused]] constexpr std::uint64_t assumed_ticks_per_second = 2'000'000'000;
 
-// Moment at which ticks_by_clock() starts to count, and its rate. Written before counter_traps is set.
+// Moment at which ticks_of_kernel_clock() starts to count, and its rate. Written before counter_traps is set.
 constinit std::uint64_t ticks_before = 0, rate = second_ns;
 constinit std::int64_t begun_ns = 0;
 
@@ -28,21 +28,21 @@ constinit std::atomic<bool> counter_traps{false};
 __attribute__((target("general-regs-only")))
 #endif
 std::uint64_t
-ticks_by_clock() {
+ticks_of_kernel_clock() {
     const auto elapsed_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - begun_ns);
     return ticks_before + elapsed_ns / second_ns * rate + elapsed_ns % second_ns * rate / second_ns;
 }
 
-void stop_using_counter(std::uint64_t ticks_per_second) {
+void use_kernel_clock(std::uint64_t ticks_per_second) {
     if (counter_traps.load(std::memory_order_relaxed)) return;
-    const ClockPoint now = read_clocks();
+    const ClockReading now = read_clocks();
     ticks_before = now.ticks;
     begun_ns = now.monotonic_ns;
     rate = ticks_per_second;
     counter_traps.store(true, std::memory_order_release);
 }
 
-void stop_using_counter_if_it_traps() {
+void use_kernel_clock_if_needed() {
 #if defined(__x86_64__)
     int mode = PR_TSC_ENABLE;
     if (system::raw::syscall6(SYS_prctl, PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV)
@@ -50,9 +50,9 @@ void stop_using_counter_if_it_traps() {
 #endif
 }
 
-ClockPoint read_clocks() {
+ClockReading read_clocks() {
     // Takes the shortest of several attempts: the others may have been interrupted.
-    ClockPoint best;
+    ClockReading best;
     std::uint64_t shortest = UINT64_MAX;
     for (int attempt = 0; attempt < 5; ++attempt) {
         const std::uint64_t before = ticks();
@@ -66,7 +66,7 @@ ClockPoint read_clocks() {
     return best;
 }
 
-std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
+std::uint64_t ticks_per_second(const ClockReading& from, const ClockReading& to) {
     const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
     if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
     // Integer arithmetic, since the program may trap inexact floating-point results or test for them.
@@ -75,7 +75,7 @@ std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
                                       static_cast<std::uint64_t>(elapsed_ns));
 }
 
-std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since) {
+std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockReading& since) {
 #if defined(__aarch64__)
     std::uint64_t frequency;
     asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));

@@ -12,7 +12,7 @@
 namespace fp32shim::record::format {
 
 /// Fills an entry from an audit. Time and row are left to the caller.
-inline void store(const Audit& audit, AuditRecord& entry) {
+inline void store_audit(const Audit& audit, AuditRecord& entry) {
     entry.tested = static_cast<std::uint8_t>(audit.tested);
     entry.reference = static_cast<std::uint8_t>(audit.reference);
     entry.flags = audit.flags;
@@ -31,7 +31,7 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     entry.further[0] = is_nonfinite ? audit.product : bits(audit.cancellation);
     entry.further[1] = bits(is_nonfinite ? audit.alpha : audit.fp32_error);
     entry.further[2] = bits(is_nonfinite ? audit.beta : audit.tested_error);
-    const Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
+    const ExponentRange* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) {
         entry.exponents[2 * i] = operands[i]->lowest;
         entry.exponents[2 * i + 1] = operands[i]->highest;
@@ -39,7 +39,7 @@ inline void store(const Audit& audit, AuditRecord& entry) {
 }
 
 /// Returns the audit that an entry holds. Its enumerations may have values that only a newer version knows.
-inline Audit load(const AuditRecord& entry) {
+inline Audit load_audit(const AuditRecord& entry) {
     Audit audit;
     audit.tested = static_cast<policy::AuditFormat>(entry.tested);
     audit.reference = static_cast<policy::AuditFormat>(entry.reference);
@@ -58,20 +58,20 @@ inline Audit load(const AuditRecord& entry) {
         if ((entry.notes & audit_has_float64_errors) != 0) audit.fp32_error = number(1);
         if ((entry.notes & audit_has_float64_errors) != 0) audit.tested_error = number(2);
     }
-    Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
+    ExponentRange* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};
     return audit;
 }
 
 /// Fills an entry from a fingerprint. Time, row and number are left to the caller.
-inline void store(const Fingerprint& fingerprint, FingerprintRecord& entry) {
+inline void store_fingerprint(const Fingerprint& fingerprint, FingerprintRecord& entry) {
     entry.flags = fingerprint.flags;
     entry.hash = fingerprint.hash;
     entry.norm = fingerprint.norm;
     std::copy(std::begin(fingerprint.sketch), std::end(fingerprint.sketch), entry.sketch);
 }
 
-inline Fingerprint load(const FingerprintRecord& entry) {
+inline Fingerprint load_fingerprint(const FingerprintRecord& entry) {
     Fingerprint fingerprint;
     fingerprint.flags = entry.flags;
     fingerprint.hash = entry.hash;

@@ -14,12 +14,12 @@ namespace fp32shim::record::format {
 
 /// Short hash of one fact about a file; only zeros: the fact is not known.
 template <std::size_t Size>
-struct FactHash {
+struct ShortHash {
     std::uint8_t bytes[Size] = {};
 
-    FactHash() = default;
+    ShortHash() = default;
     /// Shortens a hash of the fact.
-    explicit FactHash(const system::Hash& hash) {
+    explicit ShortHash(const system::Hash& hash) {
         std::uint64_t left = system::fold_high_half(hash.value());
         for (std::uint8_t& byte : bytes) {
             byte = static_cast<std::uint8_t>(left);
@@ -33,21 +33,21 @@ struct FactHash {
         return false;
     }
     /// Returns true if both facts are known and are not the same.
-    bool differs_from(const FactHash& other) const { return is_known() && other.is_known() && !(*this == other); }
-    bool operator==(const FactHash&) const = default;
-    auto operator<=>(const FactHash&) const = default;
+    bool differs_from(const ShortHash& other) const { return is_known() && other.is_known() && !(*this == other); }
+    bool operator==(const ShortHash&) const = default;
+    auto operator<=>(const ShortHash&) const = default;
 };
 
 /// Hashes of facts about a file. Only equality matters, so they are short.
 struct FileState {
-    FactHash<3> change;  ///< hash of the inode and the times of the last change and modification
-    FactHash<2> size;
-    FactHash<2> layout;  ///< program headers, which a process reads in its own memory; see layout_hash()
+    ShortHash<3> change;  ///< hash of the inode and the times of the last change and modification
+    ShortHash<2> size;
+    ShortHash<2> layout;  ///< program headers, which a process reads in its own memory; see program_headers_hash()
 
     auto operator<=>(const FileState&) const = default;
 
     /// Takes the facts that stat() returns.
-    void take(const struct stat& status) {
+    void set_from_stat(const struct stat& status) {
         const auto add = [](system::Hash& hash, const timespec& time) {
             hash.add(static_cast<std::uint64_t>(time.tv_sec)).add(static_cast<std::uint64_t>(time.tv_nsec));
         };
@@ -55,16 +55,16 @@ struct FileState {
         hash.add(status.st_ino);
         add(hash, status.st_mtim);
         add(hash, status.st_ctim);
-        change = FactHash<3>(hash);
-        size = FactHash<2>(system::Hash().add(static_cast<std::uint64_t>(status.st_size)));
+        change = ShortHash<3>(hash);
+        size = ShortHash<2>(system::Hash().add(static_cast<std::uint64_t>(status.st_size)));
     }
 };
 static_assert(sizeof(FileState) == 7);
 
 /// Returns the hash of a file's program headers. Their offsets and sizes differ between most builds of a library.
-inline FactHash<2> layout_hash(std::span<const std::byte> headers) {
+inline ShortHash<2> program_headers_hash(std::span<const std::byte> headers) {
     if (headers.empty()) return {};
-    return FactHash<2>(
+    return ShortHash<2>(
         system::Hash().add(std::string_view(reinterpret_cast<const char*>(headers.data()), headers.size())));
 }
 

@@ -75,7 +75,7 @@ inline constexpr std::uint32_t flag_left =
     128;  ///< the process continued in another file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 inline constexpr std::uint32_t flag_children_file =
-    512;  ///< the run has such a file, which `verify` has to read, too
+    512;  ///< the run has a file for children, which `verify` has to read, too
 inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` was to note the end of the run
 inline constexpr std::uint32_t flag_asks_onednn = 2048;   ///< the shim answers each oneDNN that reads ONEDNN_VERBOSE
                                                           ///< so that it prints its executions (object_tells)
@@ -88,7 +88,7 @@ struct TextRange {
     std::uint32_t size;
 };
 
-enum class Text : std::uint32_t {
+enum class HeaderText : std::uint32_t {
     version,  ///< version of fp32shim
     host,
     job_id,
@@ -101,7 +101,7 @@ enum class Text : std::uint32_t {
     policy_sha256,
     count_
 };
-inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
+inline constexpr std::size_t text_count = static_cast<std::size_t>(HeaderText::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
 inline constexpr std::uint8_t no_precision = 0xf;  ///< no precision requested: environment and policy files decide
@@ -118,8 +118,8 @@ struct CommandWord {
     constexpr std::uint8_t precision() const { return static_cast<std::uint8_t>(value >> 32 & 0xf); }
     constexpr std::int32_t requester() const { return static_cast<std::int32_t>(value); }
 };
-constexpr CommandWord make_command(std::uint32_t sequence, CommandKind kind, std::uint8_t precision,
-                                   std::int32_t requester) {
+constexpr CommandWord make_command_word(std::uint32_t sequence, CommandKind kind, std::uint8_t precision,
+                                        std::int32_t requester) {
     return {std::uint64_t{sequence & 0xffffff} << 40 | static_cast<std::uint64_t>(kind) << 36 |
             static_cast<std::uint64_t>(precision & 0xf) << 32 | static_cast<std::uint32_t>(requester)};
 }
@@ -127,8 +127,8 @@ constexpr CommandWord make_command(std::uint32_t sequence, CommandKind kind, std
 enum class CommandResult : std::uint32_t { none, done, refused };
 inline constexpr std::size_t answer_limit = 432;
 
-enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
-enum class ChangeOrigin : std::uint32_t {
+enum class SettingsChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
+enum class SettingsChangeOrigin : std::uint32_t {
     command,       ///< commands `fp32shim set` and `reload`
     program,       ///< the program itself, by the C API
     carried_over,  ///< no change: the setting was already in force when the recording began, after a fork or a move
@@ -144,10 +144,10 @@ struct ReloadedSettings {
 };
 
 /// One change of the process's settings while it ran.
-struct ChangeRecord {
+struct SettingsChangeRecord {
     std::uint64_t time;          ///< time of the change, in ticks; stored last
-    std::uint32_t kind;          ///< setting that was changed: a ChangeKind
-    std::uint32_t origin;        ///< maker of the change: a ChangeOrigin
+    std::uint32_t kind;          ///< setting that was changed: a SettingsChangeKind
+    std::uint32_t origin;        ///< maker of the change: a SettingsChangeOrigin
     std::uint32_t result;        ///< a CommandResult: `refused`, for example, if the policy to reload was wrong
     std::int32_t requester;      ///< process id of the `fp32shim` command; 0: the program itself made the change
     std::uint8_t precision;      ///< requested precision: a policy::Precision, or no_precision
@@ -167,7 +167,7 @@ struct ChangeRecord {
     StringId floor_exception;        ///< names of the exceptions that lowered `settings_floor`
     std::uint32_t reserved1[3];
 };
-static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
+static_assert(sizeof(SettingsChangeRecord) == 64 && offsetof(SettingsChangeRecord, has_settings) == 44);
 /// Number of changes that the header keeps. Change number i, from 0, is at index i % change_limit.
 inline constexpr std::size_t change_limit = 256;
 
@@ -236,25 +236,26 @@ inline constexpr std::uint32_t mark_asks_kernels = 16;  ///< as flag_asks_kernel
 
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
-struct MarkSegment {
-    std::uint32_t published;        ///< 1: the mark is whole; stored last
-    std::uint32_t flags;            ///< flags of the mark: bits mark_…
-    std::int64_t noted_ns;          ///< end of the first process that left this mark: nanoseconds since 1970, UTC
-    std::uint16_t pins;             ///< variables of `run --pin`: see ProcessFacts::pins
-    std::uint16_t processor;        ///< as Header::processor; older writers left zeros
-    std::uint32_t layouts;          ///< number of files, from the first on, whose FileState::layout follows the files
-    std::uint32_t count;            ///< number of files; the first is the program itself
-    std::uint32_t size;             ///< number of bytes of the files in `files`
-    char files[segment_size - 32];  ///< for each file: a MarkedFile, then its path, then its build id; then layouts
+struct UnrecordedProcessSegment {
+    std::uint32_t published;  ///< 1: the mark is whole; stored last
+    std::uint32_t flags;      ///< flags of the mark: bits mark_…
+    std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
+    std::uint16_t pins;       ///< variables of `run --pin`: see ProcessFacts::pins
+    std::uint16_t processor;  ///< as Header::processor; older writers left zeros
+    std::uint32_t layouts;    ///< number of files, from the first on, whose FileState::layout follows the files
+    std::uint32_t count;      ///< number of files; the first is the program itself
+    std::uint32_t size;       ///< number of bytes of the files in `files`
+    char files[segment_size -
+               32];  ///< for each file: a UnrecordedProcessFile, then its path, then its build id; then layouts
 };
-static_assert(sizeof(MarkSegment) == segment_size && offsetof(MarkSegment, files) == 32);
+static_assert(sizeof(UnrecordedProcessSegment) == segment_size && offsetof(UnrecordedProcessSegment, files) == 32);
 
-struct MarkedFile {
+struct UnrecordedProcessFile {
     std::uint16_t path_size;
     std::uint8_t build_id_size;
     std::uint8_t flags;  ///< flags of the file: bits object_…
 };
-static_assert(sizeof(MarkedFile) == 4);
+static_assert(sizeof(UnrecordedProcessFile) == 4);
 
 // ---- end of a run -------------------------------------------------------------------------------------------------
 
@@ -338,7 +339,7 @@ struct Header {
     // Offset 920. Children (ChildRecord), written by the process that starts them:
     std::uint32_t children_missed;  ///< number of starts without the shim that found no space in `children`
     // Offset 924. Written by the process:
-    std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
+    std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonReaderState
     // Offset 928. Losses:
     std::uint64_t lost_audits;        ///< number of audits that found no space
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
@@ -359,7 +360,7 @@ struct Header {
     /// Number of processes that multiplied and could not make a recording: forked children; in the file for the
     /// children of a run, processes of the run
     std::uint32_t unrecorded;
-    std::uint64_t listed_in;  ///< list_number() of the file whose list this recording entered; 0: none
+    std::uint64_t listed_in;  ///< list_id() of the file whose list this recording entered; 0: none
     std::uint64_t program;    ///< number of the program that the process runs, equal in forked children; 0: unknown
     std::uint64_t reserved9;
     ListedRecording listed[listed_limit];
@@ -367,7 +368,7 @@ struct Header {
     // Offset 4088. Written by the process:
     std::uint64_t searched_calls;  ///< number of calls whose results were searched for NaN and infinity
     // Offset 4096. Changes of settings:
-    ChangeRecord changes[change_limit];
+    SettingsChangeRecord changes[change_limit];
     // Offset 20480. Children without the shim:
     ChildRecord children[child_limit];
     // Offset 30720. Used in the file for the children of a run:
@@ -390,9 +391,9 @@ static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, chang
 inline constexpr std::size_t identity_size = offsetof(Header, texts);
 /// Returns the number of a file's list, by which recordings in the list name it (Header::listed_in): a hash of
 /// `identity`, the first identity_size bytes of the file. Never 0.
-inline std::uint64_t list_number(std::string_view identity) { return system::Hash().add(identity).value(); }
-inline std::uint64_t list_number(const Header& header) {
-    return list_number(std::string_view(reinterpret_cast<const char*>(&header), identity_size));
+inline std::uint64_t list_id(std::string_view identity) { return system::Hash().add(identity).value(); }
+inline std::uint64_t list_id(const Header& header) {
+    return list_id(std::string_view(reinterpret_cast<const char*>(&header), identity_size));
 }
 
 // ---- values of enumerations that files contain: new values go to the end ----------------------------------------

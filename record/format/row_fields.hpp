@@ -18,19 +18,19 @@ constexpr std::uint8_t absent_value(const std::optional<policy::Applied>&) { ret
 constexpr std::int32_t absent_value(const std::optional<int>&) { return no_status; }
 
 template <class Value, class Stored>
-constexpr void store(const Value& value, Stored& stored) {
+constexpr void store_value(const Value& value, Stored& stored) {
     stored = static_cast<Stored>(value);
 }
 template <class Value, class Stored>
-constexpr void store(const std::optional<Value>& value, Stored& stored) {
+constexpr void store_value(const std::optional<Value>& value, Stored& stored) {
     stored = value ? static_cast<Stored>(*value) : absent_value(value);
 }
 template <class Value, class Stored>
-constexpr void load(const Stored& stored, Value& value) {
+constexpr void load_value(const Stored& stored, Value& value) {
     value = static_cast<Value>(stored);
 }
 template <class Value, class Stored>
-constexpr void load(const Stored& stored, std::optional<Value>& value) {
+constexpr void load_value(const Stored& stored, std::optional<Value>& value) {
     if (stored != absent_value(value)) value = static_cast<Value>(stored);
 }
 
@@ -44,9 +44,9 @@ inline constexpr auto text_count_of_a_row =
     static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
 /// Fills `content`, which must be all zeros, from a decision. `intern(text, id)` sets `id` to a text's id. If the
-/// file has no space for the text, it returns false, and then to_content() returns false too.
+/// file has no space for the text, it returns false, and then fill_row_content() returns false too.
 template <class Intern>
-bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
+bool fill_row_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
     // New texts go into the file in this order: the provider's comes before the scope's, unlike in the table.
     if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
         !intern(decision.provider, content.provider))
@@ -55,23 +55,19 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
         if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
             return stored != 0 || intern(value, stored);
         } else {
-            store(value, stored);
+            store_value(value, stored);
             return true;
         }
     };
     // `stored` is a copy, because no reference can be bound to a bit-field. If the id of an algorithm's text does not
     // fit into its 28 bits, the algorithm is left out.
-    const auto put_field = [&](const auto& value, auto stored, auto put_back) {
-        if (!put(value, stored)) return false;
-        put_back(stored);
-        return true;
-    };
-#define DECISION_FIELD(key, member, ...)                                          \
-    if (!put_field(decision.member, content.key, [&content](const auto& stored) { \
-            content.key = stored;                                                 \
-            if (content.key != stored) content.key = 0;                           \
-        }))                                                                       \
-        return false;
+#define DECISION_FIELD(key, member, ...)                 \
+    {                                                    \
+        auto stored = content.key;                       \
+        if (!put(decision.member, stored)) return false; \
+        content.key = stored;                            \
+        if (content.key != stored) content.key = 0;      \
+    }
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
     return true;
@@ -79,13 +75,13 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
 
 /// Returns the decision that a row holds. `text_of(id)` returns a view of a text.
 template <class TextOf>
-DecisionEvent to_decision(const RowContent& content, const TextOf& text_of) {
+DecisionEvent decision_of_content(const RowContent& content, const TextOf& text_of) {
     DecisionEvent decision;
     const auto load_field = [&](const auto& stored, auto& value) {
         if constexpr (std::is_same_v<decltype(value), std::string_view&>)
             value = text_of(stored);
         else
-            load(stored, value);
+            load_value(stored, value);
     };
 #define DECISION_FIELD(key, member, ...) load_field(content.key, decision.member);
 #define CALL_FIELD(...)

@@ -58,7 +58,7 @@ inline constexpr std::size_t string_limit = 2048;
 constexpr StringId make_string_id(std::uint32_t sequence, std::size_t offset) {
     return sequence << 12 | static_cast<std::uint32_t>(offset / string_alignment);
 }
-constexpr std::uint32_t sequence_of(StringId id) { return id >> 12; }
+constexpr std::uint32_t segment_sequence_of(StringId id) { return id >> 12; }
 constexpr std::size_t offset_of(StringId id) { return (id & 0xfff) * string_alignment; }
 static_assert(segment_size / string_alignment == 1 << 12);
 
@@ -191,7 +191,7 @@ inline constexpr std::uint64_t untimed = 0;
 /// Largest duration in ticks that can be stored. Longer ones are stored as this one.
 inline constexpr std::uint64_t longest_duration = (std::uint64_t{1} << 44) - 1;
 
-constexpr std::uint64_t make_duration_row(std::uint64_t duration, std::uint32_t row) {
+constexpr std::uint64_t pack_duration_and_row(std::uint64_t duration, std::uint32_t row) {
     return (duration < longest_duration ? duration : longest_duration) << row_bits | row;
 }
 constexpr std::uint32_t row_of(const EventRecord& event) {
@@ -209,7 +209,7 @@ inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of
 inline constexpr std::uint32_t object_tells_jax =
     16;  ///< fp32shim_jax.py sees each program that JAX has the XLA in the object compile for a CPU
 inline constexpr std::uint32_t object_has_narrow_jax =
-    32;  ///< one of these multiplies numbers narrower than float32, or is not known
+    32;  ///< one of these programs multiplies numbers narrower than float32, or what it multiplies is not known
 inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;

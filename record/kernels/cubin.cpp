@@ -18,13 +18,14 @@ std::optional<Elf64_Ehdr> header_of(Bytes cubin) {
     return header;
 }
 
-/// The architecture's place in e_flags changed with CUDA 13, whose files have another mark in e_ident.
+/// Returns the architecture of a cubin. Its place in e_flags changed with CUDA 13, whose cubins have another mark in
+/// e_ident.
 unsigned architecture_of(const Elf64_Ehdr& header) {
     constexpr unsigned char since_cuda_13 = 0x41;
     return (header.e_ident[EI_OSABI] == since_cuda_13 ? header.e_flags >> 8 : header.e_flags) & 255;
 }
 
-enum class Part { function, kernel, either };
+enum class FunctionKind { function, kernel, either };
 
 class Cubin {
   public:
@@ -49,18 +50,20 @@ class Cubin {
 
     std::string_view name(const Elf64_Shdr& section) const { return text_at(names_, section.sh_name); }
 
-    /// Low 24 bits of sh_info: the symbol of the section's function.
-    Part part(const Elf64_Shdr& section, unsigned index) const {
+    /// Tells whether the code in a section is a kernel. The low 24 bits of the section's sh_info are the number of
+    /// the function's symbol.
+    FunctionKind function_kind(const Elf64_Shdr& section, unsigned index) const {
         const auto symbol = value_at<Elf64_Sym>(symbols_, (section.sh_info & 0xffffff) * sizeof(Elf64_Sym));
-        if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx != index) return Part::either;
-        return (symbol->st_other & is_kernel_flag) != 0 ? Part::kernel : Part::function;
+        if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx != index)
+            return FunctionKind::either;
+        return (symbol->st_other & is_kernel_flag) != 0 ? FunctionKind::kernel : FunctionKind::function;
     }
 
     void add_symbols(ImageFacts& facts) const {
         for (std::uint64_t at = 0; const auto symbol = value_at<Elf64_Sym>(symbols_, at); at += sizeof *symbol) {
             if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) continue;
             const std::string_view name = text_at(symbol_names_, symbol->st_name);
-            if (launches(name)) facts.launches_kernels = true;
+            if (is_launch_function(name)) facts.launches_kernels = true;
             if (symbol->st_shndx == SHN_UNDEF && !is_function_of_driver(name)) facts.doubt = other_image;
         }
     }
@@ -114,11 +117,12 @@ void scan_cubin(Bytes bytes, const KernelVisitor& visitor, ImageFacts& facts) {
                 !name.starts_with(beginning))
                 continue;
             facts.has_code = true;
-            const Part part = cubin.part(*section, i);
+            const FunctionKind kind = cubin.function_kind(*section, i);
             const TensorFormats formats =
-                is_again ? in_functions : formats_in_code(cubin.contents(*section), architecture);
-            if (part != Part::kernel) in_functions |= formats;
-            if (part != Part::function) visitor.visit(visitor.context, name.substr(beginning.size()), formats);
+                is_again ? in_functions : tensor_formats_in_code(cubin.contents(*section), architecture);
+            if (kind != FunctionKind::kernel) in_functions |= formats;
+            if (kind != FunctionKind::function)
+                visitor.visit(visitor.context, name.substr(beginning.size()), formats);
         }
     }
 }

@@ -1,9 +1,97 @@
 // Fatbins: cubins and texts in PTX for several architectures, each perhaps compressed.
 #include "record/kernels/kinds.hpp"
-#include "record/kernels/unpack.hpp"
+#include "system/mapped_memory.hpp"
+
+#ifdef FP32SHIM_HAS_LZ4
+#include <lz4.h>
+#endif
+#ifdef FP32SHIM_HAS_ZSTD
+#define ZSTD_STATIC_LINKING_ONLY  // for a state that is not on the heap
+#include <zstd.h>
+#endif
+
+#ifdef FP32SHIM_HAS_ZSTD
+// zstd refers to these two functions weakly (lib/common/zstd_trace.h). Without a definition here, zstd would call
+// functions of these names in the program.
+// NOLINTBEGIN(readability-identifier-naming)
+extern "C" unsigned long long ZSTD_trace_decompress_begin(const ZSTD_DCtx*) { return 0; }
+extern "C" void ZSTD_trace_decompress_end(unsigned long long, const void*) {}
+// NOLINTEND(readability-identifier-naming)
+#endif
 
 namespace fp32shim::record {
 namespace {
+
+// ---- compression of entries
+
+using Target = std::span<std::byte>;
+
+constexpr std::uint64_t largest_unpacked = std::uint64_t{1} << 30;
+constexpr std::size_t state_size = std::size_t{1} << 18;  // zstd's, 100 to 160 KiB; its pages are made when touched
+
+/// Unpacks bytes into `target`, and shortens `target` to the unpacked bytes. Returns the reason if that fails; empty
+/// on success.
+std::string_view unpack_lz4([[maybe_unused]] Bytes packed, [[maybe_unused]] Target& target) {
+#ifdef FP32SHIM_HAS_LZ4
+    if (packed.size() > LZ4_MAX_INPUT_SIZE) return "is too large";
+    const int size =
+        LZ4_decompress_safe(reinterpret_cast<const char*>(packed.data()), reinterpret_cast<char*>(target.data()),
+                            static_cast<int>(packed.size()), static_cast<int>(target.size()));
+    if (size < 0) return "is damaged";
+    target = target.first(static_cast<std::size_t>(size));
+    return {};
+#else
+    return "is compressed by LZ4, which this build of fp32shim does not read";
+#endif
+}
+
+std::string_view unpack_zstd([[maybe_unused]] Bytes packed, [[maybe_unused]] Target& target,
+                             [[maybe_unused]] Target state) {
+#ifdef FP32SHIM_HAS_ZSTD
+    ZSTD_DCtx* const context = ZSTD_initStaticDCtx(state.data(), state.size());
+    if (context == nullptr) return "cannot be unpacked by this version of zstd";
+    const std::size_t size = ZSTD_decompressDCtx(context, target.data(), target.size(), packed.data(), packed.size());
+    if (ZSTD_isError(size) != 0) return "is damaged";
+    target = target.first(size);
+    return {};
+#else
+    return "is compressed by zstd, which this build of fp32shim does not read";
+#endif
+}
+
+enum class Compression : std::uint8_t { none, lz4, zstd };
+
+/// The unpacked bytes of an entry. They live as long as this object, or as `packed` if that was not packed.
+class UnpackedEntry {
+  public:
+    UnpackedEntry(Bytes packed, Compression packing, std::uint64_t unpacked_size) : bytes_(packed) {
+        if (packing == Compression::none) return;
+        bytes_ = {};
+        if (unpacked_size > largest_unpacked) {
+            doubt_ = "is too large";
+            return;
+        }
+        const Target pages = std::as_writable_bytes(pages_.emplace(unpacked_size + state_size).bytes());
+        if (pages.empty()) {
+            doubt_ = "cannot be unpacked: there is no memory for it";
+            return;
+        }
+        Target target = pages.subspan(state_size);
+        doubt_ = packing == Compression::lz4 ? unpack_lz4(packed, target)
+                                             : unpack_zstd(packed, target, pages.first(state_size));
+        if (doubt_.empty()) bytes_ = target;
+    }
+
+    Bytes bytes() const { return bytes_; }
+    std::string_view doubt() const { return doubt_; }  ///< why there are no bytes; empty: there are
+
+  private:
+    Bytes bytes_;
+    std::optional<MappedMemory> pages_;
+    std::string_view doubt_;
+};
+
+// ---- entries
 
 struct FatbinHeader {
     std::uint32_t magic;
@@ -12,7 +100,7 @@ struct FatbinHeader {
 };
 
 /// Header of an entry, as `fatbinary` of CUDA 11 to 13 writes it.
-struct EntryHeader {
+struct FatbinEntryHeader {
     std::uint16_t kind, version;
     std::uint32_t header_size;
     std::uint64_t size;  ///< size of the contents, as they are stored
@@ -25,8 +113,8 @@ constexpr std::uint16_t kind_ptx = 1, kind_cubin = 2;
 constexpr std::uint64_t is_lz4 = 0x2000, is_zstd = 0x8000;
 constexpr std::uint64_t is_specific = 0x100000, is_for_family = 0x200000;  // sm_90a, sm_100f
 
-struct Entry {
-    EntryHeader header;
+struct FatbinEntry {
+    FatbinEntryHeader header;
     Bytes contents;
 };
 
@@ -36,11 +124,11 @@ bool visit_entries(Bytes fatbin, auto visit) {
     if (!header || header->header_size < sizeof *header) return false;
     const auto entries = part_of(fatbin, header->header_size, header->size);
     if (!entries) return false;
-    for (Bytes rest = *entries; rest.size() >= sizeof(EntryHeader);) {
-        const auto entry = *value_at<EntryHeader>(rest, 0);
+    for (Bytes rest = *entries; rest.size() >= sizeof(FatbinEntryHeader);) {
+        const auto entry = *value_at<FatbinEntryHeader>(rest, 0);
         const auto contents = part_of(rest, entry.header_size, entry.size);
         if (!contents || entry.header_size < sizeof entry) return false;
-        visit(Entry{entry, *contents});
+        visit(FatbinEntry{entry, *contents});
         rest = rest.subspan(entry.header_size + entry.size);
     }
     return true;
@@ -48,20 +136,20 @@ bool visit_entries(Bytes fatbin, auto visit) {
 
 /// Returns true if the device can run an entry: machine code on the same major architecture from its minor on, PTX on
 /// any later one; only on itself if it is specific ("CUDA Programming Guide", binary and PTX compatibility).
-bool can_run(const EntryHeader& entry, unsigned device) {
+bool can_run(const FatbinEntryHeader& entry, unsigned device) {
     if ((entry.flags & is_specific) != 0) return entry.architecture == device;
     const bool is_bound = entry.kind == kind_cubin || (entry.flags & is_for_family) != 0;
     return entry.architecture <= device && (!is_bound || entry.architecture / 10 == device / 10);
 }
 
-void scan_entry(const Entry& entry, const KernelVisitor& visitor, ImageFacts& facts) {
-    const EntryHeader& header = entry.header;
-    const Packing packing = (header.flags & is_zstd) != 0  ? Packing::zstd
-                            : (header.flags & is_lz4) != 0 ? Packing::lz4
-                                                           : Packing::none;
+void scan_entry(const FatbinEntry& entry, const KernelVisitor& visitor, ImageFacts& facts) {
+    const FatbinEntryHeader& header = entry.header;
+    const Compression packing = (header.flags & is_zstd) != 0  ? Compression::zstd
+                                : (header.flags & is_lz4) != 0 ? Compression::lz4
+                                                               : Compression::none;
     const auto packed = part_of(entry.contents, 0, header.packed_size);
-    const Unpacked unpacked(packing == Packing::none ? entry.contents : packed.value_or(Bytes()), packing,
-                            header.unpacked_size);
+    const UnpackedEntry unpacked(packing == Compression::none ? entry.contents : packed.value_or(Bytes()), packing,
+                                 header.unpacked_size);
     if (!unpacked.doubt().empty())
         facts.doubt = unpacked.doubt();
     else if (header.kind == kind_cubin)
@@ -82,12 +170,12 @@ void scan_fatbin(Bytes fatbin, unsigned device, const KernelVisitor& visitor, Im
     bool is_whole = true;
     for (const std::uint16_t kind : {kind_cubin, kind_ptx}) {
         unsigned chosen = 0;
-        is_whole = visit_entries(fatbin, [&](const Entry& entry) {
+        is_whole = visit_entries(fatbin, [&](const FatbinEntry& entry) {
             if (entry.header.kind == kind && can_run(entry.header, device))
                 chosen = std::max(chosen, entry.header.architecture);
         });
         if (chosen == 0) continue;
-        visit_entries(fatbin, [&](const Entry& entry) {
+        visit_entries(fatbin, [&](const FatbinEntry& entry) {
             if (entry.header.kind == kind && entry.header.architecture == chosen && can_run(entry.header, device))
                 scan_entry(entry, visitor, facts);
         });
@@ -97,7 +185,7 @@ void scan_fatbin(Bytes fatbin, unsigned device, const KernelVisitor& visitor, Im
     if (!is_whole)
         facts.doubt = "is a damaged fatbin";
     else if (!facts.has_code)
-        visit_entries(fatbin, [&](const Entry& entry) {
+        visit_entries(fatbin, [&](const FatbinEntry& entry) {
             if (entry.header.kind != kind_cubin && entry.header.kind != kind_ptx)
                 facts.doubt = "is in an intermediate code that is not known";  // 8: NVVM, for linking at run time
         });

@@ -33,14 +33,13 @@ inline constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
 /// Otherwise call it again with as many bytes as it returned. 0: the bytes begin no image. A wrapper is no image.
 std::uint64_t image_size(std::span<const std::byte> beginning);
 
-/// Facts about an image as a whole.
 struct ImageFacts {
     bool has_code = false;          ///< the image has code that the device can run, or PTX for it
     bool launches_kernels = false;  ///< kernels in the image may launch kernels from the device
     std::string_view doubt;         ///< a clause why the formats of some kernels are not known; empty: all are
 };
 
-/// Takes a kernel of an image. `name` is only valid during the call.
+/// Function that is called with each kernel of an image. `name` is only valid during the call.
 struct KernelVisitor {
     void (*visit)(void* context, std::string_view name, TensorFormats formats);
     void* context;

@@ -15,18 +15,18 @@ constexpr unsigned architectures[] = {
 #include "record/kernels/instructions.def"
 };
 
-enum class Tells : std::uint8_t { nothing, itself, field, descriptor };
+enum class FormatSource : std::uint8_t { nothing, itself, field, descriptor };
 
-struct Instruction {
+struct TensorInstruction {
     unsigned bits, oldest, newest;
-    Tells tells;
+    FormatSource source;
     std::uint8_t value;  ///< formats, or the place of the field
 };
-constexpr Instruction instructions[] = {
-    {0, 0, 0, Tells::nothing, 0},
-#define TENSOR(name, bits, oldest, newest, formats) {bits, oldest, newest, Tells::itself, formats},
-#define TENSOR_FIELD(name, bits, oldest, newest, shift) {bits, oldest, newest, Tells::field, shift},
-#define TENSOR_DESCRIPTOR(name, bits, oldest, newest) {bits, oldest, newest, Tells::descriptor, 0},
+constexpr TensorInstruction instructions[] = {
+    {0, 0, 0, FormatSource::nothing, 0},
+#define TENSOR(name, bits, oldest, newest, formats) {bits, oldest, newest, FormatSource::itself, formats},
+#define TENSOR_FIELD(name, bits, oldest, newest, shift) {bits, oldest, newest, FormatSource::field, shift},
+#define TENSOR_DESCRIPTOR(name, bits, oldest, newest) {bits, oldest, newest, FormatSource::descriptor, 0},
 #include "record/kernels/instructions.def"
 };
 
@@ -38,7 +38,7 @@ constexpr std::array<std::uint8_t, 1 << 12> instruction_of = [] {
 }();
 
 /// The 16 bytes of an instruction.
-struct Words {
+struct InstructionWords {
     std::uint64_t low, high;
     unsigned bits(unsigned shift, unsigned count) const { return low >> shift & ((1U << count) - 1); }
 };
@@ -49,9 +49,9 @@ TensorFormats format_of(std::uint64_t field) {
 }
 
 /// Constants in the uniform registers of sm_100 to sm_110, as if the code ran from its first line to its last.
-class UniformRegisters {
+class UniformRegisterValues {
   public:
-    void run(const Words& words) {
+    void run(const InstructionWords& words) {
         constexpr unsigned umov_of_constant = 0x882, always = 7;  // bits 12-15: the predicate
         const unsigned target = words.bits(16, 8);
         if (words.bits(0, 12) == umov_of_constant && words.bits(12, 4) == always) {
@@ -68,7 +68,7 @@ class UniformRegisters {
     ///     instruction   low 63: UTCOMMA, of FP4 | low 40-47: the register before the descriptor's
     ///                   high 8-9: 0 UTCHMMA, 1 UTCIMMA, 3 UTCQMMA
     ///     descriptor    4-5: type of the sum, 0 or 1 | 7-9 and 10-12: types of the operands, 0 FP16, 1 BF16, 2 TF32
-    TensorFormats format_of_utcmma(const Words& words) const {
+    TensorFormats format_of_utcmma(const InstructionWords& words) const {
         const std::uint64_t kind = words.high >> 8 & 3;
         if (words.low >> 63 != 0 || kind == 3) return tensor_fp8;
         if (kind != 0) return kind == 1 ? tensor_integer : tensor_unknown;
@@ -82,7 +82,7 @@ class UniformRegisters {
   private:
     /// Returns the number of registers that an instruction may write. These are all that nvdisasm prints with such a
     /// register in front; the highest three of the 12 bits choose the kinds of their operands.
-    static unsigned written_by(const Words& words) {
+    static unsigned written_by(const InstructionWords& words) {
         switch (const unsigned name = words.bits(0, 9)) {
             case 0x097:  // UIADD3.64
             case 0x0a5:  // UIMAD.WIDE
@@ -111,19 +111,20 @@ bool knows_instructions_of(unsigned architecture) {
     return std::ranges::find(architectures, architecture) != std::end(architectures);
 }
 
-TensorFormats formats_in_code(std::span<const std::byte> code, unsigned architecture) {
+TensorFormats tensor_formats_in_code(std::span<const std::byte> code, unsigned architecture) {
     const bool has_utcmma = architecture >= 100 && architecture <= 110;
-    UniformRegisters registers;
+    UniformRegisterValues registers;
     TensorFormats formats = 0;
-    Words words;
+    InstructionWords words;
     for (; code.size() >= sizeof words; code = code.subspan(sizeof words)) {
         std::memcpy(&words, code.data(), sizeof words);
         if (has_utcmma) registers.run(words);
-        const Instruction& found = instructions[instruction_of[words.bits(0, 12)]];
-        if (found.tells == Tells::nothing || architecture < found.oldest || architecture > found.newest) continue;
-        formats |= found.tells == Tells::itself  ? found.value
-                   : found.tells == Tells::field ? format_of(words.high >> found.value & 3)
-                                                 : registers.format_of_utcmma(words);
+        const TensorInstruction& found = instructions[instruction_of[words.bits(0, 12)]];
+        if (found.source == FormatSource::nothing || architecture < found.oldest || architecture > found.newest)
+            continue;
+        formats |= found.source == FormatSource::itself  ? found.value
+                   : found.source == FormatSource::field ? format_of(words.high >> found.value & 3)
+                                                         : registers.format_of_utcmma(words);
     }
     return formats;
 }

@@ -16,46 +16,48 @@ namespace {
 using policy::Applied;
 using policy::Dtype;
 
-enum class Kind : std::uint8_t { no_product, product, by_type, silent };
+enum class NameRuleKind : std::uint8_t { no_product, product, by_type, silent };
 
-struct Rule {
+struct NameRule {
     std::string_view pattern;
-    Kind kind;
+    NameRuleKind kind;
     Dtype dtype = Dtype::float32;
     Applied applied = Applied::unchanged;
 };
-constexpr Rule rules[] = {
-#define NO_PRODUCT(pattern) {pattern "*", Kind::no_product},
-#define PRODUCT(pattern, dtype, applied) {pattern "*", Kind::product, Dtype::dtype, Applied::applied},
+constexpr NameRule rules[] = {
+#define NO_PRODUCT(pattern) {pattern "*", NameRuleKind::no_product},
+#define PRODUCT(pattern, dtype, applied) {pattern "*", NameRuleKind::product, Dtype::dtype, Applied::applied},
 #define NARROW(pattern, dtype) PRODUCT(pattern, dtype, unchanged)
-#define BY_TYPE(pattern) {pattern "*", Kind::by_type},
-#define SILENT(pattern) {pattern "*", Kind::silent},
+#define BY_TYPE(pattern) {pattern "*", NameRuleKind::by_type},
+#define SILENT(pattern) {pattern "*", NameRuleKind::silent},
 #include "record/kernels/names.def"
 };
 
-struct OperandType {
+struct OperandTypePattern {
     std::string_view pattern;
     Dtype dtype;
 };
 /// Patterns of mangled names of kernels, each with the type of operands that it shows, the narrowest type first. In
 /// such names (Itanium C++ ABI), `d` is double, `f` float, `a` signed char, `i` int and `l` long.
-constexpr OperandType operand_types[] = {{"*__nv_fp8*", Dtype::float8},    {"*__nv_bfloat16*", Dtype::bfloat16},
-                                         {"*__half*", Dtype::float16},     {"*IKa*", Dtype::int8},
-                                         {"*aa[fi][fi]*", Dtype::int8},    {"*I[il]a[fi][fi]*", Dtype::int8},
-                                         {"*double2*", Dtype::complex128}, {"*ComplexIdE*", Dtype::complex128},
-                                         {"*float2*", Dtype::complex64},   {"*ComplexIfE*", Dtype::complex64},
-                                         {"*Id*", Dtype::float64},         {"*I[il]d*", Dtype::float64},
-                                         {"*I[il][il]d*", Dtype::float64}, {"*dddE*", Dtype::float64},
-                                         {"*PKd*", Dtype::float64},        {"*If*", Dtype::float32},
-                                         {"*I[il]f*", Dtype::float32},     {"*I[il][il]f*", Dtype::float32},
-                                         {"*fffE*", Dtype::float32},       {"*PKf*", Dtype::float32}};
+constexpr OperandTypePattern operand_types[] = {
+    {"*__nv_fp8*", Dtype::float8},    {"*__nv_bfloat16*", Dtype::bfloat16},
+    {"*__half*", Dtype::float16},     {"*IKa*", Dtype::int8},
+    {"*aa[fi][fi]*", Dtype::int8},    {"*I[il]a[fi][fi]*", Dtype::int8},
+    {"*double2*", Dtype::complex128}, {"*ComplexIdE*", Dtype::complex128},
+    {"*float2*", Dtype::complex64},   {"*ComplexIfE*", Dtype::complex64},
+    {"*Id*", Dtype::float64},         {"*I[il]d*", Dtype::float64},
+    {"*I[il][il]d*", Dtype::float64}, {"*dddE*", Dtype::float64},
+    {"*PKd*", Dtype::float64},        {"*If*", Dtype::float32},
+    {"*I[il]f*", Dtype::float32},     {"*I[il][il]f*", Dtype::float32},
+    {"*fffE*", Dtype::float32},       {"*PKf*", Dtype::float32}};
 
-/// Words for formats and instructions below float32. A kernel with one in its name is none of those of which the
-/// table says that they multiply in float32.
+/// Words for formats and instructions below float32. If the name of a kernel has such a word, the table's answer that
+/// it multiplies in float32 is not believed.
 constexpr std::string_view lower_formats[] = {"*[tT][fF]32*", "*tfloat32*", "*[bB][fF]16x*", "*[hH][mM][mM][aA]*",
                                               "*[hH][gG][mM][mM][aA]*"};
 
-/// NVIDIA's libraries with kernels, up to ".so" or the hash that auditwheel adds. libcudart has none.
+/// Globs for the names of NVIDIA's libraries that have kernels. A name ends before ".so", or before the hash that
+/// auditwheel adds. libcudart has no kernels.
 constexpr std::string_view libraries[] = {
     "libcublas",   "libcublasLt",   "libcublasMp",  "libcuda",   "libcudnn*",   "libcudss*",
     "libcufft",    "libcufftMp",    "libcufftw",    "libcurand", "libcusolver", "libcusolverM[gp]",
@@ -68,7 +70,7 @@ constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
 constexpr TensorFormats below_fp32 = 95;  // all formats of the table
 
 /// A clause that is put together when the program is compiled.
-struct Clause {
+struct StaticText {
     char text[120] = {};
     std::size_t size = 0;
     constexpr void append(std::string_view more) {
@@ -76,9 +78,9 @@ struct Clause {
     }
 };
 
-/// Clauses for each set of formats.
+/// The clause for each set of tensor-core formats in the code of a kernel whose name tells nothing.
 constexpr auto doubt_clauses = [] {
-    std::array<Clause, below_fp32 + 1> all{};
+    std::array<StaticText, below_fp32 + 1> all{};
     for (std::size_t set = 1; set < all.size(); ++set) {
         all[set].append("has ");
         for (std::size_t left = set & below_fp32; const auto& [format, name] : format_names) {
@@ -93,8 +95,8 @@ constexpr auto doubt_clauses = [] {
     return all;
 }();
 
-/// Returns the formats that code may have to multiply so. What cannot be told from the code is allowed where others
-/// are.
+/// Returns the tensor-core formats that the code of a kernel may have if its name was judged rightly. If there are
+/// any, an instruction whose format cannot be told is allowed too.
 TensorFormats allowed_by(const KernelJudgement& judgement) {
     const auto [multiplies, dtype, applied, doubt] = judgement;
     TensorFormats allowed = 0;
@@ -118,13 +120,13 @@ bool matches_any(std::span<const std::string_view> patterns, std::string_view na
     return std::ranges::any_of(patterns, [&](std::string_view p) { return policy::glob_matches(p, name); });
 }
 
-/// Returns what the name tells.
+/// Judges a kernel by its name alone. nullopt: the name tells nothing.
 std::optional<KernelJudgement> judge_name(std::string_view name) {
-    const Rule* rule = first_match(rules, name);
-    if (rule == nullptr || rule->kind == Kind::silent) return std::nullopt;
-    KernelJudgement judged{rule->kind != Kind::no_product, rule->dtype, rule->applied, {}};
-    if (rule->kind == Kind::by_type) {
-        const OperandType* type = first_match(operand_types, name);
+    const NameRule* rule = first_match(rules, name);
+    if (rule == nullptr || rule->kind == NameRuleKind::silent) return std::nullopt;
+    KernelJudgement judged{rule->kind != NameRuleKind::no_product, rule->dtype, rule->applied, {}};
+    if (rule->kind == NameRuleKind::by_type) {
+        const OperandTypePattern* type = first_match(operand_types, name);
         if (type == nullptr) return std::nullopt;
         judged.dtype = type->dtype;
         if (policy::is_double(type->dtype)) judged.applied = Applied::fp64;
@@ -155,7 +157,7 @@ KernelJudgement judge_kernel(const KernelEvidence& evidence) {
     return doubt("has another format by its name than by its instructions", named->dtype);
 }
 
-bool is_library_of_nvidia(std::string_view file_name) {
+bool is_nvidia_library(std::string_view file_name) {
     const std::size_t end = std::min(file_name.find_first_of("-."), file_name.size());
     return matches_any(libraries, file_name.substr(0, end));
 }

@@ -11,7 +11,6 @@
 
 namespace fp32shim::record {
 
-/// Facts by which a kernel is judged.
 struct KernelEvidence {
     std::string_view name;  ///< the driver's name of the kernel: mangled, if the kernel is C++
     std::optional<TensorFormats>
@@ -19,17 +18,17 @@ struct KernelEvidence {
 };
 
 struct KernelJudgement {
-    /// False if its name tells that it multiplies no matrices.
+    /// False if the kernel's name tells that it multiplies no matrices.
     bool multiplies = true;
-    /// Type of its operands. float32 also if it is not known.
+    /// Type of the operands. float32 also stands for an unknown type.
     policy::Dtype dtype = policy::Dtype::float32;
-    /// Lowest format in which it may multiply operands of float32. `unchanged`: not known (`doubt`), or its operands
-    /// are narrower or wider anyway.
+    /// Lowest format in which the kernel may multiply operands of float32. `unchanged`: the format is not known
+    /// (`doubt` says why), or the operands have another type.
     policy::Applied applied = policy::Applied::unchanged;
     std::string_view doubt;  ///< a clause that follows the kernel's name; empty: none
 };
 
-/// Returns the judgement of a kernel of which nothing is known. `doubt`: why.
+/// Returns the judgement of a kernel of which nothing is known. `doubt`: the reason.
 constexpr KernelJudgement unknown_kernel(std::string_view doubt) {
     KernelJudgement judgement;
     judgement.doubt = doubt;
@@ -41,10 +40,11 @@ inline constexpr std::string_view kernel_prefix = "kernel:";
 /// Stands for the name of a kernel where a graph was replayed. No kernel has a blank in its name.
 inline constexpr std::string_view graph_replay = "graph replay";
 
-/// Judges by the table of names (names.def), then by the instructions.
+/// Judges a kernel by the table of names (names.def), then by the instructions in its code.
 KernelJudgement judge_kernel(const KernelEvidence& evidence);
 
-/// Returns true for the file names of NVIDIA's libraries, whose code is not read: their kernels tell by their names.
-bool is_library_of_nvidia(std::string_view file_name);
+/// Returns true for the file name of a library of NVIDIA. The code of such a library is not read, because the names
+/// of its kernels tell their formats.
+bool is_nvidia_library(std::string_view file_name);
 
 }  // namespace fp32shim::record

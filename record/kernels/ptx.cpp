@@ -12,11 +12,11 @@ bool is_in_word(char letter) {
 }
 
 /// Cuts a text into words, such as `.entry`, `mma.sp::ordered_metadata.sync` and `%r1`, and single other characters.
-class PtxWords {
+class PtxTokenizer {
   public:
-    explicit PtxWords(std::string_view text) : rest_(text) {}
+    explicit PtxTokenizer(std::string_view text) : rest_(text) {}
 
-    /// Returns an empty word at the end.
+    /// Returns the next word; an empty one at the end of the text.
     std::string_view next() {
         for (;;) {
             if (rest_.starts_with("//"))
@@ -52,13 +52,13 @@ class PtxWords {
     std::string_view rest_;
 };
 
-struct Type {
+struct NamedFormats {
     std::string_view word;
     TensorFormats formats;
 };
 
 /// Types of operands and sums, by the PTX ISA's chapters on the instructions.
-constexpr Type ptx_types[] = {
+constexpr NamedFormats ptx_types[] = {
     {"f16", tensor_fp16},   {"bf16", tensor_bf16},  {"tf32", tensor_tf32},   {"f64", tensor_fp64},
     {"e4m3", tensor_fp8},   {"e5m2", tensor_fp8},   {"e3m2", tensor_fp8},    {"e2m3", tensor_fp8},
     {"e2m1", tensor_fp8},   {"s8", tensor_integer}, {"u8", tensor_integer},  {"s4", tensor_integer},
@@ -66,7 +66,7 @@ constexpr Type ptx_types[] = {
 };
 
 /// Kinds of tcgen05.mma, which does not name types. The descriptor of kind f16 tells FP16 from BF16.
-constexpr Type kinds[] = {
+constexpr NamedFormats kinds[] = {
     {"kind::f16", tensor_fp16 | tensor_bf16},
     {"kind::tf32", tensor_tf32},
     {"kind::i8", tensor_integer},
@@ -90,9 +90,9 @@ TensorFormats formats_of(std::string_view instruction) {
     while (!instruction.empty()) {
         const std::string_view part = cut();
         if (family == "tcgen05")
-            if (const auto* const kind = std::ranges::find(kinds, part, &Type::word); kind != std::end(kinds))
+            if (const auto* const kind = std::ranges::find(kinds, part, &NamedFormats::word); kind != std::end(kinds))
                 return kind->formats;
-        const auto* const type = std::ranges::find(ptx_types, part, &Type::word);
+        const auto* const type = std::ranges::find(ptx_types, part, &NamedFormats::word);
         if (type != std::end(ptx_types) && count < std::size(named)) named[count++] = type->formats;
     }
     if (family == "wmma" && count == 2) return tensor_fp16;
@@ -111,7 +111,7 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
         if (part == function) in_functions |= formats;
         formats = 0;
     };
-    PtxWords words(text);
+    PtxTokenizer words(text);
     for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
         const char first = word.front();
         // ptxas takes directives without spaces between them, `.visible.entry`, and spaces before `.sync` in
@@ -128,7 +128,7 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
         } else if (is_name_next && parentheses == 0 && first != '.') {
             name = word;
             is_name_next = false;
-            if (launches(name)) facts.launches_kernels = true;
+            if (is_launch_function(name)) facts.launches_kernels = true;
             if (is_external && part == function && !is_function_of_driver(name)) facts.doubt = other_image;
         } else if (first == ';') {
             is_external = false;
@@ -146,21 +146,23 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
 
 bool is_function_of_driver(std::string_view name) {
     constexpr std::string_view names[] = {"vprintf", "malloc", "free", "__assertfail"};  // CUDA's system calls
-    return std::ranges::find(names, name) != std::end(names) || name.starts_with("__cuda") || launches(name);
+    return std::ranges::find(names, name) != std::end(names) || name.starts_with("__cuda") ||
+           is_launch_function(name);
 }
 
-bool launches(std::string_view name) {
+bool is_launch_function(std::string_view name) {
     return (name.starts_with("__cuda") || name.starts_with("cuda")) && name.find("Launch") != std::string_view::npos;
 }
 
 void scan_ptx(std::string_view text, const KernelVisitor& visitor, ImageFacts& facts) {
-    struct Context {
+    struct ScanContext {
         const KernelVisitor& visitor;
         ImageFacts& facts;
         TensorFormats in_functions;
     } context = {visitor, facts, 0};
     const KernelVisitor add_functions = {[](void* context, std::string_view name, TensorFormats formats) {
-                                             auto& [visitor, facts, in_functions] = *static_cast<Context*>(context);
+                                             auto& [visitor, facts, in_functions] =
+                                                 *static_cast<ScanContext*>(context);
                                              facts.has_code = true;
                                              visitor.visit(visitor.context, name, formats | in_functions);
                                          },

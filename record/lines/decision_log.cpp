@@ -44,26 +44,28 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
     start_ = start;
     in_force_ = in_force;
     mode_ = mode;
-    const std::string_view absolute = make_absolute(name, name_, buffer);
+    const std::string_view absolute = make_absolute_name(name, name_, buffer);
     const ExpandedPath expanded =
         absolute.empty() ? ExpandedPath{{}, PathProblem::too_long, 0} : expand_path(absolute, facts_, path_);
-    if (expanded.problem != PathProblem::none) return "log " + std::string(name) + ": " + describe_problem(expanded);
+    if (expanded.problem != PathProblem::none)
+        return "log " + std::string(name) + ": " + describe_path_problem(expanded);
     if (const int error = open_file(); error != 0) {
         const system::IoError description = system::describe_io_error(error);
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                "; nothing is logged; " + std::string(description.remedy);
     }
     owner_.store(system::fork_generation(), std::memory_order_release);
-    handle_result(write_buffer(buffer, format_start(start_, facts_, this_moment(), line_in(buffer))), buffer);
+    handle_write_result(
+        write_buffer(buffer, format_start(start_, facts_, current_time_and_thread(), line_in(buffer))), buffer);
     return {};
 }
 
 void DecisionLog::write(const DecisionEvent& event, LogBuffer buffer) {
-    write_line([&] { return format_decision(event, facts_, this_moment(), line_in(buffer)); }, buffer);
+    write_line([&] { return format_decision(event, facts_, current_time_and_thread(), line_in(buffer)); }, buffer);
 }
 
 void DecisionLog::write(const ErrorEvent& event, LogBuffer buffer) {
-    write_line([&] { return format_error(event, facts_, this_moment(), line_in(buffer)); }, buffer);
+    write_line([&] { return format_error(event, facts_, current_time_and_thread(), line_in(buffer)); }, buffer);
 }
 
 template <class Format>
@@ -78,14 +80,14 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     int error = write_buffer(buffer, format());
     // recover() has used the buffer, so the line is formatted again.
     if (error == EBADF && recover(buffer)) error = write_buffer(buffer, format());
-    handle_result(error, buffer);
+    handle_write_result(error, buffer);
 }
 
 /// Makes the log usable in a forked child, or after the program closed its descriptor. Returns false on failure.
 bool DecisionLog::recover(LogBuffer buffer) {
     const system::HeldLock held(lock_);
     if (!held) return false;
-    if (owner_.load(std::memory_order_acquire) != system::fork_generation()) return enter_child(buffer);
+    if (owner_.load(std::memory_order_acquire) != system::fork_generation()) return begin_in_child(buffer);
     if (gave_up_.load(std::memory_order_relaxed)) return false;
     if (descriptor_.is_own_file()) return true;  // another thread has already recovered the log
     const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
@@ -94,7 +96,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
 }
 
 /// Opens the log for a forked child and writes its first line. The caller holds the lock.
-bool DecisionLog::enter_child(LogBuffer buffer) {
+bool DecisionLog::begin_in_child(LogBuffer buffer) {
     facts_.forked_from = facts_.pid;
     dropped_.store(0, std::memory_order_relaxed);
     reopened_.store(false, std::memory_order_relaxed);
@@ -113,7 +115,8 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
         stop_logging(error, buffer);
     } else {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
-        handle_result(write_buffer(buffer, format_start(start, facts_, this_moment(), line_in(buffer))), buffer);
+        handle_write_result(
+            write_buffer(buffer, format_start(start, facts_, current_time_and_thread(), line_in(buffer))), buffer);
     }
     owner_.store(system::fork_generation(), std::memory_order_release);
     return error == 0;
@@ -169,7 +172,7 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
 
 /// Handles a result of write_buffer(). If `error` is an errno, counts a lost line. If it is 0, reports the lines lost
 /// before.
-void DecisionLog::handle_result(int error, LogBuffer buffer) {
+void DecisionLog::handle_write_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         warn_once(error, "lines are lost until it can be written again", buffer);
@@ -182,7 +185,7 @@ void DecisionLog::handle_result(int error, LogBuffer buffer) {
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";
     event.dropped = dropped;
-    if (write_buffer(buffer, format_error(event, facts_, this_moment(), line_in(buffer))) != 0)
+    if (write_buffer(buffer, format_error(event, facts_, current_time_and_thread(), line_in(buffer))) != 0)
         dropped_.fetch_add(dropped, std::memory_order_relaxed);
 }
 

@@ -56,16 +56,16 @@ class DecisionLog {
 
     bool is_open() const { return owner_.load(std::memory_order_relaxed) != 0; }
     /// Returns the number of lost lines of this process that are not yet reported in the file.
-    std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+    std::int64_t unreported_lost_lines() const { return dropped_.load(std::memory_order_relaxed); }
 
   private:
     template <class Format>
     void write_line(Format format, LogBuffer buffer);
     bool recover(LogBuffer buffer);
-    bool enter_child(LogBuffer buffer);
+    bool begin_in_child(LogBuffer buffer);
     int open_file();
     int write_buffer(LogBuffer buffer, std::size_t size);
-    void handle_result(int error, LogBuffer buffer);
+    void handle_write_result(int error, LogBuffer buffer);
     void stop_logging(int error, LogBuffer buffer);
     void warn_once(int error, std::string_view consequence, LogBuffer buffer);
 
@@ -81,7 +81,7 @@ class DecisionLog {
     system::OncePerProcess warning_;
     system::ForkSafeLock lock_;
 
-    // After open() only enter_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before
+    // After open() only begin_in_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before
     // `owner_` names the child. Only expand_path() uses facts_.pid: for lines, the kernel tells the process id.
     char name_[path_capacity] = {};  // the absolute name, with placeholders
     char path_[path_capacity] = {};  // the name after replacing its placeholders, for the process `owner_`

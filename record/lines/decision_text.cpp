@@ -20,21 +20,14 @@ constexpr policy::NamedValue<How> ways[] = {
     {" by another algorithm", How::algorithm},
 };
 
-void append_size(system::LineWriter& out, std::int64_t size) {
-    if (size < 0) {
-        out.text("_");
-    } else {
-        out.number(size);
-    }
-}
-
 void append_call(system::LineWriter& out, const policy::MatmulCall& call) {
-    out.escaped(call.function, 128).text(" ");
-    append_size(out, call.m);
-    out.text("x");
-    append_size(out, call.n);
-    out.text("x");
-    append_size(out, call.k);
+    out.escaped(call.function, 128);
+    const char* separator = " ";
+    for (const std::int64_t size : {call.m, call.n, call.k}) {
+        out.text(separator);
+        size < 0 ? out.text("_") : out.number(size);
+        separator = "x";
+    }
     if (call.batch != 1) out.text(" x").number(call.batch);
     if (call.trans_a != 0 || call.trans_b != 0) {
         out.text(" ");

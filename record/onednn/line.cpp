@@ -18,30 +18,30 @@ constexpr std::string_view no_products[] = {
 #include "record/onednn/implementations.def"
 };
 
-struct DataType {
+struct NamedDataType {
     std::string_view word;
     std::optional<Dtype> dtype;
 };
-constexpr DataType data_types[] = {
+constexpr NamedDataType data_types[] = {
 #define DATA_TYPE(word, dtype) {word, dtype},
 #include "record/onednn/implementations.def"
 };
 constexpr std::size_t unknown_type = std::size(data_types);
 
-struct Mode {
+struct FpmathMode {
     std::string_view word;
     Applied applied;
 };
-constexpr Mode modes[] = {
+constexpr FpmathMode modes[] = {
 #define FPMATH_MODE(word, applied) {word, Applied::applied},
 #include "record/onednn/implementations.def"
 };
 
-struct Word {
+struct ImplementationWord {
     std::string_view word, mode;
     Applied actual;
 };
-constexpr Word words[] = {
+constexpr ImplementationWord words[] = {
 #define WORD(word, mode, actual) {word, mode, Applied::actual},
 #include "record/onednn/implementations.def"
 };
@@ -74,7 +74,8 @@ std::int64_t cut_number(std::string_view& text) {
     return number;
 }
 
-/// Returns a number of milliseconds that printf wrote with %g in any locale, in nanoseconds; -1: it is none.
+/// Returns nanoseconds for a number of milliseconds that printf wrote with %g in any locale; -1: the text is no such
+/// number.
 std::int64_t nanoseconds_of(std::string_view text) {
     std::int64_t number = cut_number(text), exponent = 6;
     if (number < 0) return -1;
@@ -100,12 +101,14 @@ std::int64_t nanoseconds_of(std::string_view text) {
 }
 
 std::size_t data_type(std::string_view word) {
-    return static_cast<std::size_t>(std::ranges::find(data_types, word, &DataType::word) - std::begin(data_types));
+    return static_cast<std::size_t>(std::ranges::find(data_types, word, &NamedDataType::word) -
+                                    std::begin(data_types));
 }
 
-/// Removes the type at the end of a name such as `src_f32`. Returns it; empty: there is none that is known.
+/// Removes the type at the end of a name such as `src_f32`, and returns the type; empty: the name ends in no known
+/// type.
 std::string_view cut_type(std::string_view& name) {
-    for (const DataType& known : data_types) {
+    for (const NamedDataType& known : data_types) {
         if (!name.ends_with(known.word)) continue;
         const std::string_view before = name.substr(0, name.size() - known.word.size());
         if (!before.ends_with('_')) continue;
@@ -192,7 +195,7 @@ std::optional<Applied> format_of(std::string_view implementation, std::string_vi
     for (bool is_last = false; !is_last;) {
         is_last = implementation.find_first_of(":+") == std::string_view::npos;
         const std::string_view word = take_before(implementation, ":+");
-        const auto* const row = std::ranges::find_if(words, [&](const Word& known) {
+        const auto* const row = std::ranges::find_if(words, [&](const ImplementationWord& known) {
             return known.word == word && (known.mode.empty() || known.mode == mode);
         });
         if (row == std::end(words)) return std::nullopt;
@@ -213,7 +216,7 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
         return;
     }
     if (!policy::is_single(*execution.dtype) && !policy::is_double(*execution.dtype)) return;
-    const auto* const mode = std::ranges::find(modes, execution.fpmath, &Mode::word);
+    const auto* const mode = std::ranges::find(modes, execution.fpmath, &FpmathMode::word);
     const auto format = format_of(execution.implementation, execution.fpmath);
     if (execution.duration_ns < 0) {
         execution.doubt = "the line is cut off";  // so attributes may be missing
@@ -307,22 +310,22 @@ void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& ex
 
 }  // namespace
 
-OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution) {
+OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& execution) {
     if (line.ends_with('\n')) line.remove_suffix(1);
     const std::string_view beginning = take_before(line, ",");
-    if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLine::other;
+    if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLineKind::other;
     bool is_of_graph = beginning.ends_with("graph_verbose");
     // Versions differ in the fields before: a mark of the format, a time, the part of the library.
     for (int field = 0; field < 4; ++field) {
         const std::string_view word = take_before(line, ",");
         is_of_graph = is_of_graph || word == "graph";
         if (word == "info") break;
-        if (word == "error") return OneDnnLine::error;
+        if (word == "error") return OneDnnLineKind::error;
         if (word != "exec") continue;
         read_execution(line, is_of_graph, execution);
-        return OneDnnLine::execution;
+        return OneDnnLineKind::execution;
     }
-    return OneDnnLine::other;
+    return OneDnnLineKind::other;
 }
 
 }  // namespace fp32shim::record

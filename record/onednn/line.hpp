@@ -11,7 +11,7 @@
 
 namespace fp32shim::record {
 
-enum class OneDnnLine : std::uint8_t {
+enum class OneDnnLineKind : std::uint8_t {
     other,      ///< tells something else, or was not printed by oneDNN
     execution,  ///< a primitive, or a partition of the graph API, was executed
     error,
@@ -55,14 +55,14 @@ inline constexpr std::string_view onednn_prefix = "onednn_";
 /// programs (fp32shim_jax.py) writes such lines. A kind is the name of a function, as it stands, in recordings.
 inline constexpr std::string_view xla_prefix = "xla_compiled_";
 
-/// Returns true for the function of a row that was recorded from a line.
-constexpr bool is_told_in_a_line(std::string_view function) {
+/// Returns true for the function of a row that was recorded from a line of oneDNN, or from one about JAX.
+constexpr bool is_onednn_or_xla(std::string_view function) {
     return function.starts_with(onednn_prefix) || function.starts_with(xla_prefix);
 }
 
-/// Reads a line; its final newline may be missing. Changes `execution` only if the line is one. In the text of a cut
-/// line, the part that is missing is unknown. Source: src/common/verbose.cpp and src/graph/utils/verbose.cpp of
-/// oneDNN 0.21 to 3.13.
-OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution);
+/// Reads a line of oneDNN, whose final newline may be missing. Sets `execution` only if the line tells of an
+/// execution. If the line was cut off, the members that it lacks stay unknown. Source: src/common/verbose.cpp and
+/// src/graph/utils/verbose.cpp of oneDNN 0.21 to 3.13.
+OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& execution);
 
 }  // namespace fp32shim::record

@@ -1,4 +1,4 @@
-// Last step of reading audits or fingerprints: one slot after the other.
+// Iterates over the audits or fingerprints in a recording, one slot after the other.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ template <class Entry>
 class CallRecordCursor {
   public:
     /// `segments`: the segments with the records, in reading order. All objects must outlive the cursor.
-    CallRecordCursor(const RecordingBytes& bytes, std::span<const IndexedSegment> segments)
+    CallRecordCursor(const RecordingByteReader& bytes, std::span<const IndexedSegment> segments)
         : bytes_(&bytes), segments_(segments) {}
 
     /// Returns the next record, valid until the next call; nullptr after the last.
     const Entry* next() {
         while (position_ == piece_.size()) {
             if (first_ == capacity && !begin_segment()) return nullptr;
-            load();
+            load_piece();
         }
         return &piece_[position_++];
     }
@@ -48,7 +48,7 @@ class CallRecordCursor {
     }
 
     /// Reads a piece of the current segment: up to its end, or to the first unused entry.
-    void load() {
+    void load_piece() {
         position_ = 0;
         piece_first_ = first_;
         piece_.resize(std::min(entries_of_a_piece, capacity - first_));
@@ -61,7 +61,7 @@ class CallRecordCursor {
         first_ = is_whole ? first_ + static_cast<std::uint32_t>(piece_.size()) : capacity;
     }
 
-    const RecordingBytes* bytes_;
+    const RecordingByteReader* bytes_;
     std::span<const IndexedSegment> segments_;  ///< segments that are not yet begun
     std::uint64_t offset_ = 0;                  ///< offset of the current segment
     std::uint32_t slot_ = 0;                    ///< slot of the current segment

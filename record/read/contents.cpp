@@ -71,7 +71,7 @@ std::size_t count_whole_events(const EventSegment& segment) {
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
 /// there at the first reading is complete at the second. If the process overwrites the ring later, the ring's `count`
 /// rises.
-void find_complete_events(const RecordingBytes& bytes, SlotEvents& events) {
+void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
         read_events(bytes, events.ring->offset, events.ring_end, EventSegment::capacity, before);
@@ -88,7 +88,7 @@ void find_complete_events(const RecordingBytes& bytes, SlotEvents& events) {
 
 /// Excludes from a ring the events up to `last_appended`, since segments of the file have copies of them. These are
 /// all events of the ring if none came after it was copied, and its first events if the copying was interrupted.
-void exclude_appended_events(const RecordingBytes& bytes, SlotEvents& events) {
+void exclude_appended_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
     while (events.ring_begin < events.ring_end) {
@@ -108,7 +108,7 @@ std::vector<IndexedSegment> sorted_by_slot(std::vector<IndexedSegment> segments)
 
 /// Calls `visit(entry, offset)` for each published entry of the segments.
 template <class Entry>
-void visit_published(const RecordingBytes& bytes, std::span<const IndexedSegment> segments, const auto& visit) {
+void visit_published(const RecordingByteReader& bytes, std::span<const IndexedSegment> segments, const auto& visit) {
     const auto segment = std::make_unique<format::Segment<Entry>>();
     for (const IndexedSegment& indexed : segments) {
         bytes.read_into(indexed.offset, *segment);
@@ -119,7 +119,7 @@ void visit_published(const RecordingBytes& bytes, std::span<const IndexedSegment
 }
 
 /// Reports a recording that somebody appended to this one, since nothing in it is read.
-void report_appended_recording(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
+void report_appended_recording(const RecordingByteReader& bytes, std::uint32_t next_segment, ProblemList& problems) {
     constexpr std::uint64_t segment_size = format::segment_size;
     std::uint64_t offset = std::max(std::uint64_t{next_segment}, std::uint64_t{1}) * segment_size;
     while (offset < bytes.size()) {
@@ -164,22 +164,14 @@ void RecordingReader::read_segments(const format::Header& header) {
     operand_segments_ = sorted_by_slot(std::move(index[SegmentKind::operands]));
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
-    decisions_->set_segments(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
+    row_reader_->set_segments(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
     read_environment(header);
     if ((header.flags & format::flag_children_only) != 0) read_marks(header);
 }
 
-void RecordingReader::visit_audits(const AuditVisitor& visitor) const {
-    visit_all_audits([&](const RecordedAudit& audit) { return is_about_nonfinite(audit.audit) || visitor(audit); });
-}
-
-void RecordingReader::visit_nonfinite(const AuditVisitor& visitor) const {
-    visit_all_audits([&](const RecordedAudit& audit) { return !is_about_nonfinite(audit.audit) || visitor(audit); });
-}
-
-void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
+void RecordingReader::visit_audits(const std::function<void(const RecordedAudit&)>& visitor) const {
     CallRecordCursor<AuditRecord> cursor(*bytes_, audit_segments_);
     std::map<std::uint32_t, std::uint64_t> left_out = left_out_audits_;
     while (const AuditRecord* const entry = cursor.next()) {
@@ -188,7 +180,7 @@ void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
             --earlier->second;
             continue;
         }
-        if (!visitor({entry->row, realtime_of(entry->time), cursor.slot(), format::load(*entry)})) return;
+        visitor({entry->row, realtime_of(entry->time), cursor.slot(), format::load_audit(*entry)});
     }
 }
 
@@ -199,7 +191,7 @@ std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
     return slots;
 }
 
-RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
+FingerprintCursor RecordingReader::fingerprints(std::uint32_t slot) const {
     const auto of_slot = [&](const std::vector<IndexedSegment>& segments) {
         return std::span(std::ranges::lower_bound(segments, slot, {}, &IndexedSegment::slot),
                          std::ranges::upper_bound(segments, slot, {}, &IndexedSegment::slot));
@@ -207,7 +199,7 @@ RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
     return {*this, {*bytes_, of_slot(fingerprint_segments_)}, {*bytes_, of_slot(operand_segments_)}};
 }
 
-const format::OperandsRecord* RecordedFingerprints::operands_of(const format::FingerprintRecord& entry) {
+const format::OperandsRecord* FingerprintCursor::operands_of(const format::FingerprintRecord& entry) {
     // Both kinds of records have the order of the calls; either may lack some.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
@@ -219,7 +211,7 @@ const format::OperandsRecord* RecordedFingerprints::operands_of(const format::Fi
     return nullptr;
 }
 
-std::optional<RecordedFingerprint> RecordedFingerprints::next() {
+std::optional<RecordedFingerprint> FingerprintCursor::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
     const format::OperandsRecord* const operands = operands_of(*entry);
@@ -228,7 +220,7 @@ std::optional<RecordedFingerprint> RecordedFingerprints::next() {
                               entry->number,
                               entry->thread,
                               cursor_.offset(),
-                              format::load(*entry),
+                              format::load_fingerprint(*entry),
                               operands == nullptr ? std::nullopt : std::optional(operands->hashes)};
     if (operands != nullptr) found.fingerprint.rows = operands->rows;
     return found;
@@ -292,7 +284,7 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     for (const IndexedSegment& segment : rings) {
         format::SegmentHeader header;
         bytes_->read_into(segment.offset, header);
-        SlotEvents& events = events_[segment.slot];
+        SlotEventPlaces& events = events_[segment.slot];
         if (events.ring) {
             problems_->add(segment.offset,
                            "a second ring of slot " + std::to_string(segment.slot) + "; it is left out");
@@ -318,7 +310,7 @@ void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rin
     }
 }
 
-void RecordingReader::drop_misordered_segments(SlotEvents& events) {
+void RecordingReader::drop_misordered_segments(SlotEventPlaces& events) {
     std::vector<IndexedSegment>& segments = events.segments;
     std::ranges::sort(segments, {},
                       [](const IndexedSegment& segment) { return std::pair(segment.sequence, segment.offset); });
@@ -343,7 +335,7 @@ void RecordingReader::drop_misordered_segments(SlotEvents& events) {
 
 /// Finds out how many full rings of a slot have no copy in the file. If the recording overwrites old events, counts
 /// the missing events as overwritten; otherwise reports a problem.
-void RecordingReader::count_missing_events(const SlotEvents& events) {
+void RecordingReader::count_missing_events(const SlotEventPlaces& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
         expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
@@ -366,7 +358,7 @@ void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_u
                                          " complete, and everything after this point is lost");
 }
 
-const RecordedObjects& RecordingReader::objects() const {
+const RecordedObjectList& RecordingReader::objects() const {
     if (object_segments_.empty()) return objects_;
     std::vector<IndexedSegment> unread = std::exchange(object_segments_, {});
     if (unread.size() > format::object_segment_limit) {
@@ -378,7 +370,7 @@ const RecordedObjects& RecordingReader::objects() const {
     visit_published<format::ObjectRecord>(
         *bytes_, unread, [&](const format::ObjectRecord& record, std::uint64_t offset) {
             const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
-            objects_.all.push_back({decisions_->text(record.path, offset),
+            objects_.all.push_back({row_reader_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
                                     realtime_of(record.first_seen),
                                     record.flags,
@@ -394,7 +386,7 @@ std::vector<RecordedRule> RecordingReader::rules() const {
     visit_published<format::RuleRecord>(
         *bytes_, {rule_segments_.begin(), beyond}, [&](const format::RuleRecord& record, std::uint64_t offset) {
             if ((record.flags & format::rule_is_withdrawn) != 0) return;
-            rules.push_back({decisions_->text(record.name, offset), decisions_->text(record.file, offset),
+            rules.push_back({row_reader_->text(record.name, offset), row_reader_->text(record.file, offset),
                              record.line, (record.flags & format::rule_is_used) != 0});
         });
     return rules;
@@ -407,8 +399,9 @@ void RecordingReader::read_changes(const format::Header& header) {
     for (std::uint32_t number = count - kept; number != count; ++number) {
         const std::size_t index = number % format::change_limit;
         if (header.changes[index].time != 0)
-            changes_.push_back(make_change(header.changes[index],
-                                           offsetof(format::Header, changes) + index * sizeof(format::ChangeRecord)));
+            changes_.push_back(
+                to_recorded_change(header.changes[index],
+                                   offsetof(format::Header, changes) + index * sizeof(format::SettingsChangeRecord)));
     }
     // A change counts as lost, too, if its writer has not finished or was killed.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
@@ -421,10 +414,10 @@ void RecordingReader::read_environment(const format::Header& header) {
         // Facts of newer versions are left out, and those whose texts would lie behind the end of the file.
         if (facts_.file_size < sizeof header) break;
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
-        std::string value = decisions_->text(entry.value, offset);
+        std::string value = row_reader_->text(entry.value, offset);
         if (value.empty()) continue;  // the text is in a part of the file that is missing
         environment_.push_back(
-            {static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset), std::move(value)});
+            {static_cast<EnvironmentFact>(entry.fact), row_reader_->text(entry.subject, offset), std::move(value)});
     }
     if (std::string names = feature_names(header.processor); !names.empty())
         environment_.push_back({EnvironmentFact::features, {}, std::move(names)});
@@ -470,25 +463,26 @@ void RecordingReader::read_children(const format::Header& header) {
     }
 }
 
-RecordedChange RecordingReader::make_change(const format::ChangeRecord& record, std::uint64_t offset) {
-    RecordedChange change;
+RecordedSettingsChange RecordingReader::to_recorded_change(const format::SettingsChangeRecord& record,
+                                                           std::uint64_t offset) {
+    RecordedSettingsChange change;
     change.time_ns = realtime_of(record.time);
-    change.kind = static_cast<format::ChangeKind>(record.kind);
-    change.origin = static_cast<format::ChangeOrigin>(record.origin);
+    change.kind = static_cast<format::SettingsChangeKind>(record.kind);
+    change.origin = static_cast<format::SettingsChangeOrigin>(record.origin);
     change.was_done = record.result == static_cast<std::uint32_t>(format::CommandResult::done);
     change.requester = record.requester;
-    if (change.kind == format::ChangeKind::set_precision && record.precision != format::no_precision)
+    if (change.kind == format::SettingsChangeKind::set_precision && record.precision != format::no_precision)
         change.precision = static_cast<policy::Precision>(record.precision);
     change.floor = static_cast<policy::Floor>(record.floor);
-    if (change.kind == format::ChangeKind::reload && record.has_settings == 1)
+    if (change.kind == format::SettingsChangeKind::reload && record.has_settings == 1)
         change.settings = {static_cast<policy::Precision>(record.default_precision),
                            static_cast<policy::Floor>(record.settings_floor),
                            static_cast<policy::CpuMode>(record.cpu_mode), record.allows_bf16x9 == 1};
-    change.floor_exception = decisions_->text(record.floor_exception, offset);
-    change.policy_name = decisions_->text(record.policy_name, offset);
-    change.policy_revision = decisions_->text(record.policy_revision, offset);
-    change.policy_sha256 = decisions_->text(record.policy_sha256, offset);
-    change.message = decisions_->text(record.message, offset);
+    change.floor_exception = row_reader_->text(record.floor_exception, offset);
+    change.policy_name = row_reader_->text(record.policy_name, offset);
+    change.policy_revision = row_reader_->text(record.policy_revision, offset);
+    change.policy_sha256 = row_reader_->text(record.policy_sha256, offset);
+    change.message = row_reader_->text(record.message, offset);
     return change;
 }
 

@@ -1,21 +1,25 @@
 #include "record/read/control.hpp"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <deque>
 #include <fstream>
 #include <optional>
 #include <string_view>
 #include <thread>
 
-#include "policy/descriptor.hpp"
 #include "record/format/identity.hpp"
+#include "record/log_path.hpp"
 #include "record/read/processes.hpp"
 
 namespace fp32shim::record {
@@ -25,6 +29,149 @@ namespace {
 using format::CommandKind;
 using format::CommandResult;
 using format::Header;
+
+// ---- the recordings that a process has mapped, by inode and not by name
+//
+// The reader may be root, while the process may belong to anybody. The process chooses the names of its files, and a
+// name may meanwhile lead to another file. So a path is opened with O_PATH, following no link. Only once the file is
+// known to be regular and the mapped one is it opened for reading.
+
+constexpr std::size_t max_recordings = 256;  // limit per process: each reload to another name leaves the earlier
+                                             // recording mapped
+constexpr std::string_view deleted_mark = " (deleted)";
+
+bool is_recording_name(std::string_view name) {
+    if (name.ends_with(deleted_mark)) name.remove_suffix(deleted_mark.size());
+    return name.ends_with(recording_extension);
+}
+
+/// Mapping that may be a recording's header: the start of a file, shared and writable.
+struct MappedRecording {
+    std::uint32_t major = 0, minor = 0;  ///< device of the file as the kernel numbers it; stat may give another
+                                         ///< number
+    std::uint64_t inode = 0;
+    std::string name;  ///< path in /proc/PID/maps, which ends in ` (deleted)` once the file is deleted
+};
+
+/// A line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234 /tmp/run.fp32rec`
+struct MapsLine {
+    unsigned long begin = 0;
+    char permissions[5] = {};
+    unsigned long offset = 0;
+    MappedRecording file;
+};
+
+std::optional<MapsLine> parse_maps_line(const std::string& text) {
+    MapsLine line;
+    unsigned long end = 0, inode = 0;
+    int name_at = 0;
+    if (std::sscanf(text.c_str(), "%lx-%lx %4s %lx %x:%x %lu %n", &line.begin, &end, line.permissions, &line.offset,
+                    &line.file.major, &line.file.minor, &inode, &name_at) != 7)
+        return std::nullopt;
+    line.file.inode = inode;
+    if (name_at > 0) line.file.name = text.substr(static_cast<std::size_t>(name_at));
+    return line;
+}
+
+bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
+    return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
+}
+
+/// Maps a regular file for a moment, and returns what /proc/self/maps says about the mapping.
+std::optional<MappedRecording> mapping_of(const PathOnlyFile& file) {
+    const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (readable.number() < 0) return std::nullopt;
+    const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* mapping = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.number(), 0);
+    if (mapping == MAP_FAILED) return std::nullopt;
+    std::optional<MappedRecording> found;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string text; !found && std::getline(maps, text);) {
+        const auto line = parse_maps_line(text);
+        if (line && line->begin == reinterpret_cast<unsigned long>(mapping)) found = line->file;
+    }
+    munmap(mapping, size);
+    return found;
+}
+
+/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps may give
+/// different devices for one file. In that case the function maps the file here, and compares `mapped` with
+/// /proc/self/maps.
+bool is_mapped_file(const PathOnlyFile& file, const MappedRecording& mapped) {
+    struct stat status {};
+    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (major(status.st_dev) == mapped.major && minor(status.st_dev) == mapped.minor)
+        return status.st_ino == mapped.inode;
+    const auto here = mapping_of(file);
+    return here && is_same_file(*here, mapped);
+}
+
+/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped file.
+std::shared_ptr<const PathOnlyFile> open_if_mapped(const std::string& path, int flags,
+                                                   const MappedRecording& mapped) {
+    auto file = std::make_shared<const PathOnlyFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
+    return is_mapped_file(*file, mapped) ? file : nullptr;
+}
+
+std::string with_line_feeds(std::string name) {
+    constexpr std::string_view shown = "\\012";
+    for (std::size_t at = name.find(shown); at != std::string::npos; at = name.find(shown, at + 1))
+        name.replace(at, shown.size(), 1, '\n');
+    return name;
+}
+
+struct CloseFolder {
+    void operator()(DIR* folder) const { closedir(folder); }
+};
+
+struct FoundMappedFile {
+    std::shared_ptr<const PathOnlyFile> file;  ///< nullptr: no name or descriptor leads to the file any more
+    std::string name;                          ///< path of the file, for messages
+};
+
+/// Finds the mapped file among the open descriptors of a process.
+FoundMappedFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
+    const std::string folder_path = process_folder + "/fd/";
+    const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));
+    while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+        const std::string path = folder_path + entry->d_name;
+        char target[4096];
+        const ssize_t size = readlink(path.c_str(), target, sizeof target);
+        if (size <= 0) continue;
+        const std::string_view name(target, static_cast<std::size_t>(size));
+        if (!is_recording_name(name)) continue;
+        // This link comes from the kernel and leads to the open file itself.
+        if (auto file = open_if_mapped(path, 0, mapped)) return {std::move(file), std::string(name)};
+    }
+    return {nullptr, mapped.name};
+}
+
+/// Returns the mappings of process `pid` whose names look like recordings: each file once, at most max_recordings.
+std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
+    std::vector<MappedRecording> found;
+    std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+    for (std::string text; found.size() < max_recordings && std::getline(maps, text);) {
+        if (!is_recording_name(text)) continue;
+        auto line = parse_maps_line(text);
+        if (!line || line->offset != 0 || std::string_view(line->permissions) != "rw-s") continue;
+        const auto is_it = [&](const MappedRecording& other) { return is_same_file(other, line->file); };
+        if (std::ranges::none_of(found, is_it)) found.push_back(std::move(line->file));
+    }
+    return found;
+}
+
+/// Finds the file behind a mapping of process `pid`: by its name, or by a descriptor that the process still holds.
+FoundMappedFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped) {
+    const std::string folder = "/proc/" + std::to_string(pid);
+    const std::string root = folder + "/root";
+    // The kernel writes a line feed as \012. It does not mark a name that really contains a backslash and these
+    // digits, so both readings are tried.
+    for (const std::string& name : {with_line_feeds(mapped.name), mapped.name})
+        if (auto file = open_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
+    return find_among_descriptors(folder, mapped);
+}
+
+// ---- commands to a process
 
 /// Reason to refuse a recording that belongs to another process. A forked child keeps its parent's recording mapped
 /// until its own first product.
@@ -53,7 +200,7 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     if (all_mapped.empty()) return std::nullopt;
     const ProcessIdentity process = identify_process(pid);
     for (const MappedRecording& mapped : all_mapped) {
-        FoundFile found = find_mapped_file(pid, mapped);
+        FoundMappedFile found = find_mapped_file(pid, mapped);
         if (found.file == nullptr) {
             why = mapped.name + " can no longer be opened: it was deleted or replaced, and the process has closed it";
             continue;
@@ -117,7 +264,7 @@ class SentCommand {
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
         if (sequence == 0) sequence = 1;  // 0 would mean that there is no command
-        sent_ = format::make_command(sequence, kind, precision, getpid()).value;
+        sent_ = format::make_command_word(sequence, kind, precision, getpid()).value;
         struct stat status {};
         const bool is_whole = fstat(file_.number(), &status) == 0 && status.st_size >= off_t{sizeof(Header)};
         if (is_whole && pwrite(file_.number(), &sent_, sizeof sent_, offsetof(Header, command)) == sizeof sent_)
@@ -177,11 +324,11 @@ std::string why_not_inspectable(const struct stat& status) {
 
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit) {
     std::string why;
-    for (const std::int32_t pid : list_processes())
+    for (const std::int32_t pid : list_process_ids())
         if (const auto recording = recording_of(pid, why)) visit(*recording);
 }
 
-FoundRecording find_live_recording(std::int32_t pid) {
+FoundLiveRecording find_live_recording(std::int32_t pid) {
     const std::string process = "process " + std::to_string(pid);
     if (pid <= 0) return {std::nullopt, process + " cannot exist; give the id of a running process"};
     struct stat status {};

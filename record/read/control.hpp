@@ -10,11 +10,19 @@
 #include <string>
 #include <vector>
 
+#include "policy/descriptor.hpp"
 #include "policy/precision.hpp"
 #include "record/format/format.hpp"
-#include "record/read/mapped_recordings.hpp"
 
 namespace fp32shim::record {
+
+/// File opened with O_PATH: stays the same file when its name is removed or given to another file.
+class PathOnlyFile : public Descriptor {
+  public:
+    using Descriptor::Descriptor;
+    /// Returns a path, such as `/proc/self/fd/7`, that opens the file for reading or writing if this user may.
+    std::string path() const { return "/proc/self/fd/" + std::to_string(number()); }
+};
 
 /// A recording that a running process has mapped.
 struct LiveRecording {
@@ -22,19 +30,19 @@ struct LiveRecording {
                             ///< namespace
     std::string name;       ///< path of the file, for people; ends in ` (deleted)` once the file is deleted
     std::string open_path;  ///< path that opens the file even after it was renamed, as long as `file` exists
-    std::shared_ptr<const HeldFile> file;
+    std::shared_ptr<const PathOnlyFile> file;
 };
 
 /// Calls `visit` for the recording of each process that this user may inspect, by rising process id. Each
 /// LiveRecording that the visitor keeps holds a descriptor open.
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
-struct FoundRecording {
+struct FoundLiveRecording {
     std::optional<LiveRecording> recording;
     std::string error;  ///< one line with a remedy, such as `process 17 does not exist; …`; empty: the recording was
                         ///< found
 };
-FoundRecording find_live_recording(std::int32_t pid);
+FoundLiveRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
     done,          ///< the command takes effect with the process's next product

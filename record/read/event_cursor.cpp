@@ -16,13 +16,13 @@ constexpr std::size_t events_of_a_piece = 256;
 
 }  // namespace
 
-std::uint64_t SlotEvents::count() const {
+std::uint64_t SlotEventPlaces::count() const {
     std::uint64_t sum = ring_end - ring_begin;
     for (const IndexedSegment& segment : segments) sum += segment.count;
     return sum;
 }
 
-std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
+std::size_t read_events(const RecordingByteReader& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
                         std::vector<EventRecord>& events) {
     events.resize(std::min(end - begin, events_of_a_piece));
     const std::uint64_t offset = segment + sizeof(format::SegmentHeader) + begin * sizeof(EventRecord);
@@ -31,7 +31,7 @@ std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std:
     return events.size();
 }
 
-EventCursor::EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after,
+EventCursor::EventCursor(const RecordingByteReader& bytes, const SlotEventPlaces& events, std::uint64_t after,
                          ProblemList& problems)
     : bytes_(bytes), events_(events), problems_(problems), last_time_(after) {}
 
@@ -68,7 +68,7 @@ bool EventCursor::load_events() {
     loaded_.clear();
     piece_begin_ = piece_end_;
     if (is_ring)
-        find_moved_ring();
+        continue_in_copied_ring();
     else
         problems_.add(segment_.offset, "these events were overwritten while they were read; they are left out");
     return true;
@@ -121,7 +121,7 @@ void EventCursor::begin_entries(const IndexedSegment& segment, std::size_t first
 
 /// Continues in the copy of the ring, after the process overwrote the ring while this cursor was reading it. The copy
 /// is the segment whose sequence equals the ring's earlier count. Reports a problem if there is no such segment.
-void EventCursor::find_moved_ring() {
+void EventCursor::continue_in_copied_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);
     for (const IndexedSegment& segment : index[SegmentKind::events])

@@ -1,4 +1,4 @@
-// Last step of reading events: those of one slot, in order.
+// Iterates over the events of one slot of a recording, in their order.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace fp32shim::record {
 
 /// Places where a slot's events are: segments with copies of full rings, by rising sequence, then the ring in use.
-struct SlotEvents {
+struct SlotEventPlaces {
     std::uint32_t slot = 0;
     std::vector<IndexedSegment> segments;
     std::optional<IndexedSegment> ring;  ///< the ring in use; its `count` says how often it was full before
@@ -30,7 +30,7 @@ inline bool is_event_after(std::uint64_t time_before, const format::EventRecord&
 
 /// Reads entries `begin` to `end`, at most 256, of the segment at offset `segment`. Returns the number of entries
 /// read.
-std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
+std::size_t read_events(const RecordingByteReader& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
                         std::vector<format::EventRecord>& events);
 
 /// Iterates over the events of one slot, in order, and reads the file in pieces. For one thread.
@@ -42,7 +42,8 @@ class EventCursor {
     };
 
     /// Leaves out events up to the time `after`. All objects passed by reference must outlive the cursor.
-    EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after, ProblemList& problems);
+    EventCursor(const RecordingByteReader& bytes, const SlotEventPlaces& events, std::uint64_t after,
+                ProblemList& problems);
 
     std::uint32_t slot() const { return events_.slot; }
     /// Returns the event of the next call; nullopt at the end. Skips the marks of thread changes.
@@ -53,11 +54,11 @@ class EventCursor {
     bool begin_segment();
     bool begin_ring();
     void begin_entries(const IndexedSegment& segment, std::size_t first, std::size_t end);
-    void find_moved_ring();
+    void continue_in_copied_ring();
     void drop_misordered_events();
 
-    const RecordingBytes& bytes_;
-    const SlotEvents& events_;
+    const RecordingByteReader& bytes_;
+    const SlotEventPlaces& events_;
     ProblemList& problems_;
     std::uint64_t last_time_;
     std::size_t next_segment_ = 0;

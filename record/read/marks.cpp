@@ -12,7 +12,7 @@ namespace fp32shim::record {
 namespace {
 
 /// Reads the list of files in a mark. Returns false if the list is incomplete or corrupt.
-bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
+bool read_files(const format::UnrecordedProcessSegment& segment, UnrecordedProcess& mark) {
     if (segment.size > sizeof segment.files) return false;
     std::string_view left(segment.files, segment.size);
     const auto next_bytes = [&](std::size_t size) {
@@ -21,7 +21,7 @@ bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
         return taken;
     };
     for (std::uint32_t i = 0; i < segment.count; ++i) {
-        format::MarkedFile file;
+        format::UnrecordedProcessFile file;
         if (left.size() < sizeof file) return false;
         std::memcpy(&file, next_bytes(sizeof file).data(), sizeof file);
         if (left.size() < std::size_t{file.path_size} + file.build_id_size) return false;
@@ -46,10 +46,10 @@ bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
 
 void RecordingReader::read_marks(const format::Header& header) {
     missed_marks_ = header.marks_missed;
-    const auto segment = std::make_unique<format::MarkSegment>();
+    const auto segment = std::make_unique<format::UnrecordedProcessSegment>();
     for (std::size_t i = 0; i < format::mark_limit && header.marks[i] != 0; ++i) {
         bytes_->read_into((i + 1) * format::segment_size, *segment);
-        RecordedMark mark;
+        UnrecordedProcess mark;
         mark.pins = segment->pins;
         mark.processor = segment->processor;
         mark.noted_ns = std::clamp(segment->noted_ns, -farthest_time_ns, farthest_time_ns);

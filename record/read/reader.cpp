@@ -20,8 +20,8 @@
 namespace fp32shim::record {
 
 using format::CounterRecord;
+using format::HeaderText;
 using format::segment_size;
-using format::Text;
 
 namespace {
 
@@ -78,9 +78,18 @@ bool is_link_of_another_user(const std::string& path) {
 /// Searches /proc for a process of another namespace. If the process is not found it may still run, so the result is
 /// `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
-    for (const std::int32_t pid : list_processes())
+    for (const std::int32_t pid : list_process_ids())
         if (identify_process(pid) == recorded) return RecordingState::live;
     return RecordingState::unknown;
+}
+
+void subtract(std::uint64_t& count, std::uint64_t earlier) { count -= std::min(count, earlier); }
+
+void subtract_calls(CounterRecord& counters, const CounterRecord& earlier) {
+    subtract(counters.calls, earlier.calls);
+    subtract(counters.total, earlier.total);
+    subtract(counters.timed, earlier.timed);
+    counters.first = std::max(counters.first, earlier.last);
 }
 
 }  // namespace
@@ -91,12 +100,12 @@ std::string_view to_string(RecordingState state) {
     return policy::name_of(words, state);
 }
 
-RecordingReader::RecordingReader(std::shared_ptr<RecordingBytes> bytes)
+RecordingReader::RecordingReader(std::shared_ptr<RecordingByteReader> bytes)
     : bytes_(std::move(bytes)),
       problems_(std::make_unique<ProblemList>()),
-      decisions_(std::make_unique<RecordingDecisions>(*bytes_, *problems_)) {}
+      row_reader_(std::make_unique<RecordedRowReader>(*bytes_, *problems_)) {}
 
-RecordingReader::Opened RecordingReader::open(const std::string& path) {
+RecordingReader::OpenResult RecordingReader::open(const std::string& path) {
     if (is_link_of_another_user(path))
         return {nullptr,
                 "a symbolic link that belongs to another user and may lead anywhere; name the file that it leads to"};
@@ -116,31 +125,32 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
     }
 }
 
-RecordingReader::Opened RecordingReader::open_descriptor(int descriptor, const std::string& path) {
-    std::unique_ptr<RecordingReader> reader(new RecordingReader(std::make_shared<RecordingBytes>(descriptor, path)));
+RecordingReader::OpenResult RecordingReader::open_descriptor(int descriptor, const std::string& path) {
+    std::unique_ptr<RecordingReader> reader(
+        new RecordingReader(std::make_shared<RecordingByteReader>(descriptor, path)));
     struct stat status {};
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         return {nullptr, "not a regular file; name a .fp32rec file"};
-    std::string error = reader->read();
+    std::string error = reader->read_file();
     if (!error.empty()) return {nullptr, std::move(error)};
     return {std::move(reader), {}};
 }
 
-bool RecordingReader::refresh() {
+bool RecordingReader::read_again() {
     RecordingReader fresh(bytes_);
-    if (!fresh.read().empty()) return false;
-    fresh.decisions_->set_location_namer(decisions_->release_location_namer());
+    if (!fresh.read_file().empty()) return false;
+    fresh.row_reader_->set_location_namer(row_reader_->release_location_namer());
     *this = std::move(fresh);
     return true;
 }
 
-void RecordingReader::release_memory() {
+void RecordingReader::close_until_next_read() {
     if (!bytes_->is_open()) return;
-    decisions_->release_memory();
-    bytes_->release_memory();
+    row_reader_->free_caches();
+    bytes_->close_until_next_read();
 }
 
-std::string RecordingReader::read() {
+std::string RecordingReader::read_file() {
     const auto header = std::make_unique<format::Header>();
     const std::size_t header_bytes = bytes_->read(0, header.get(), sizeof *header);
     facts_.file_size = bytes_->size();
@@ -166,8 +176,8 @@ std::string RecordingReader::read() {
     return {};
 }
 
-std::string RecordingReader::text(const format::Header& header, const format::TextRange& range,
-                                  std::size_t header_bytes) {
+std::string RecordingReader::header_text(const format::Header& header, const format::TextRange& range,
+                                         std::size_t header_bytes) {
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     const auto* const begin = reinterpret_cast<const char*>(&header);
     if (end <= header_bytes) return {begin + range.offset, range.size};
@@ -179,15 +189,15 @@ std::string RecordingReader::text(const format::Header& header, const format::Te
     return {};
 }
 
-std::string RecordingReader::text(const format::Header& header, Text which, std::size_t header_bytes) {
-    return text(header, header.texts[static_cast<std::size_t>(which)], header_bytes);
+std::string RecordingReader::header_text(const format::Header& header, HeaderText which, std::size_t header_bytes) {
+    return header_text(header, header.texts[static_cast<std::size_t>(which)], header_bytes);
 }
 
 /// Returns the name of an environment variable, stored as the header's text `which`. If the text cannot be such a
 /// name, reports a problem and returns an empty text, since names are shown unescaped.
-std::string RecordingReader::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
+std::string RecordingReader::variable_name(const format::Header& header, HeaderText which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
-    std::string name = text(header, which, header_bytes);
+    std::string name = header_text(header, which, header_bytes);
     const bool is_name =
         name.size() <= longest && std::all_of(name.begin(), name.end(), [](char c) {
             return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -201,24 +211,24 @@ std::string RecordingReader::variable_name(const format::Header& header, Text wh
 void RecordingReader::read_facts(const format::Header& header, std::size_t header_bytes) {
     facts_.process.pid = header.pid;
     facts_.process.forked_from = header.forked_from;
-    facts_.process.host = text(header, Text::host, header_bytes);
-    facts_.process.job_id = text(header, Text::job_id, header_bytes);
-    facts_.process.job_id_from = variable_name(header, Text::job_id_from, header_bytes);
+    facts_.process.host = header_text(header, HeaderText::host, header_bytes);
+    facts_.process.job_id = header_text(header, HeaderText::job_id, header_bytes);
+    facts_.process.job_id_from = variable_name(header, HeaderText::job_id_from, header_bytes);
     facts_.process.rank = header.rank;
-    facts_.process.rank_from = variable_name(header, Text::rank_from, header_bytes);
-    facts_.process.executable = text(header, Text::executable, header_bytes);
-    facts_.process.command = text(header, Text::command, header_bytes);
+    facts_.process.rank_from = variable_name(header, HeaderText::rank_from, header_bytes);
+    facts_.process.executable = header_text(header, HeaderText::executable, header_bytes);
+    facts_.process.command = header_text(header, HeaderText::command, header_bytes);
     facts_.process.pins = static_cast<std::uint16_t>(header.pins | header.more_pins << 8);
     facts_.process.run = header.run;
     facts_.process.start_ns = clamped_time(header.facts_ns);
-    facts_.start.version = text(header, Text::version, header_bytes);
-    facts_.start.policy_name = text(header, Text::policy_name, header_bytes);
-    facts_.start.policy_revision = text(header, Text::policy_revision, header_bytes);
-    facts_.start.policy_sha256 = text(header, Text::policy_sha256, header_bytes);
+    facts_.start.version = header_text(header, HeaderText::version, header_bytes);
+    facts_.start.policy_name = header_text(header, HeaderText::policy_name, header_bytes);
+    facts_.start.policy_revision = header_text(header, HeaderText::policy_revision, header_bytes);
+    facts_.start.policy_sha256 = header_text(header, HeaderText::policy_sha256, header_bytes);
     facts_.start.default_precision = static_cast<policy::Precision>(header.default_precision);
     facts_.start.floor = static_cast<policy::Floor>(header.floor);
     facts_.start.allow_bf16x9 = header.allows_bf16x9 == 1;
-    facts_.start.floor_exception = text(header, header.floor_exception, header_bytes);
+    facts_.start.floor_exception = header_text(header, header.floor_exception, header_bytes);
     facts_.user = static_cast<std::int64_t>(header.user_and_one) - 1;
     facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
@@ -226,7 +236,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.start.rounds_at_random = header.rounds_at_random != 0;
     facts_.start.log_level = static_cast<policy::LogLevel>(header.level);
     facts_.start.where = {header.where, header.native_frames};
-    facts_.python = static_cast<PythonState>(header.python);
+    facts_.python = static_cast<PythonReaderState>(header.python);
     facts_.opened_ns = clamped_time(header.start_realtime_ns);
     facts_.on_full = static_cast<policy::OnFull>(header.on_full);
     facts_.max_size = header.max_size;
@@ -285,7 +295,7 @@ RecordingState RecordingReader::state() const {
     return is_hidden ? RecordingState::unknown : RecordingState::ended;
 }
 
-const std::vector<Problem>& RecordingReader::problems() const {
+const std::vector<FileProblem>& RecordingReader::problems() const {
     if (bytes_->is_lost())
         problems_->add(0, "the file was deleted or replaced while being read; the rest of it is left out");
     return problems_->all();
@@ -340,7 +350,7 @@ const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
 }
 
 const RecordedRow* RecordingReader::row(std::uint32_t id) const {
-    const RecordedRow* found = decisions_->row(id);
+    const RecordedRow* found = row_reader_->row(id);
     if (found == nullptr && counters_of(id) != nullptr)
         problems_->add(facts_.file_size, "counters name row " + std::to_string(id) +
                                              ", which is not in the file; their calls are counted as unknown");
@@ -353,15 +363,13 @@ std::uint64_t RecordingReader::event_count() const {
     return sum;
 }
 
-bool RecordedEvents::Slot::operator<(const Slot& other) const {
+bool MergedEventCursor::Slot::operator<(const Slot& other) const {
     return std::pair(next.record.time, cursor->slot()) > std::pair(other.next.record.time, other.cursor->slot());
 }
 
-RecordedEvents::RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
-                               const std::vector<std::uint64_t>& after)
+MergedEventCursor::MergedEventCursor(const RecordingReader& reader, const std::vector<std::uint64_t>& after)
     : reader_(&reader) {
     for (const auto& [number, events] : reader.events_) {
-        if (slot && number != *slot) continue;
         std::uint64_t seen = number < after.size() ? after[number] : 0;
         if (const auto earlier = reader.left_out_events_.find(number); earlier != reader.left_out_events_.end())
             seen = std::max(seen, earlier->second);
@@ -371,7 +379,7 @@ RecordedEvents::RecordedEvents(const RecordingReader& reader, std::optional<std:
     std::make_heap(slots_.begin(), slots_.end());
 }
 
-std::optional<RecordedEvent> RecordedEvents::next() {
+std::optional<RecordedEvent> MergedEventCursor::next() {
     if (slots_.empty()) return std::nullopt;
     if (slots_.size() > 1) std::pop_heap(slots_.begin(), slots_.end());
     Slot& earliest = slots_.back();
@@ -385,11 +393,43 @@ std::optional<RecordedEvent> RecordedEvents::next() {
     return event;
 }
 
-void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot,
-                                   const std::vector<std::uint64_t>& after) const {
-    RecordedEvents all = events(slot, after);
-    while (const auto event = all.next())
-        if (!visitor(*event)) return;
+void RecordingReader::visit_events(const std::function<void(const RecordedEvent&)>& visitor) const {
+    MergedEventCursor all = events();
+    while (const auto event = all.next()) visitor(*event);
+}
+
+std::string RecordingReader::subtract_earlier_copy(const RecordingReader& earlier) {
+    if (facts_.identity != earlier.facts_.identity || facts_.opened_ticks != earlier.facts_.opened_ticks)
+        return "is no copy of it";
+    std::vector<CounterRecord> rest = counters_;
+    for (const CounterRecord& before : earlier.counters_) {
+        const auto now = std::ranges::lower_bound(rest, before.row_plus_one, {}, &CounterRecord::row_plus_one);
+        if (now == rest.end() || now->row_plus_one != before.row_plus_one || now->calls < before.calls)
+            return "is not an earlier copy of it: it has calls that are not in the recording";
+        subtract_calls(*now, before);
+    }
+    std::erase_if(rest, [](const CounterRecord& counters) { return counters.calls == 0; });
+    counters_ = std::move(rest);
+    for (const auto& [row, before] : earlier.gpu_times_) {
+        const auto now = gpu_times_.find(row);
+        if (now == gpu_times_.end()) continue;
+        subtract(now->second.samples, before.samples);
+        subtract(now->second.total, before.total);
+        subtract(now->second.total_of_first_calls, before.total_of_first_calls);
+        now->second.first_calls -= std::min(now->second.first_calls, before.first_calls);
+        if (now->second.samples == 0) gpu_times_.erase(now);
+    }
+    subtract(total_calls_, earlier.total_calls_);
+    subtract(uncounted_calls_, earlier.uncounted_calls_);
+    subtract(dropped_events_, earlier.dropped_events_);
+    subtract(overwritten_events_, earlier.overwritten_events_);
+    subtract(lost_audits_, earlier.lost_audits_);
+    subtract(searched_calls_, earlier.searched_calls_);
+    for (const auto& [number, events] : earlier.events_)
+        left_out_events_[number] = std::max(events.ring_last, events.last_appended);
+    CallRecordCursor<format::AuditRecord> audits(*earlier.bytes_, earlier.audit_segments_);
+    while (audits.next() != nullptr) ++left_out_audits_[audits.slot()];
+    return {};
 }
 
 }  // namespace fp32shim::record

@@ -27,8 +27,8 @@
 #include "record/format/identity.hpp"
 #include "record/process_facts.hpp"
 #include "record/read/call_record_cursor.hpp"
-#include "record/read/decisions.hpp"
 #include "record/read/event_cursor.hpp"
+#include "record/read/row_reader.hpp"
 #include "record/read/segments.hpp"
 
 namespace fp32shim::record {
@@ -61,8 +61,8 @@ struct RecordingFacts {
     std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
     std::int64_t user = -1;       ///< real user id; -1: not recorded
     ProcessIdentity identity;
-    PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
-    std::uint64_t opened_ticks = 0;            ///< `opened_ns` in ticks; unique among the recordings of one process
+    PythonReaderState python = PythonReaderState::unused;  ///< state of the reader of Python's stacks
+    std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks; unique among the recordings of one process
     std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording in which the process continued after a
                                       ///< reload; 0: none
 
@@ -134,10 +134,10 @@ struct RecordedFingerprint {
 };
 
 /// A change of the process's settings while it ran.
-struct RecordedChange {
+struct RecordedSettingsChange {
     std::int64_t time_ns = 0;  ///< time of the change: nanoseconds since 1970, UTC
-    format::ChangeKind kind = format::ChangeKind::none;
-    format::ChangeOrigin origin = format::ChangeOrigin::program;
+    format::SettingsChangeKind kind = format::SettingsChangeKind::none;
+    format::SettingsChangeOrigin origin = format::SettingsChangeOrigin::program;
     bool was_done = false;                       ///< false: the change was refused; `message` says why
     std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself made
                                                  ///< the change
@@ -159,11 +159,11 @@ struct RecordedObject {
     std::uint32_t flags = 0;             ///< findings: bits format::object_…
     format::FileState file{};            ///< facts about the file when it was noted
 
-    bool has(std::uint32_t bit) const { return (flags & bit) != 0; }
+    bool has_flag(std::uint32_t bit) const { return (flags & bit) != 0; }
 };
 
 /// Programs and libraries that a process had loaded. The list may be incomplete.
-struct RecordedObjects {
+struct RecordedObjectList {
     std::vector<RecordedObject> all;
     /// Time when all loaded files were last listed; 0: never. Unless `until_exit` is true, files loaded later are
     /// unknown.
@@ -194,7 +194,7 @@ struct RecordedChild {
 };
 
 /// A fact about the process's environment. A fact that changed is there with each of its values, in their order.
-struct RecordedEnvironment {
+struct RecordedEnvironmentFact {
     EnvironmentFact fact = EnvironmentFact::none;
     std::string subject;  ///< library or device that the fact is about; empty: the process
     std::string value;
@@ -209,21 +209,21 @@ struct RecordedRule {
 };
 
 /// Loaded files of a process that belonged to a `fp32shim run` and ended without a recording.
-struct RecordedMark {
+struct UnrecordedProcess {
     std::string program;          ///< path of the program; empty: unknown
     std::uint16_t pins = 0;       ///< variables of `run --pin` in its environment: ProcessFacts::pins
     std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
     std::int64_t noted_ns = 0;    ///< time when the first process with these files ended: nanoseconds since 1970, UTC
     bool has_changed_log =
         false;  ///< the child multiplied after it had changed its own log, or switched the shim off
-    RecordedObjects objects;
+    RecordedObjectList objects;
 };
 
 class RecordingReader;
 
 /// Iterates over single calls, as recorded at the level `calls`. For one thread. The reader must outlive this object,
 /// and must not be refreshed while it is in use.
-class RecordedEvents {
+class MergedEventCursor {
   public:
     /// Returns the next call; nullopt after the last.
     std::optional<RecordedEvent> next();
@@ -236,8 +236,7 @@ class RecordedEvents {
 
         bool operator<(const Slot& other) const;  // ordered so that the earliest call is the greatest
     };
-    RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
-                   const std::vector<std::uint64_t>& after);
+    MergedEventCursor(const RecordingReader& reader, const std::vector<std::uint64_t>& after);
 
     const RecordingReader* reader_;
     std::vector<Slot> slots_;  ///< slots that have further calls, as a heap: in front is the slot with the earliest
@@ -246,15 +245,15 @@ class RecordedEvents {
 
 /// Iterates over the fingerprints of one slot. For one thread. The reader must outlive this object, and must not be
 /// refreshed while it is in use.
-class RecordedFingerprints {
+class FingerprintCursor {
   public:
     /// Returns the next fingerprint, in the order of the calls; nullopt after the last.
     std::optional<RecordedFingerprint> next();
 
   private:
     friend class RecordingReader;
-    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor,
-                         CallRecordCursor<format::OperandsRecord> operands)
+    FingerprintCursor(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor,
+                      CallRecordCursor<format::OperandsRecord> operands)
         : reader_(&reader), cursor_(std::move(cursor)), operands_(std::move(operands)) {}
     /// Returns the record of the same call, valid until the next call; nullptr: there is none.
     const format::OperandsRecord* operands_of(const format::FingerprintRecord& entry);
@@ -270,46 +269,50 @@ class RecordedFingerprints {
 /// bytes of memory for each row with calls, some 50 for each segment, and a cache of rows and texts.
 class RecordingReader {
   public:
-    struct Opened {
+    struct OpenResult {
         std::unique_ptr<RecordingReader> reader;  ///< nullptr: the file cannot be read; `error` says why
         std::string error;                        ///< finding, offset and remedy, without the file's name
     };
     /// Opens a file and reads facts, counters and changes. From a newer format it reads the facts only, and reports a
     /// problem. From a corrupt or truncated file it reads all complete parts. Skips holes of the file.
-    static Opened open(const std::string& path);
+    static OpenResult open(const std::string& path);
     /// Opens a recording by a readable descriptor, and owns the descriptor from then on, even on failure. `path`:
-    /// path for opening the file again after release_memory(); empty: release_memory() leaves the file open.
-    static Opened open_descriptor(int descriptor, const std::string& path = {});
+    /// path for opening the file again after close_until_next_read(); empty: close_until_next_read() leaves the file
+    /// open.
+    static OpenResult open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Earlier views and references become invalid. Returns false, and changes
     /// nothing, if the file can no longer be read.
-    bool refresh();
+    bool read_again();
     /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
-    void release_memory();
+    void close_until_next_read();
 
     /// Leaves out the calls that an earlier copy of the recording has, with their events and audits;
     /// fingerprints stay. Shortest and longest calls of a row that had calls before remain those of all its calls,
     /// and its `first_ns` becomes the `last_ns` of the copy. Returns the reason, to follow the copy's name, if
-    /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before refresh().
-    std::string leave_out(const RecordingReader& earlier);
+    /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before
+    /// read_again().
+    std::string subtract_earlier_copy(const RecordingReader& earlier);
 
     const RecordingFacts& facts() const { return facts_; }
     /// Returns the state of the recorded process. Asks the kernel each time.
     RecordingState state() const;
     /// Returns the problems found so far, at most 100, by rising offset. Reading rows, events and objects may add
     /// more.
-    const std::vector<Problem>& problems() const;
+    const std::vector<FileProblem>& problems() const;
 
     /// Returns a row; nullptr: the file lacks it. The result is valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
     /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: the file lacks it.
-    std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
+    std::optional<RecordedFrame> frame(format::StringId id) const { return row_reader_->frame(id); }
     /// Returns the reader of rows. It also gives their formats, and takes other names for locations and files, which
     /// must be set before rows are read.
-    RecordingDecisions& decisions() const { return *decisions_; }
+    RecordedRowReader& row_reader() const { return *row_reader_; }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may have gaps, two rows may be equal,
     /// and a row may have no calls.
-    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }
+    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const {
+        row_reader_->visit_rows(visitor);
+    }
     struct RowCounters {
         std::uint32_t row = 0;
         RecordedCounters counters;
@@ -342,12 +345,12 @@ class RecordingReader {
     /// ended, another thread may use it.
     std::size_t slot_count() const { return slots_.size(); }
     /// Returns the newest changes of the process's settings, oldest first.
-    const std::vector<RecordedChange>& changes() const { return changes_; }
+    const std::vector<RecordedSettingsChange>& changes() const { return changes_; }
     /// Returns the number of changes that are not in changes(). A recording keeps only the newest
     /// format::change_limit.
     std::uint32_t lost_changes() const { return lost_changes_; }
     /// Returns the programs and libraries that the process had loaded. The first call reads them from the file.
-    const RecordedObjects& objects() const;
+    const RecordedObjectList& objects() const;
     /// Returns the rules of the policy, in their order, without those that a reload removed.
     std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
@@ -355,12 +358,12 @@ class RecordingReader {
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
     /// Returns what is known of the process's environment; empty if an older version recorded it.
-    const std::vector<RecordedEnvironment>& environment() const { return environment_; }
+    const std::vector<RecordedEnvironmentFact>& environment() const { return environment_; }
 
     /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
-    const std::vector<RecordedMark>& marks() const { return marks_; }
+    const std::vector<UnrecordedProcess>& unrecorded_processes() const { return marks_; }
     /// Returns the number of marks that found no space in the file, are incomplete, or could not be made.
-    std::uint32_t missed_marks() const { return missed_marks_; }
+    std::uint32_t missed_unrecorded_processes() const { return missed_marks_; }
 
     /// Returns the number of calls, including calls without a row.
     std::uint64_t total_calls() const { return total_calls_; }
@@ -374,33 +377,24 @@ class RecordingReader {
     /// Returns an upper bound of the number of events, computed from segment headers.
     std::uint64_t event_count() const;
 
-    /// Iterates over calls in the order of their return, of one `slot` or of all. Leaves out the events of each slot
-    /// with `ticks` up to `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass for
-    /// each slot the `ticks` of the last event seen. Reads 4 KiB per slot at a time.
-    RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
-                          const std::vector<std::uint64_t>& after = {}) const {
-        return {*this, slot, after};
-    }
-    /// Function that visit_events() calls for each event, until the function returns false.
-    using EventVisitor = std::function<bool(const RecordedEvent&)>;
-    void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
-                      const std::vector<std::uint64_t>& after = {}) const;
+    /// Iterates over calls in the order of their return. Leaves out the events of each slot with `ticks` up to
+    /// `after[slot]` (0 beyond its end). To follow a live recording, call read_again(), and pass for each slot the
+    /// `ticks` of the last event seen. Reads 4 KiB per slot at a time.
+    MergedEventCursor events(const std::vector<std::uint64_t>& after = {}) const { return {*this, after}; }
+    /// Visits all events in the order of events().
+    void visit_events(const std::function<void(const RecordedEvent&)>& visitor) const;
 
-    using AuditVisitor = std::function<bool(const RecordedAudit&)>;
-    /// Visits the audits, one slot after the other, in the order of the calls, until `visitor` returns false.
-    void visit_audits(const AuditVisitor& visitor) const;
-    /// Visits the records of the first products that made and that received NaN or infinity, if there are any.
-    void visit_nonfinite(const AuditVisitor& visitor) const;
-    /// Visits both kinds of records, one slot after the other, in the order of the calls.
-    void visit_all_audits(const AuditVisitor& visitor) const;
+    /// Visits the audits, and the records of the first products that made or received NaN or infinity
+    /// (is_about_nonfinite()): one slot after the other, in the order of the calls.
+    void visit_audits(const std::function<void(const RecordedAudit&)>& visitor) const;
     /// Returns the number of calls whose results were searched for NaN and infinity; 0 also in older files.
-    std::uint64_t searched_calls() const { return searched_calls_; }
+    std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
     /// Returns the number of audits that found no space in the file.
     std::uint64_t lost_audits() const { return lost_audits_; }
 
     /// Returns the numbers of the slots that have fingerprints, in rising order.
     std::vector<std::uint32_t> slots_with_fingerprints() const;
-    RecordedFingerprints fingerprints(std::uint32_t slot) const;
+    FingerprintCursor fingerprints(std::uint32_t slot) const;
     /// Reads fingerprints that follow each other in one segment, from an offset that RecordedFingerprint has. Returns
     /// the number of those read. Entries behind the last one of the segment have no meaning.
     std::size_t read_fingerprints(std::uint64_t offset, std::span<format::FingerprintRecord> entries) const;
@@ -411,16 +405,16 @@ class RecordingReader {
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
-    friend class RecordedEvents;
-    friend class RecordedFingerprints;
-    explicit RecordingReader(std::shared_ptr<RecordingBytes> bytes);
+    friend class MergedEventCursor;
+    friend class FingerprintCursor;
+    explicit RecordingReader(std::shared_ptr<RecordingByteReader> bytes);
     RecordingReader& operator=(RecordingReader&&) = default;
 
-    std::string read();
+    std::string read_file();
     void read_facts(const format::Header& header, std::size_t header_bytes);
-    std::string text(const format::Header& header, const format::TextRange& range, std::size_t header_bytes);
-    std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
-    std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
+    std::string header_text(const format::Header& header, const format::TextRange& range, std::size_t header_bytes);
+    std::string header_text(const format::Header& header, format::HeaderText which, std::size_t header_bytes);
+    std::string variable_name(const format::Header& header, format::HeaderText which, std::size_t header_bytes);
     void read_ticks_per_second(const format::Header& header);
     void read_segments(const format::Header& header);
     void read_counters(const std::vector<IndexedSegment>& segments);
@@ -430,10 +424,10 @@ class RecordingReader {
     void read_rings(const std::vector<IndexedSegment>& rings);
     void check_completeness(std::uint32_t whole, std::uint32_t in_use);
     void arrange_events(const std::vector<IndexedSegment>& full_rings);
-    void drop_misordered_segments(SlotEvents& events);
-    void count_missing_events(const SlotEvents& events);
+    void drop_misordered_segments(SlotEventPlaces& events);
+    void count_missing_events(const SlotEventPlaces& events);
     void read_changes(const format::Header& header);
-    RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
+    RecordedSettingsChange to_recorded_change(const format::SettingsChangeRecord& record, std::uint64_t offset);
     void read_children(const format::Header& header);
     void read_environment(const format::Header& header);
     void read_marks(const format::Header& header);
@@ -446,26 +440,26 @@ class RecordingReader {
 
     // These objects are on the heap: `decisions_` refers to the two before it, and these references must survive a
     // move of the reader.
-    std::shared_ptr<RecordingBytes> bytes_;
+    std::shared_ptr<RecordingByteReader> bytes_;
     std::unique_ptr<ProblemList> problems_;
-    std::unique_ptr<RecordingDecisions> decisions_;
+    std::unique_ptr<RecordedRowReader> row_reader_;
 
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
     std::vector<format::CounterRecord> counters_;               // counters summed over slots, by rising row
     std::map<std::uint32_t, format::GpuTimeRecord> gpu_times_;  // times on the GPU summed over slots, by row
     std::set<std::uint32_t> slots_;
-    std::map<std::uint32_t, SlotEvents> events_;  // places of events, indexed by slot
-    std::vector<RecordedChange> changes_;
+    std::map<std::uint32_t, SlotEventPlaces> events_;  // places of events, indexed by slot
+    std::vector<RecordedSettingsChange> changes_;
     std::vector<RecordedChild> children_;
-    std::vector<RecordedEnvironment> environment_;
-    std::vector<RecordedMark> marks_;
+    std::vector<RecordedEnvironmentFact> environment_;
+    std::vector<UnrecordedProcess> marks_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> operand_segments_;      // likewise
     std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
-    mutable RecordedObjects objects_;
+    mutable RecordedObjectList objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, dropped_events_ = 0, overwritten_events_ = 0,
                   lost_audits_ = 0, searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;

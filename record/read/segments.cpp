@@ -14,7 +14,8 @@ namespace fp32shim::record {
 using format::segment_size;
 using format::SegmentKind;
 
-RecordingBytes::RecordingBytes(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {
+RecordingByteReader::RecordingByteReader(int descriptor, std::string path)
+    : descriptor_(descriptor), path_(std::move(path)) {
     struct stat status {};
     if (fstat(descriptor, &status) != 0) return;
     device_ = status.st_dev;
@@ -24,17 +25,17 @@ RecordingBytes::RecordingBytes(int descriptor, std::string path) : descriptor_(d
     has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < static_cast<std::uint64_t>(status.st_size);
 }
 
-RecordingBytes::~RecordingBytes() {
+RecordingByteReader::~RecordingByteReader() {
     if (descriptor_ >= 0) close(descriptor_);
 }
 
-void RecordingBytes::release_memory() {
+void RecordingByteReader::close_until_next_read() {
     if (path_.empty() || descriptor_ < 0) return;
     close(descriptor_);
     descriptor_ = -1;
 }
 
-bool RecordingBytes::open_again() const {
+bool RecordingByteReader::reopen() const {
     if (descriptor_ >= 0) return true;
     if (is_lost_ || path_.empty()) return false;
     const int descriptor = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -50,8 +51,8 @@ bool RecordingBytes::open_again() const {
     return false;
 }
 
-std::size_t RecordingBytes::read(std::uint64_t offset, void* to, std::size_t size) const {
-    if (!open_again()) return 0;
+std::size_t RecordingByteReader::read(std::uint64_t offset, void* to, std::size_t size) const {
+    if (!reopen()) return 0;
     std::size_t done = 0;
     while (done < size) {
         const ssize_t got =
@@ -63,14 +64,14 @@ std::size_t RecordingBytes::read(std::uint64_t offset, void* to, std::size_t siz
     return done;
 }
 
-std::uint64_t RecordingBytes::size() const {
+std::uint64_t RecordingByteReader::size() const {
     struct stat status {};
-    const bool is_known = open_again() && fstat(descriptor_, &status) == 0 && status.st_size > 0;
+    const bool is_known = reopen() && fstat(descriptor_, &status) == 0 && status.st_size > 0;
     return is_known ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::uint64_t RecordingBytes::next_data_offset(std::uint64_t offset) const {
-    if (!has_holes_ || !open_again() || (offset >= data_begin_ && offset < data_end_)) return offset;
+std::uint64_t RecordingByteReader::next_data_offset(std::uint64_t offset) const {
+    if (!has_holes_ || !reopen() || (offset >= data_begin_ && offset < data_end_)) return offset;
     const off_t begin = lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
     if (begin < 0) return errno == ENXIO ? UINT64_MAX : offset;
     const off_t end = lseek(descriptor_, begin, SEEK_HOLE);
@@ -79,7 +80,7 @@ std::uint64_t RecordingBytes::next_data_offset(std::uint64_t offset) const {
     return std::max(offset, data_begin_);
 }
 
-std::string_view RecordingWindow::at(std::uint64_t offset, std::size_t wanted) {
+std::string_view RecordingReadCache::bytes_at(std::uint64_t offset, std::size_t wanted) {
     if (cached_.empty() || offset < begin_ || offset + wanted > begin_ + cached_.size()) {
         cached_.resize(size);
         cached_.resize(bytes_.read(offset, cached_.data(), size));
@@ -88,14 +89,17 @@ std::string_view RecordingWindow::at(std::uint64_t offset, std::size_t wanted) {
     return std::string_view(cached_.data(), cached_.size()).substr(offset - begin_, wanted);
 }
 
-void RecordingWindow::forget() { cached_ = std::vector<char>(); }
+void RecordingReadCache::drop_cached_bytes() { cached_ = std::vector<char>(); }
 
 void ProblemList::add(std::uint64_t offset, std::string what) {
     constexpr std::size_t limit = 100;
     if (problems_.size() >= limit) return;
-    const auto is_known = [&](const Problem& problem) { return problem.offset == offset && problem.what == what; };
+    const auto is_known = [&](const FileProblem& problem) {
+        return problem.offset == offset && problem.what == what;
+    };
     if (std::ranges::any_of(problems_, is_known)) return;
-    problems_.insert(std::ranges::upper_bound(problems_, offset, {}, &Problem::offset), {offset, std::move(what)});
+    problems_.insert(std::ranges::upper_bound(problems_, offset, {}, &FileProblem::offset),
+                     {offset, std::move(what)});
 }
 
 namespace {
@@ -108,7 +112,7 @@ bool has_slot(SegmentKind kind) {
 
 }  // namespace
 
-SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems) {
+SegmentIndex index_segments(const RecordingByteReader& bytes, ProblemList& problems) {
     SegmentIndex index;
     std::uint32_t next_segment = 0;
     bytes.read_into(offsetof(format::Header, next_segment), next_segment);
@@ -152,7 +156,7 @@ void sort_by_sequence(std::vector<IndexedSegment>& segments, const char* what, P
     segments.erase(std::unique(segments.begin(), segments.end(), is_second), segments.end());
 }
 
-const IndexedSegment* find_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence) {
+const IndexedSegment* find_by_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence) {
     const auto found = std::ranges::lower_bound(segments, sequence, {}, &IndexedSegment::sequence);
     return found != segments.end() && found->sequence == sequence ? &*found : nullptr;
 }

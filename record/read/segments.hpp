@@ -1,5 +1,5 @@
-// First step of reading: the segments of a recording. Every access to the file goes through this code, and copies
-// bytes.
+// Finds the segments of a recording. Every access to the file goes through this code, which copies bytes and maps
+// nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -14,20 +14,20 @@
 namespace fp32shim::record {
 
 /// An error in a recording's file.
-struct Problem {
+struct FileProblem {
     std::uint64_t offset;  ///< bytes from the start of the file
     std::string what;      ///< message: what was found, what was expected, and which part of the file is left out
 };
 
 /// Reads bytes of a file by pread, and returns fewer than requested if the file has shrunk. For one thread.
-class RecordingBytes {
+class RecordingByteReader {
   public:
-    /// Owns the descriptor from now on. `path`: path for opening the file again after release_memory(); empty:
-    /// release_memory() leaves the file open.
-    RecordingBytes(int descriptor, std::string path);
-    ~RecordingBytes();
-    RecordingBytes(const RecordingBytes&) = delete;
-    RecordingBytes& operator=(const RecordingBytes&) = delete;
+    /// Owns the descriptor from now on. `path`: path for opening the file again after close_until_next_read(); empty:
+    /// close_until_next_read() leaves the file open.
+    RecordingByteReader(int descriptor, std::string path);
+    ~RecordingByteReader();
+    RecordingByteReader(const RecordingByteReader&) = delete;
+    RecordingByteReader& operator=(const RecordingByteReader&) = delete;
 
     /// Reads up to `size` bytes. Returns the number of bytes read, which is smaller at the file's end.
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const;
@@ -45,13 +45,13 @@ class RecordingBytes {
     std::uint64_t next_data_offset(std::uint64_t offset) const;
 
     /// Closes the file until the next read, which opens it again.
-    void release_memory();
+    void close_until_next_read();
     bool is_open() const { return descriptor_ >= 0; }
     /// Returns true if the file could not be opened again, because it was deleted or replaced.
     bool is_lost() const { return is_lost_; }
 
   private:
-    bool open_again() const;
+    bool reopen() const;
 
     mutable int descriptor_;
     std::string path_;
@@ -65,19 +65,19 @@ class RecordingBytes {
 };
 
 /// Caches a piece of a file, so that neighbouring look-ups cost one read.
-class RecordingWindow {
+class RecordingReadCache {
   public:
     static constexpr std::size_t size = 4096;
 
-    explicit RecordingWindow(const RecordingBytes& bytes) : bytes_(bytes) {}
+    explicit RecordingReadCache(const RecordingByteReader& bytes) : bytes_(bytes) {}
 
     /// Returns `wanted` bytes at `offset`, at most `size`; fewer at the file's end. Valid until the next call.
-    std::string_view at(std::uint64_t offset, std::size_t wanted);
+    std::string_view bytes_at(std::uint64_t offset, std::size_t wanted);
     /// Drops the cached bytes, for when the file may have changed.
-    void forget();
+    void drop_cached_bytes();
 
   private:
-    const RecordingBytes& bytes_;
+    const RecordingByteReader& bytes_;
     std::uint64_t begin_ = 0;
     std::vector<char> cached_;
 };
@@ -86,10 +86,10 @@ class RecordingWindow {
 class ProblemList {
   public:
     void add(std::uint64_t offset, std::string what);
-    const std::vector<Problem>& all() const { return problems_; }
+    const std::vector<FileProblem>& all() const { return problems_; }
 
   private:
-    std::vector<Problem> problems_;
+    std::vector<FileProblem> problems_;
 };
 
 /// Offset of a segment, and the fields of its header that readers need.
@@ -119,12 +119,12 @@ struct SegmentIndex {
 
 /// Reads the headers of all segments that the file has now. Segments of unknown kinds, or with slot numbers from
 /// format::segment_limit on, are skipped and reported as problems.
-SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems);
+SegmentIndex index_segments(const RecordingByteReader& bytes, ProblemList& problems);
 
 /// Sorts segments by rising sequence. Of several with the same sequence, keeps the first and reports the others as
 /// problems. `what`: the kind of segment, for the messages.
 void sort_by_sequence(std::vector<IndexedSegment>& segments, const char* what, ProblemList& problems);
 /// Returns the segment whose sequence is `sequence`; nullptr: there is none. Precondition: `segments` are sorted.
-const IndexedSegment* find_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence);
+const IndexedSegment* find_by_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence);
 
 }  // namespace fp32shim::record

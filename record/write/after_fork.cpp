@@ -9,16 +9,14 @@
 
 #include "record/write/writer.hpp"
 #include "system/io_error.hpp"
-#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
-#include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
 
 namespace fp32shim::record {
 
 bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-bool Recording::is_of_this_process() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
+bool Recording::is_of_fork_generation() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
 
 /// Makes the file of a forked child, if the child has none yet. Returns false if this process cannot have a file.
 bool Recording::ensure_own_file() {
@@ -26,14 +24,14 @@ bool Recording::ensure_own_file() {
     if (!belongs_to(self)) {
         const system::HeldLock held(lock_);
         if (!held) return false;
-        if (!belongs_to(self)) enter_child();
+        if (!belongs_to(self)) begin_in_child();
     }
     return file_.is_open();
 }
 
 /// Begins the recording of a forked child at its first call. Precondition: lock_ is held.
-void Recording::enter_child() {
-    const ClockPoint begun = read_clocks();
+void Recording::begin_in_child() {
+    const ClockReading begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
     slot_count_.store(0, std::memory_order_relaxed);
     const std::int32_t self = system::raw::getpid();
@@ -47,14 +45,11 @@ void Recording::enter_child() {
     if (error != 0) {
         // Until the child has a file of its own, the header is its parent's.
         std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
-        changes_.forget_last_command();
-        file_.abandon();
+        control_.forget_last_command();
+        file_.replace_header_by_zeros();
         const system::IoError description = describe_error(error);
-        char buffer[1024];
-        system::LineWriter out(buffer);
-        out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
-        out.text("; this forked process records nothing; ").text(description.remedy);
-        system::stderr_line(out.view());
+        warn_about_recording(expanded.path,
+                             {description.meaning, "; this forked process records nothing; ", description.remedy});
     }
     owner_.store(system::fork_generation(), std::memory_order_release);
 }

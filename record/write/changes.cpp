@@ -8,61 +8,63 @@
 
 namespace fp32shim::record {
 
-using format::ChangeKind;
-using format::ChangeOrigin;
-using format::ChangeRecord;
 using format::CommandKind;
 using format::CommandResult;
+using format::SettingsChangeKind;
+using format::SettingsChangeOrigin;
+using format::SettingsChangeRecord;
 
 namespace {
 
-ChangeRecord make_change(ChangeKind kind, ChangeOrigin origin, CommandResult result = CommandResult::done) {
-    ChangeRecord change{};
+SettingsChangeRecord make_change(SettingsChangeKind kind, SettingsChangeOrigin origin,
+                                 CommandResult result = CommandResult::done) {
+    SettingsChangeRecord change{};
     change.kind = static_cast<std::uint32_t>(kind);
     change.origin = static_cast<std::uint32_t>(origin);
     change.result = static_cast<std::uint32_t>(result);
     return change;
 }
 
-ChangeRecord make_precision_change(std::optional<policy::Precision> precision, ChangeOrigin origin) {
-    ChangeRecord change = make_change(ChangeKind::set_precision, origin);
+SettingsChangeRecord make_precision_change(std::optional<policy::Precision> precision, SettingsChangeOrigin origin) {
+    SettingsChangeRecord change = make_change(SettingsChangeKind::set_precision, origin);
     change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
     return change;
 }
 
-ChangeRecord make_floor_change(policy::Floor floor, ChangeOrigin origin) {
-    ChangeRecord change = make_change(ChangeKind::set_floor, origin);
+SettingsChangeRecord make_floor_change(policy::Floor floor, SettingsChangeOrigin origin) {
+    SettingsChangeRecord change = make_change(SettingsChangeKind::set_floor, origin);
     change.floor = static_cast<std::uint8_t>(floor);
     return change;
 }
 
 /// Appends a change to the header's list, and stamps it with the present time. Precondition: no other thread appends.
-void append_change(format::Header& header, const ChangeRecord& change) {
+void append_change(format::Header& header, const SettingsChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
-    ChangeRecord& entry = header.changes[number % format::change_limit];
+    SettingsChangeRecord& entry = header.changes[number % format::change_limit];
     std::atomic_ref(entry.time).exchange(0, std::memory_order_acq_rel);
     entry = change;
     std::atomic_ref(entry.time).store(ticks(), std::memory_order_release);
     count.store(number + 1, std::memory_order_release);
 }
 
-/// Appends the precision and floor that were already requested before this recording, as ChangeOrigin::carried_over.
-/// Precondition: no other thread appends.
+/// Appends the precision and floor that were already requested before this recording, as
+/// SettingsChangeOrigin::carried_over. Precondition: no other thread appends.
 void append_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
-    if (precision) append_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
-    if (floor != policy::Floor::none) append_change(header, make_floor_change(floor, ChangeOrigin::carried_over));
+    if (precision) append_change(header, make_precision_change(precision, SettingsChangeOrigin::carried_over));
+    if (floor != policy::Floor::none)
+        append_change(header, make_floor_change(floor, SettingsChangeOrigin::carried_over));
 }
 
 }  // namespace
 
-void RecordingChanges::begin_list(format::Header& header, std::optional<policy::Precision> precision,
+void RecordingControl::begin_list(format::Header& header, std::optional<policy::Precision> precision,
                                   policy::Floor floor) {
     append_carried_over(header, precision, floor);
     forget_last_command();
 }
 
-std::optional<RecordingChanges::Command> RecordingChanges::receive_command() {
+std::optional<RecordingControl::Command> RecordingControl::receive_command() {
     const format::CommandWord word{std::atomic_ref(file_.header()->command).load(std::memory_order_acquire)};
     std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     if (word.value == taken || !taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
@@ -78,16 +80,16 @@ std::optional<RecordingChanges::Command> RecordingChanges::receive_command() {
     return std::nullopt;
 }
 
-void RecordingChanges::answer(const Command& command, bool is_done, std::string_view message,
+void RecordingControl::answer(const Command& command, bool is_done, std::string_view message,
                               const PolicyFacts& policy) {
     const format::CommandWord word{command.word};
     const auto result = is_done ? CommandResult::done : CommandResult::refused;
-    ChangeRecord change =
-        make_change(command.kind == CommandKind::reload ? ChangeKind::reload : ChangeKind::set_precision,
-                    ChangeOrigin::command, result);
+    SettingsChangeRecord change = make_change(
+        command.kind == CommandKind::reload ? SettingsChangeKind::reload : SettingsChangeKind::set_precision,
+        SettingsChangeOrigin::command, result);
     change.requester = word.requester();
     change.precision = word.precision();
-    append(change, policy, message);
+    append_with_policy(change, policy, message);
 
     const system::HeldLock held(lock_);
     if (!held) return;
@@ -99,28 +101,29 @@ void RecordingChanges::answer(const Command& command, bool is_done, std::string_
     std::atomic_ref(header.answered).store(command.word, std::memory_order_release);
 }
 
-void RecordingChanges::record_precision_change(std::optional<policy::Precision> precision) {
-    append(make_precision_change(precision, ChangeOrigin::program), {}, {});
+void RecordingControl::record_precision_change(std::optional<policy::Precision> precision) {
+    append_with_policy(make_precision_change(precision, SettingsChangeOrigin::program), {}, {});
 }
 
-void RecordingChanges::record_floor_change(policy::Floor floor) {
-    append(make_floor_change(floor, ChangeOrigin::program), {}, {});
+void RecordingControl::record_floor_change(policy::Floor floor) {
+    append_with_policy(make_floor_change(floor, SettingsChangeOrigin::program), {}, {});
 }
 
-void RecordingChanges::record_reload(const PolicyFacts& policy) {
-    append(make_change(ChangeKind::reload, ChangeOrigin::program), policy, {});
+void RecordingControl::record_reload(const PolicyFacts& policy) {
+    append_with_policy(make_change(SettingsChangeKind::reload, SettingsChangeOrigin::program), policy, {});
 }
 
-void RecordingChanges::record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
+void RecordingControl::record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
     if (const system::HeldLock held(lock_); held) append_carried_over(*file_.header(), precision, floor);
 }
 
-void RecordingChanges::append(ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
-    change.policy_name = rows_.string_id(policy.name);
-    change.policy_revision = rows_.string_id(policy.revision);
-    change.policy_sha256 = rows_.string_id(policy.sha256);
-    change.message = rows_.string_id(message);
-    change.floor_exception = rows_.string_id(policy.floor_exception);
+void RecordingControl::append_with_policy(SettingsChangeRecord change, const PolicyFacts& policy,
+                                          std::string_view message) {
+    change.policy_name = rows_.id_of_text(policy.name);
+    change.policy_revision = rows_.id_of_text(policy.revision);
+    change.policy_sha256 = rows_.id_of_text(policy.sha256);
+    change.message = rows_.id_of_text(message);
+    change.floor_exception = rows_.id_of_text(policy.floor_exception);
     if (policy.settings) {
         change.has_settings = 1;
         change.default_precision = static_cast<std::uint8_t>(policy.settings->default_precision);

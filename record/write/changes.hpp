@@ -25,11 +25,11 @@ struct PolicyFacts {
     std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: unknown
 };
 
-/// Receives commands, answers them, and records changes; see Recording::changes(). Thread-safe, except for
+/// Receives commands, answers them, and records changes; see Recording::control(). Thread-safe, except for
 /// begin_list() and forget_last_command().
-class RecordingChanges {
+class RecordingControl {
   public:
-    RecordingChanges(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+    RecordingControl(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
@@ -64,11 +64,11 @@ class RecordingChanges {
     void forget_last_command() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
-    void append(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
+    void append_with_policy(format::SettingsChangeRecord change, const PolicyFacts& policy, std::string_view message);
 
     std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken last
     RecordingFile& file_;
-    RecordingRows& rows_;
+    RowTable& rows_;
     system::ForkSafeLock lock_;  // protects the list and the answer while they are written
 };
 

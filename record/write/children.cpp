@@ -38,16 +38,16 @@ void fill_child_record(ChildRecord& record, const UnseenChild& child) {
         const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
     }
-    append_end_of(out, path, path_limit);
+    append_shortened_path(out, path, path_limit);
     record.path_size = static_cast<std::uint8_t>(out.size());
     const std::size_t left = format::child_text_limit - out.size();
     if (!child.interpreter.empty()) {
         record.detail_kind = static_cast<std::uint8_t>(ChildDetail::interpreter);
-        append_end_of(out, child.interpreter, left);
+        append_shortened_path(out, child.interpreter, left);
     } else if (!path.starts_with('/')) {
         if (const long size = raw::getcwd(folder, sizeof folder); size > 1) {
             record.detail_kind = static_cast<std::uint8_t>(ChildDetail::folder);
-            append_end_of(out, {folder, static_cast<std::size_t>(size) - 1}, left);
+            append_shortened_path(out, {folder, static_cast<std::size_t>(size) - 1}, left);
         }
     }
     record.detail_size = static_cast<std::uint8_t>(out.size() - record.path_size);
@@ -79,23 +79,19 @@ void fill_children_header(Header& header, const ChildrenFile& file) {
     header.next_segment = 1;
     header.flags = format::flag_children_only;
     std::size_t used = 0;
-    const auto put = [&](format::Text which, std::string_view text) {
-        text = text.substr(0, 1024);
-        std::memcpy(header.text + used, text.data(), text.size());
-        header.texts[static_cast<std::size_t>(which)] = {static_cast<std::uint32_t>(offsetof(Header, text) + used),
-                                                         static_cast<std::uint32_t>(text.size())};
-        used += text.size();
+    const auto put = [&](format::HeaderText which, std::string_view text) {
+        header.texts[static_cast<std::size_t>(which)] = append_header_text(header, used, text.substr(0, 1024));
     };
     utsname names{};
-    if (raw::uname(names) == 0) put(format::Text::host, names.nodename);
-    put(format::Text::job_id, file.job_id);
-    put(format::Text::job_id_from, file.job_id_from);
+    if (raw::uname(names) == 0) put(format::HeaderText::host, names.nodename);
+    put(format::HeaderText::job_id, file.job_id);
+    put(format::HeaderText::job_id_from, file.job_id_from);
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
 int write_new_file(int descriptor, const ChildrenFile& file) {
-    if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
-    return with_header(descriptor, [&](Header& header) { fill_children_header(header, file); });
+    if (const int error = allocate_disk_space(descriptor, 0, sizeof(Header)); error != 0) return error;
+    return with_mapped_header(descriptor, [&](Header& header) { fill_children_header(header, file); });
 }
 
 /// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
@@ -160,7 +156,7 @@ int close_unless_of_run(int descriptor, std::uint64_t run) {
 
 }  // namespace
 
-void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
+void append_shortened_path(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
         out.text(cut);
@@ -204,7 +200,7 @@ int open_children_file(const ChildrenFile& file) {
     int descriptor = open_existing(file);
     if (descriptor == -ENOENT) {
         // Too large for the stack, which may be small in a signal handler.
-        auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
+        auto* const name = static_cast<char*>(map_private_pages(path_capacity, PagesInChild::none));
         if (name == nullptr) return -ENOMEM;
         const int error = make_children_file(file, {name, path_capacity});
         unmap_pages(name, path_capacity);
@@ -222,11 +218,10 @@ int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent 
     return with_children_file(file, [&](Header& header) { record_child(header, child, event); });
 }
 
-std::string_view children_path(std::string_view log, std::span<char> out) {
-    constexpr std::string_view extension = ".fp32rec";
+std::string_view children_file_path(std::string_view log, std::span<char> out) {
     system::LineWriter writer(out);
-    log.remove_suffix(extension.size());
-    return writer.text(log).text(".children").text(extension).nul_terminated();
+    log.remove_suffix(recording_extension.size());
+    return writer.text(log).text(".children").text(recording_extension).nul_terminated();
 }
 
 }  // namespace fp32shim::record

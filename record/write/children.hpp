@@ -1,7 +1,7 @@
-// Records programs that are started without the shim; `fp32shim verify` reports them as doubts. This happens right
-// before execve, perhaps in a process that has no recording, shares its parent's memory (vfork), or is in a signal
-// handler. So the code makes raw system calls, uses little stack, allocates nothing, takes no lock and leaves errno
-// alone.
+// Records programs that are started without the shim; `fp32shim verify` reports them as doubts. A start is recorded
+// right before execve, perhaps in a process that has no recording, shares its parent's memory (vfork), or is in a
+// signal handler. So the code makes raw system calls, uses little stack, allocates nothing, takes no lock and leaves
+// errno alone.
 #pragma once
 
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ enum class ChildEvent : std::uint8_t {
 
 /// Appends a path. If the path is longer than `limit`, appends `…` and the end of the path, which says more than the
 /// beginning.
-void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit);
+void append_shortened_path(system::LineWriter& out, std::string_view text, std::size_t limit);
 
 /// Records a child's start in a mapped header, which may be another process's. The event `failed` undoes one
 /// `starts`: it subtracts 1 from the number of starts. If the header has no space for the child, only counts it
@@ -56,7 +56,7 @@ int open_children_file(const ChildrenFile& file);
 int open_existing_children_file(const ChildrenFile& file);
 /// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
 template <class Use>
-int with_header(int descriptor, const Use& use) {
+int with_mapped_header(int descriptor, const Use& use) {
     using system::raw::syscall6;
     const long mapped =
         syscall6(SYS_mmap, 0, sizeof(format::Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -73,7 +73,7 @@ int with_children_file(const ChildrenFile& file, const Use& use) {
     const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
-    const int error = with_header(descriptor, use);
+    const int error = with_mapped_header(descriptor, use);
     system::raw::close(descriptor);
     return error;
 }
@@ -82,6 +82,6 @@ int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent 
 
 /// Returns `run.children.fp32rec` for `run.fp32rec`, in `out`, followed by a NUL; empty: the name is too long.
 /// Precondition: `log` ends in `.fp32rec`.
-std::string_view children_path(std::string_view log, std::span<char> out);
+std::string_view children_file_path(std::string_view log, std::span<char> out);
 
 }  // namespace fp32shim::record

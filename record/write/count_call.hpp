@@ -1,5 +1,5 @@
 // The part of a recording's code that runs in each call: count(), and count_untimed() for the express lane
-// (shim/blas/govern/express.hpp), which inlines it. Both find the row's counters by KnownKeys::find().
+// (shim/blas/govern/express.hpp), which inlines it. Both find the row's counters by CountersByKey::find().
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ inline void Recording::add_event(ThreadWriter& writer, const format::CounterReco
                                  std::uint64_t end) {
     if (!writer.has_room_for_event() && !make_room_or_drop_event(writer)) return;
     const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
-    writer.put_event(end, format::make_duration_row(duration, counters.row_plus_one - 1));
+    writer.put_event(end, format::pack_duration_and_row(duration, counters.row_plus_one - 1));
 }
 
 template <class Describe>
@@ -89,7 +89,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
 [[gnu::always_inline]] inline bool Recording::has_to_be_timed(format::CounterRecord& counters) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t timed = std::atomic_ref(counters.timed).load(relaxed);
-    if (timed < timed_at_first || std::atomic_ref(counters.untimed).load(relaxed) >= untimed_in_a_row(timed))
+    if (timed < timed_at_first || std::atomic_ref(counters.untimed).load(relaxed) >= untimed_calls_in_between(timed))
         return true;
     // Subtracts the longest call, which was probably interrupted.
     const std::uint64_t total = std::atomic_ref(counters.total).load(relaxed);
@@ -115,14 +115,15 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
         const bool has_room = !with_event || writer.has_room_for_event();
-        if (!has_to_be_timed(counters) && (has_room || writer.drops_events())) [[likely]] {
+        if (!has_to_be_timed(counters) && (has_room || writer.is_dropping_events())) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
             writer.last_product_ = known;
             if (!has_room) [[unlikely]]
                 writer.drop_event();
             else if (with_event)
-                writer.put_event(counter(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
+                writer.put_event(processor_counter(),
+                                 format::pack_duration_and_row(format::untimed, counters.row_plus_one - 1));
             is_counted = true;
         }
     }

@@ -4,8 +4,8 @@
 
 namespace fp32shim::record {
 
-void RecordingEnvironment::note(EnvironmentFact fact, std::string_view subject, std::string_view value) {
-    const format::StringId about = rows_.string_id(subject), text = rows_.string_id(value);
+void EnvironmentFactList::add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value) {
+    const format::StringId about = rows_.id_of_text(subject), text = rows_.id_of_text(value);
     if (text == 0) return;
     const system::HeldLock held(lock_);
     if (!held) return;

@@ -14,23 +14,23 @@
 namespace fp32shim::record {
 
 /// List of facts in a recording's header; see Recording::environment(). Thread-safe. Never calls malloc.
-class RecordingEnvironment {
+class EnvironmentFactList {
   public:
-    RecordingEnvironment(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+    EnvironmentFactList(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
-    /// Returns true the first time in each process: a forked child has a list of its own.
-    bool begin() {
+    /// Returns true at the first call in each process, since a forked child has a list of its own.
+    bool begin_once_per_process() {
         const std::uint32_t self = system::fork_generation();
         return begun_by_.load(std::memory_order_relaxed) != self &&
                begun_by_.exchange(self, std::memory_order_relaxed) != self;
     }
     /// Adds a fact, unless the list has it with this value. `subject`: library or device; empty: the process. An
     /// empty value, or one for which there is no room, is left out.
-    void note(EnvironmentFact fact, std::string_view subject, std::string_view value);
+    void add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value);
 
   private:
     RecordingFile& file_;
-    RecordingRows& rows_;
+    RowTable& rows_;
     std::atomic<std::uint32_t> begun_by_{0};
     system::ForkSafeLock lock_;  // protects additions
 };

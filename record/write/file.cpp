@@ -7,6 +7,7 @@
 #include <sys/statfs.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "record/format/clock.hpp"
 #include "record/write/lost_pages.hpp"
@@ -83,18 +84,31 @@ void overwrite_in_place(int descriptor) {
 
 }  // namespace
 
-bool append_number(std::string_view path, std::uint64_t number, std::span<char> out) {
-    constexpr std::string_view extension = ".fp32rec";
+bool insert_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     system::LineWriter writer(out);
-    const bool has_extension = path.ends_with(extension);
-    if (has_extension) path.remove_suffix(extension.size());
+    const bool has_extension = path.ends_with(recording_extension);
+    if (has_extension) path.remove_suffix(recording_extension.size());
     writer.text(path);
     if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
-    if (has_extension) writer.text(extension);
+    if (has_extension) writer.text(recording_extension);
     return !writer.nul_terminated().empty();
 }
 
-int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
+format::TextRange append_header_text(format::Header& header, std::size_t& used, std::string_view text) {
+    text.copy(header.text + used, text.size());
+    const std::size_t offset = offsetof(format::Header, text) + std::exchange(used, used + text.size());
+    return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(text.size())};
+}
+
+[[gnu::noinline]] void warn_about_recording(std::string_view path, std::initializer_list<std::string_view> texts) {
+    char buffer[1024];
+    system::LineWriter out(buffer);
+    out.text("recording ").escaped(path, 600).text(": ");
+    for (const std::string_view text : texts) out.text(text);
+    system::stderr_line(out.view());
+}
+
+int allocate_disk_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
     const long result =
         call_without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
     // Some file systems (NFS 3, some of FUSE) cannot allocate space. Writing zeros has the same effect.
@@ -103,7 +117,7 @@ int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
 }
 
 RecordingFile::~RecordingFile() {
-    release_pages_of(*this);
+    unguard_pages_of(*this);
     if (descriptor_.is_own_file()) raw::close(descriptor_.number());
 }
 
@@ -116,49 +130,49 @@ int RecordingFile::create(std::string_view path, const Limits& limits, format::H
     queue_begin_ = queue_end_ = 0;
     queue_ = nullptr;
     if (limits.overwrites) {
-        queue_ =
-            static_cast<std::uint32_t*>(map_private_pages(limits.segments * sizeof(std::uint32_t), InChild::nothing));
+        queue_ = static_cast<std::uint32_t*>(
+            map_private_pages(limits.segments * sizeof(std::uint32_t), PagesInChild::none));
         if (queue_ == nullptr) return ENOMEM;
     }
 
-    int error = open_new(path);
+    int error = create_file(path);
     if (error != 0) return error;
-    error = allocate_space(descriptor_.number(), 0, (1 + first_segments) * segment_size);
+    error = allocate_disk_space(descriptor_.number(), 0, (1 + first_segments) * segment_size);
     if (error == 0) {
         const long mapped = map_pages(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
             header = reinterpret_cast<format::Header*>(mapped);
-            guard_pages(*this, header, AtFork::kept);
+            guard_pages(*this, header, PagesInChild::inherited);
             header->next_segment = 1 + first_segments;
             return 0;
         }
         error = static_cast<int>(-mapped);
     }
-    discard();
+    remove_new_file();
     return error;
 }
 
-void RecordingFile::discard() {
+void RecordingFile::remove_new_file() {
     raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // the file was just made with O_EXCL, so it is ours to remove
     raw::close(descriptor_.release());
 }
 
-void RecordingFile::install(format::Header* filled) {
+void RecordingFile::install_header(format::Header* filled) {
     format::Header* before = header();
     if (before == nullptr) {
         header_.store(filled, std::memory_order_release);
     } else {
         const long mapped = map_pages(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
-        if (mapped < 0) return abandon();
-        release_pages(filled);
+        if (mapped < 0) return replace_header_by_zeros();
+        unguard_pages(filled);
         unmap_segment(filled);
-        guard_pages(*this, before, AtFork::kept);
+        guard_pages(*this, before, PagesInChild::inherited);
     }
     install_lost_page_handler();
     is_open_.store(true, std::memory_order_release);
 }
 
-void RecordingFile::abandon() {
+void RecordingFile::replace_header_by_zeros() {
     is_open_.store(false, std::memory_order_relaxed);
     path_[0] = '\0';
     map_pages(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -167,13 +181,8 @@ void RecordingFile::abandon() {
 void RecordingFile::end_lost_recording() {
     is_open_.store(false, std::memory_order_relaxed);
     if (is_lost_.exchange(true) || !system::can_write_to_stderr()) return;
-    char buffer[1024];
-    system::LineWriter out(buffer);
-    out.text("recording ")
-        .escaped(path_, 600)
-        .text(": the file was truncated, or its disk has failed; nothing more is ");
-    out.text("recorded. Delete recordings instead of truncating them, and check the disk.");
-    system::stderr_line(out.view());
+    warn_about_recording(path_, {"the file was truncated, or its disk has failed; nothing more is recorded. Delete "
+                                 "recordings instead of truncating them, and check the disk."});
 }
 
 void* RecordingFile::map_segment(std::uint32_t number) {
@@ -184,11 +193,12 @@ void* RecordingFile::map_segment(std::uint32_t number) {
         unmap_segment(mapped);
         return nullptr;
     }
-    guard_pages(*this, reinterpret_cast<void*>(mapped), AtFork::unmapped);
+    guard_pages(*this, reinterpret_cast<void*>(mapped), PagesInChild::none);
     return reinterpret_cast<void*>(mapped);
 }
 
-void RecordingFile::publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind) {
+void RecordingFile::publish_segment(format::Header& header, format::SegmentHeader& segment,
+                                    format::SegmentKind kind) {
     std::atomic_ref(segment.kind).store(static_cast<std::uint32_t>(kind), std::memory_order_release);
     std::atomic_ref(header.segments_in_use).fetch_add(1, std::memory_order_release);
 }
@@ -196,10 +206,10 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
 void* RecordingFile::map_new_segment_for_calls() { return map_new_segment_below(limit_for_calls(limits_.segments)); }
 
 void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
-    if (!has_descriptor()) return nullptr;
+    if (!ensure_descriptor()) return nullptr;
     int error = 0;
     if (const std::uint32_t number = reserve_segment(limit, error); number != 0) {
-        error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment_size);
+        error = allocate_disk_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment_size);
         if (error == 0) {
             if (void* address = map_segment(number)) return address;
             error = ENOMEM;
@@ -212,7 +222,7 @@ void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
 
 RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHeader& segment,
                                                          std::span<const format::EventRecord> events) {
-    if (!has_descriptor()) return AppendResult::no_room;
+    if (!ensure_descriptor()) return AppendResult::no_room;
     int error = 0;
     std::uint32_t number = reserve_segment(limit_for_calls(limits_.segments), error);
     const bool is_new = number != 0;
@@ -222,7 +232,7 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
     }
     if (number != 0) {
         error = write_events(number, segment, events);
-        if (error == 0 || !is_new) queue_for_overwriting(number);
+        if (error == 0 || !is_new) queue_segment_for_overwriting(number);
         if (error == 0) {
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
             return AppendResult::appended;
@@ -295,14 +305,14 @@ std::uint32_t RecordingFile::take_oldest_segment() {
     return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
 
-void RecordingFile::queue_for_overwriting(std::uint32_t number) {
+void RecordingFile::queue_segment_for_overwriting(std::uint32_t number) {
     if (queue_ == nullptr) return;
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
 /// Returns true if the descriptor still refers to this file. If the program closed it, opens the file again by its
 /// path, at most once per process.
-bool RecordingFile::has_descriptor() {
+bool RecordingFile::ensure_descriptor() {
     if (is_lost_.load(std::memory_order_relaxed)) return false;
     if (descriptor_.is_own_file()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
@@ -314,24 +324,18 @@ bool RecordingFile::has_descriptor() {
         }
     }
     set_flag(format::flag_closed);
-    if (closed_warning_.is_first_call()) {
-        char buffer[1024];
-        system::LineWriter out(buffer);
-        out.text("recording ")
-            .escaped(path_, 600)
-            .text(": the program has closed it; calls that fit are still counted, ");
-        out.text("the rest are dropped; make sure that the program closes only its own descriptors");
-        system::stderr_line(out.view());
-    }
+    if (closed_warning_.is_first_call())
+        warn_about_recording(path_, {"the program has closed it; calls that fit are still counted, the rest are "
+                                     "dropped; make sure that the program closes only its own descriptors"});
     return false;
 }
 
 /// Makes the file and keeps its descriptor. Returns 0; or an errno, and leaves no file behind.
-int RecordingFile::open_new(std::string_view path) {
+int RecordingFile::create_file(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = raw::getpid();
     for (int attempt = 0; descriptor == -EEXIST && attempt < attempt_limit; ++attempt) {
-        if (!append_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
+        if (!insert_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
         descriptor = raw::retry_if_interrupted(
             [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
@@ -359,18 +363,18 @@ void RecordingFile::warn_no_space(int error) {
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
     if (error == 0 ? !full_warning_.is_first_call() : !error_warning_.is_first_call()) return;
 
-    char buffer[1024];
-    system::LineWriter out(buffer);
     const system::IoError problem =
         error == 0 ? system::IoError{"max_size is reached",
                                      "raise [log] max_size, or record less: level summary, no fingerprints"}
                    : system::describe_io_error(error);
-    out.text("recording ").escaped(path_, 600).text(": ").text(problem.meaning);
+    char buffer[32];
+    system::LineWriter number(buffer);
     if (error != 0 && problem.meaning.find('(') == std::string_view::npos)
-        out.text(" (errno ").number(error).text(")");
-    out.text("; calls that fit are still counted, the rest are dropped, and the recording says how many; ");
-    out.text(problem.remedy);
-    system::stderr_line(out.view());
+        number.text(" (errno ").number(error).text(")");
+    warn_about_recording(
+        path_, {problem.meaning, number.view(),
+                "; calls that fit are still counted, the rest are dropped, and the recording says how many; ",
+                problem.remedy});
 }
 
 std::uint64_t number_of_attempt(int attempt, std::int32_t process) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -22,7 +23,8 @@
 namespace fp32shim::record {
 
 /// Makes the file of a recording and hands out its segments. Errors are errnos. Thread-safe, except for create(),
-/// discard(), install() and abandon(), which only the thread that makes the file may call.
+/// remove_new_file(), install_header() and replace_header_by_zeros(), which only the thread that makes the file may
+/// call.
 class RecordingFile {
   public:
     RecordingFile() = default;
@@ -40,15 +42,15 @@ class RecordingFile {
 
     /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Allocates
     /// disk space for the header and the first segments. Returns 0; or an errno, and leaves no file. Maps a zeroed
-    /// header for install(), and sets `header` to it. In a forked child, closes the parent's descriptor first.
+    /// header for install_header(), and sets `header` to it. In a forked child, closes the parent's descriptor first.
     int create(std::string_view path, const Limits& limits, format::Header*& header);
     /// Undoes create(): removes the file.
-    void discard();
+    void remove_new_file();
     /// Puts the new file, with its filled header, into use. If another header was in use, maps the new one at the
     /// same address, since other threads may still use that address.
-    void install(format::Header* filled);
+    void install_header(format::Header* filled);
     /// Replaces the header by private zeros. For a forked child that could not make a file.
-    void abandon();
+    void replace_header_by_zeros();
     /// Ends the recording after a store to a mapped part of its file failed. Reports this once on stderr, unless
     /// writing there would block or fail. Async-signal-safe; does not wait.
     void end_lost_recording();
@@ -64,13 +66,15 @@ class RecordingFile {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// Maps segment 1 or 2 of a new file, which have disk space. Called before install(). Returns nullptr if there is
-    /// no memory.
+    /// Maps segment 1 or 2 of a new file, which have disk space. Called before install_header(). Returns nullptr if
+    /// there is no memory.
     void* map_first_segment(std::uint32_t number) { return map_segment(number); }
     /// Publishes a mapped segment: stores its kind after all other fields are complete. Readers see the segment from
     /// then on.
-    static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
-    void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
+    static void publish_segment(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
+    void publish_segment(format::SegmentHeader& segment, format::SegmentKind kind) {
+        publish_segment(*header(), segment, kind);
+    }
     static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
     /// Maps a new segment of zeros that has disk space. Returns nullptr if the disk or the file (max_size) is full,
@@ -97,9 +101,9 @@ class RecordingFile {
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
     std::uint32_t take_oldest_segment();
-    void queue_for_overwriting(std::uint32_t number);
-    bool has_descriptor();
-    int open_new(std::string_view path);
+    void queue_segment_for_overwriting(std::uint32_t number);
+    bool ensure_descriptor();
+    int create_file(std::string_view path);
     void warn_no_space(int error);
 
     std::atomic<bool> is_open_{false};
@@ -120,14 +124,47 @@ class RecordingFile {
     system::OncePerProcess full_warning_, error_warning_, closed_warning_;
 };
 
+/// The segments of one kind in a file, with entries that are used one after the other.
+template <class Entry, std::uint32_t segment_limit>
+class SegmentList {
+  public:
+    Entry& operator[](std::uint32_t index) const { return segments_[index / capacity]->entries[index % capacity]; }
+    /// Returns entry number `index`, the first one that is not in use. Makes a segment for it if needed; nullptr:
+    /// there is no space.
+    Entry* entry_for(std::uint32_t index, RecordingFile& file, format::SegmentKind kind) {
+        const std::uint32_t sequence = index / capacity;
+        if (sequence >= segment_limit) return nullptr;
+        if (index % capacity == 0) {
+            auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment());
+            if (segment == nullptr) return nullptr;
+            segment->header.sequence = sequence;
+            file.publish_segment(segment->header, kind);
+            segments_[sequence] = segment;
+        }
+        return &(*this)[index];
+    }
+
+  private:
+    static constexpr auto capacity = static_cast<std::uint32_t>(format::Segment<Entry>::capacity);
+    format::Segment<Entry>* segments_[segment_limit] = {};
+};
+
+/// Puts a text into a new header, behind the texts that are already there. `used`: number of bytes of those texts, to
+/// which the size of this one is added.
+format::TextRange append_header_text(format::Header& header, std::size_t& used, std::string_view text);
+
+/// Prints one line on stderr, which begins with the path of the recording that it is about. Async-signal-safe. Needs
+/// 1 KiB of stack.
+void warn_about_recording(std::string_view path, std::initializer_list<std::string_view> texts);
+
 /// Allocates disk space in a file, so that a full disk is an error at this point and not SIGBUS at a store. Returns 0
 /// or an errno.
-int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size);
+int allocate_disk_space(int descriptor, std::uint64_t offset, std::uint64_t size);
 
 /// Writes the path with a number before its extension: `run.2.fp32rec` for `run.fp32rec` and 2. Without that
 /// extension the number goes to the end. The number 0 leaves `path` unchanged. Returns false if the result, followed
 /// by a NUL, does not fit into `out`.
-bool append_number(std::string_view path, std::uint64_t number, std::span<char> out);
+bool insert_number(std::string_view path, std::uint64_t number, std::span<char> out);
 
 /// Returns the number to put before the extension of a recording's name at the `attempt`th try; 0: no number. The
 /// tries are: the name itself, 1 to 15, the process id, then random numbers. So thousands of processes with one name

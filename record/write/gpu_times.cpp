@@ -30,7 +30,7 @@ format::GpuTimeRecord* ThreadWriter::gpu_times_of_row(RecordingFile& file, std::
         segment->header.slot = slot_;
         segment->header.sequence = number;
         segment->header.thread = thread_;
-        file.publish(segment->header, SegmentKind::gpu_times);
+        file.publish_segment(segment->header, SegmentKind::gpu_times);
         gpu_time_segments_[number] = segment;
     }
     format::GpuTimeRecord& made = entry(gpu_times_used_);
@@ -41,7 +41,7 @@ format::GpuTimeRecord* ThreadWriter::gpu_times_of_row(RecordingFile& file, std::
 }
 
 void Recording::add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first) {
-    if (!is_of_this_process()) return;
+    if (!is_of_fork_generation()) return;
     format::GpuTimeRecord* const times = writer.gpu_times_of_row(file_, row);
     if (times == nullptr) return;
     const auto store = [](std::uint64_t& field, std::uint64_t value) {

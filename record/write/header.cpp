@@ -2,8 +2,6 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "record/format/identity.hpp"
 #include "record/processor.hpp"
@@ -14,7 +12,7 @@
 namespace fp32shim::record {
 namespace {
 
-using format::Text;
+using format::HeaderText;
 
 constexpr format::Architecture architecture =
 #if defined(__x86_64__)
@@ -23,47 +21,32 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-using HeaderTexts = std::array<std::string_view, format::text_count + 1>;  // the last one: floor_exception
-
-/// Returns the texts of a header, truncated so that all of them fit.
-HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
-    static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
+/// Puts the texts into a new header. Each is cut off so that all of them fit.
+void put_texts(format::Header& header, const ProcessFacts& facts, const StartEvent& start) {
+    constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 1) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
-    HeaderTexts texts;
-    const auto set = [&](Text which, std::string_view text, std::size_t limit) {
-        texts[static_cast<std::size_t>(which)] = text.substr(0, limit);
-    };
-    set(Text::version, start.version, name_limit);
-    set(Text::host, facts.host, name_limit);
-    set(Text::job_id, facts.job_id, name_limit);
-    set(Text::job_id_from, facts.job_id_from, name_limit);
-    set(Text::rank_from, facts.rank_from, name_limit);
-    set(Text::executable, facts.executable, path_limit);
-    set(Text::command, facts.command, command_limit);
-    set(Text::policy_name, start.policy_name, name_limit);
-    set(Text::policy_revision, start.policy_revision, name_limit);
-    set(Text::policy_sha256, start.policy_sha256, name_limit);
-    texts.back() = std::string_view(start.floor_exception).substr(0, name_limit);
-    return texts;
-}
-
-void put_texts(format::Header& header, const HeaderTexts& texts) {
     std::size_t used = 0;
-    const auto put = [&](std::string_view text) {
-        const format::TextRange range{static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
-                                      static_cast<std::uint32_t>(text.size())};
-        std::memcpy(header.text + used, text.data(), text.size());
-        used += text.size();
-        return range;
+    const auto put = [&](HeaderText which, std::string_view text, std::size_t limit) {
+        header.texts[static_cast<std::size_t>(which)] = append_header_text(header, used, text.substr(0, limit));
     };
-    for (std::size_t i = 0; i < format::text_count; ++i) header.texts[i] = put(texts[i]);
-    if (!texts.back().empty()) header.floor_exception = put(texts.back());
+    put(HeaderText::version, start.version, name_limit);
+    put(HeaderText::host, facts.host, name_limit);
+    put(HeaderText::job_id, facts.job_id, name_limit);
+    put(HeaderText::job_id_from, facts.job_id_from, name_limit);
+    put(HeaderText::rank_from, facts.rank_from, name_limit);
+    put(HeaderText::executable, facts.executable, path_limit);
+    put(HeaderText::command, facts.command, command_limit);
+    put(HeaderText::policy_name, start.policy_name, name_limit);
+    put(HeaderText::policy_revision, start.policy_revision, name_limit);
+    put(HeaderText::policy_sha256, start.policy_sha256, name_limit);
+    if (const std::string_view exception = start.floor_exception; !exception.empty())
+        header.floor_exception = append_header_text(header, used, exception.substr(0, name_limit));
 }
 
 }  // namespace
 
 void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,
-                            const StartEvent& start, const ClockPoint& begun) {
+                            const StartEvent& start, const ClockReading& begun) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
@@ -79,7 +62,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     std::ranges::copy(identity.boot_id, header.boot_id);
     header.max_size = settings_.max_size;
     header.architecture = static_cast<std::uint8_t>(architecture);
-    header.processor = this_processor();
+    header.processor = processor_feature_word();
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
     header.floor = static_cast<std::uint8_t>(start.floor);
     header.allows_bf16x9 = start.allow_bf16x9 ? 1 : 0;
@@ -101,7 +84,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     if (start.asks_kernels) header.flags |= format::flag_asks_kernels;
     header.facts_ns = facts_.start_ns;
 
-    put_texts(header, header_texts(facts_, start));
+    put_texts(header, facts_, start);
 
     // This rate is measured over the short time since the making of the file began, so it is not yet exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)

@@ -9,35 +9,35 @@
 
 namespace fp32shim::record {
 
-void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
+void CountersByKey::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
     // Some entries must stay free: a free entry ends the search for an unknown key.
-    if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
+    if (4 * (std::size_t{used_} + 1) > 3 * capacity()) clear();
     free_entry(key) = {key, counters};
     ++used_;
     if (counters < capacity()) keys_by_number_[counters] = key;
 }
 
-void KnownKeys::forget_all() {
+void CountersByKey::clear() {
     std::memset(static_cast<void*>(entries_), 0, capacity() * sizeof(Entry));
     used_ = 0;
 }
 
-KnownKeys::Entry& KnownKeys::free_entry(std::uint64_t key) {
+CountersByKey::Entry& CountersByKey::free_entry(std::uint64_t key) {
     std::uint64_t index = first_index(key, bits_);
     while (entries_[index].key != 0) index = (index + 1) & mask();
     return entries_[index];
 }
 
 /// Doubles the table, unless the kernel refuses memory or the table has its largest size.
-void KnownKeys::grow() {
+void CountersByKey::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();
     const std::uint32_t bits = before == nullptr ? first_bits : bits_ + 1;
     if (bits > largest_bits) return;
-    const std::size_t size = size_of(std::size_t{1} << bits);
-    void* pages = map_private_pages(size, InChild::nothing);
+    const std::size_t size = size_in_bytes(std::size_t{1} << bits);
+    void* pages = map_private_pages(size, PagesInChild::none);
     if (pages == nullptr) return;
     // Look-ups in a large table touch many pages in random order, so huge pages save time. If the kernel has none, it
     // uses small pages.
@@ -51,7 +51,7 @@ void KnownKeys::grow() {
     for (std::size_t index = 0; index < capacity_before; ++index)
         if (before[index].key != 0) free_entry(before[index].key) = before[index];
     std::memcpy(keys_by_number_, keys_before, capacity_before * sizeof(std::uint64_t));
-    unmap_pages(before, size_of(capacity_before));
+    unmap_pages(before, size_in_bytes(capacity_before));
 }
 
 }  // namespace fp32shim::record

@@ -25,7 +25,7 @@ static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 /// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's entry takes longer than all
 /// other work. But many programs repeat their calls in the same order. So the keys are also stored in the order of
 /// their counters, and find() first tries the key found last and the next one in that order.
-class KnownKeys {
+class CountersByKey {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
@@ -53,10 +53,10 @@ class KnownKeys {
 
     std::uint64_t mask() const { return (std::uint64_t{1} << bits_) - 1; }
     void grow();
-    void forget_all();
+    void clear();
     Entry& free_entry(std::uint64_t key);
     /// Returns the size of a table in bytes: its entries, followed by the keys in the order of their counters.
-    static constexpr std::size_t size_of(std::size_t capacity) {
+    static constexpr std::size_t size_in_bytes(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
     }
 
@@ -67,7 +67,7 @@ class KnownKeys {
     CountersNumber last_;  // number of the counters found last; below capacity()
 };
 
-[[gnu::always_inline]] inline CountersNumber KnownKeys::find(std::uint64_t key) {
+[[gnu::always_inline]] inline CountersNumber CountersByKey::find(std::uint64_t key) {
     if (entries_ == nullptr) [[unlikely]]
         return none;
     const CountersNumber last = last_;

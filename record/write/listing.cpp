@@ -30,24 +30,24 @@ namespace {
 
 /// Adds an entry for the recording to a list, and notes in the recording which list that is.
 void enter_recording(Header& list, const NewRecording& recording) {
-    recording.header.listed_in = format::list_number(list);
+    recording.header.listed_in = format::list_id(list);
     const std::uint32_t index = std::atomic_ref(list.listed_count).fetch_add(1, std::memory_order_acq_rel);
     if (index >= format::listed_limit) return;
     ListedRecording& entry = list.listed[index];
     entry.pid = recording.header.pid;
     entry.process_start = recording.header.process_start;
     system::LineWriter name(entry.name);
-    append_end_of(name, system::base_name(recording.path), sizeof entry.name);
+    append_shortened_path(name, system::base_name(recording.path), sizeof entry.name);
     entry.name_size = static_cast<std::uint32_t>(name.size());
     std::atomic_ref(entry.published).store(1, std::memory_order_release);
 }
 
 /// The processes from which this one descends, the nearest first.
-class Ancestors {
+class AncestorList {
   public:
     static constexpr std::size_t limit = 64;
 
-    Ancestors() {
+    AncestorList() {
         auto pid = static_cast<std::int32_t>(raw::syscall6(SYS_getppid));
         while (pid > 1 && count_ < limit) {
             const ProcessStart process = process_start_of(pid);
@@ -62,39 +62,39 @@ class Ancestors {
     std::size_t count_ = 0;
 };
 
-enum class Entered : std::uint8_t { yes, no_list, failed };
+enum class EntryResult : std::uint8_t { yes, no_list, failed };
 
 /// Searches files for the list that a recording is to enter.
 class ListSearch {
   public:
     ListSearch(const NewRecording& recording, std::uint64_t program, std::span<char> buffer,
-               const Ancestors& ancestors)
+               const AncestorList& ancestors)
         : recording_(recording), program_(program), buffer_(buffer), ancestors_(ancestors) {}
 
     /// Tries a name with its first numbers, up to the one that this recording got.
-    Entered try_numbers(std::string_view expanded, int attempts) {
+    EntryResult try_numbers(std::string_view expanded, int attempts) {
         for (int attempt = 0; attempt < attempts; ++attempt) {
-            if (!append_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
+            if (!insert_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
             if (system::view(buffer_.data()) == recording_.path) {
                 has_counted_number_ = true;
                 break;
             }
-            if (const Entered entered = try_file(buffer_.data()); entered != Entered::no_list) return entered;
+            if (const EntryResult entered = try_file(buffer_.data()); entered != EntryResult::no_list) return entered;
         }
-        return Entered::no_list;
+        return EntryResult::no_list;
     }
 
     /// Tries the names that ancestors would get, if names depend on the process.
-    Entered try_names_of_ancestors(std::span<char> room) {
+    EntryResult try_names_of_ancestors(std::span<char> room) {
         const bool has_id = has_placeholder(recording_.name, 'p');
-        Entered entered = Entered::no_list;
+        EntryResult entered = EntryResult::no_list;
         for (const ProcessStart& ancestor : ancestors_.all()) {
             if (has_id) {
                 entered = try_name_of(ancestor.pid, room);
-            } else if (!has_counted_number_ && append_number(recording_.expanded, ancestor.pid, buffer_)) {
+            } else if (!has_counted_number_ && insert_number(recording_.expanded, ancestor.pid, buffer_)) {
                 entered = try_file(buffer_.data());
             }
-            if (entered != Entered::no_list) break;
+            if (entered != EntryResult::no_list) break;
         }
         return entered;
     }
@@ -108,13 +108,13 @@ class ListSearch {
 
   private:
     /// Tries the name with the id of another process in place of `%p`.
-    Entered try_name_of(std::int32_t pid, std::span<char> room) {
+    EntryResult try_name_of(std::int32_t pid, std::span<char> room) {
         const std::int32_t self = recording_.facts.pid;
         recording_.facts.pid = pid;
         const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
         recording_.facts.pid = self;
         constexpr int attempts = 3;  // the first numbers may belong to programs that the process executed before
-        return expanded.empty() ? Entered::no_list : try_numbers(expanded, attempts);
+        return expanded.empty() ? EntryResult::no_list : try_numbers(expanded, attempts);
     }
 
     /// Returns true if the open file is a recording of the same run. Without a run, it must be of the same program,
@@ -145,18 +145,19 @@ class ListSearch {
                });
     }
 
-    Entered try_file(const char* path) {
+    EntryResult try_file(const char* path) {
         constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
         const int descriptor = raw::open(path, O_RDONLY | flags);
-        if (descriptor < 0) return Entered::no_list;
+        if (descriptor < 0) return EntryResult::no_list;
         const bool is_list = wait_until_whole(descriptor) && is_of_family(descriptor);
         raw::close(descriptor);
-        if (!is_list) return Entered::no_list;
+        if (!is_list) return EntryResult::no_list;
         const int writable = raw::open(path, O_RDWR | flags);
-        error_ = writable < 0 ? -writable
-                              : with_header(writable, [&](Header& header) { enter_recording(header, recording_); });
+        error_ = writable < 0
+                     ? -writable
+                     : with_mapped_header(writable, [&](Header& header) { enter_recording(header, recording_); });
         if (writable >= 0) raw::close(writable);
-        return error_ == 0 ? Entered::yes : Entered::failed;
+        return error_ == 0 ? EntryResult::yes : EntryResult::failed;
     }
 
     /// Waits until the file is whole, since another process may be making it, which takes long on a busy machine.
@@ -184,7 +185,7 @@ class ListSearch {
     const NewRecording& recording_;
     const std::uint64_t program_;
     const std::span<char> buffer_;
-    const Ancestors& ancestors_;
+    const AncestorList& ancestors_;
     int error_ = 0;
     bool was_found_elsewhere_ = false;
     bool has_counted_number_ = false;
@@ -199,7 +200,7 @@ int enter_children_file(const NewRecording& recording, const ChildrenFile& file)
 
 }  // namespace
 
-int enter_list(const NewRecording& recording, Header* parent, const ListingFacts& family) {
+int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts& family) {
     const system::SignalHold hold;
     recording.header.program = family.program;
     if (parent != nullptr && parent->magic == format::magic) {
@@ -207,16 +208,16 @@ int enter_list(const NewRecording& recording, Header* parent, const ListingFacts
         return 0;
     }
     // Too large for the stack, which may be small in a signal handler.
-    constexpr std::size_t size = 2 * path_capacity + sizeof(Ancestors);
-    auto* const pages = static_cast<char*>(map_private_pages(size, InChild::nothing));
+    constexpr std::size_t size = 2 * path_capacity + sizeof(AncestorList);
+    auto* const pages = static_cast<char*>(map_private_pages(size, PagesInChild::none));
     if (pages == nullptr) return ENOMEM;
     const std::span<char> first(pages, path_capacity), second(pages + path_capacity, path_capacity);
-    ListSearch search(recording, family.program, first, *new (pages + 2 * path_capacity) Ancestors);
+    ListSearch search(recording, family.program, first, *new (pages + 2 * path_capacity) AncestorList);
     constexpr int counted_attempts = 16;
-    Entered entered = search.try_numbers(recording.expanded, counted_attempts);
-    if (entered == Entered::no_list) entered = search.try_names_of_ancestors(second);
+    EntryResult entered = search.try_numbers(recording.expanded, counted_attempts);
+    if (entered == EntryResult::no_list) entered = search.try_names_of_ancestors(second);
     unmap_pages(pages, size);
-    if (entered != Entered::no_list) return search.error();
+    if (entered != EntryResult::no_list) return search.error();
     // If names depend on the process, no other recording of the run finds this one by its name. The same holds for a
     // name that has the process id because the first numbers were taken.
     const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.has_counted_number();
@@ -226,7 +227,7 @@ int enter_list(const NewRecording& recording, Header* parent, const ListingFacts
                : 0;
 }
 
-int count_recording(const ListingFacts& family) {
+int count_run_recording(const FamilyFacts& family) {
     if (family.children.path == nullptr) return 0;
     const system::SignalHold hold;
     const int descriptor = open_existing_children_file(family.children);
@@ -237,14 +238,14 @@ int count_recording(const ListingFacts& family) {
                                        offsetof(Header, boot_id)) == sizeof boot_id &&
                          boot_id == self.boot_id;
     // Two machines must not map one file.
-    const int error = !is_here ? 0 : with_header(descriptor, [](Header& header) {
+    const int error = !is_here ? 0 : with_mapped_header(descriptor, [](Header& header) {
         std::atomic_ref(header.run_recordings).fetch_add(1, std::memory_order_relaxed);
     });
     raw::close(descriptor);
     return error;
 }
 
-void count_process_without_recording(const ListingFacts& family) {
+void count_process_without_recording(const FamilyFacts& family) {
     if (family.children.path == nullptr) return;
     with_children_file(family.children, [](Header& header) {
         std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed);

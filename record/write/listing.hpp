@@ -1,5 +1,5 @@
-// The list of a process's covered children in its recording, so that `fp32shim verify` can ask for each of theirs. A
-// new recording enters itself, since most children never record.
+// The list, in a process's recording, of the recordings of its covered children, so that `fp32shim verify` notices if
+// one is missing. A new recording enters itself into the list, since most children never record.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace fp32shim::record {
 
 /// Facts about a process by which its recording finds the list to enter.
-struct ListingFacts {
+struct FamilyFacts {
     std::uint64_t program = 0;  ///< number of the program that the process runs, equal in forked children; 0: unknown
     bool is_first = false;      ///< `fp32shim run` started the process itself
     ChildrenFile children{};    ///< file for the children of the run; path nullptr: no run
@@ -31,14 +31,14 @@ struct NewRecording {
 /// first recording of the same run or program, of the nearest ancestor with a recording, or of the run's file for
 /// children. Without any of these, the recording is the first of its family. Returns 0; or an errno if there is a
 /// list, but the recording could not enter it. Allocates nothing.
-int enter_list(const NewRecording& recording, format::Header* parent, const ListingFacts& family);
+int enter_list(const NewRecording& recording, format::Header* parent, const FamilyFacts& family);
 
 /// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Returns 0, also
 /// without a run or on another machine than that command's; or an errno. Allocates nothing.
-int count_recording(const ListingFacts& family);
+int count_run_recording(const FamilyFacts& family);
 
 /// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
 /// nothing without a run, or if that file cannot be written. Allocates nothing.
-void count_process_without_recording(const ListingFacts& family);
+void count_process_without_recording(const FamilyFacts& family);
 
 }  // namespace fp32shim::record

@@ -24,7 +24,7 @@ namespace raw = system::raw;
 struct SegmentNote {
     std::atomic<std::uintptr_t> pages;
     std::atomic<RecordingFile*> file;
-    std::atomic<AtFork> at_fork;
+    std::atomic<PagesInChild> in_child;
     std::atomic<bool> is_replaced;
     SegmentNote* next;
 };
@@ -37,14 +37,14 @@ constinit system::ForkSafeLock lock;
 // The mapped header, which forked children inherit. They need its address until they have notes of their own.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
-SegmentNote* first_of_this_process() {
+SegmentNote* first_of_fork_generation() {
     return owner.load(std::memory_order_acquire) == system::fork_generation() ? first.load(std::memory_order_acquire)
                                                                               : nullptr;
 }
 
 /// Returns the note for the segment that contains `address`; nullptr: there is none.
 SegmentNote* find_note(std::uintptr_t address) {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next) {
+    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
         if (pages != 0 && address - pages < format::segment_size) return note;
     }
@@ -53,7 +53,7 @@ SegmentNote* find_note(std::uintptr_t address) {
 
 /// Returns an unused note. Precondition: `lock` is held.
 SegmentNote* unused_note() {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
+    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
     auto* const fresh = static_cast<SegmentNote*>(arena.allocate(sizeof(SegmentNote)));
     if (fresh == nullptr) return nullptr;
@@ -80,7 +80,7 @@ bool replace_segment(std::uintptr_t address) {
                       // now
     const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
     if (!map_zeros(pages)) return false;
-    if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
+    if (note->in_child.load(std::memory_order_relaxed) == PagesInChild::none)
         raw::syscall6(SYS_madvise, pages, format::segment_size, MADV_DONTFORK);
     note->file.load(std::memory_order_relaxed)->end_lost_recording();
     return true;
@@ -102,7 +102,7 @@ void on_bus_error(int number, siginfo_t* info, void*) {
 
 }  // namespace
 
-void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
+void guard_pages(RecordingFile& file, void* pages, PagesInChild in_child) {
     const system::HeldLock held(lock);
     if (!held) return;
     if (owner.load(std::memory_order_relaxed) != system::fork_generation()) {
@@ -113,21 +113,22 @@ void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
     SegmentNote* const note = unused_note();
     if (note == nullptr) return;
     note->file.store(&file, std::memory_order_relaxed);
-    note->at_fork.store(at_fork, std::memory_order_relaxed);
+    note->in_child.store(in_child, std::memory_order_relaxed);
     note->is_replaced.store(false, std::memory_order_relaxed);
     note->pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_release);
-    if (at_fork == AtFork::kept) kept_pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_relaxed);
+    if (in_child == PagesInChild::inherited)
+        kept_pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_relaxed);
 }
 
-void release_pages(const void* pages) {
+void unguard_pages(const void* pages) {
     auto kept = reinterpret_cast<std::uintptr_t>(pages);
     kept_pages.compare_exchange_strong(kept, 0);
     if (SegmentNote* const note = find_note(reinterpret_cast<std::uintptr_t>(pages)))
         note->pages.store(0, std::memory_order_release);
 }
 
-void release_pages_of(const RecordingFile& file) {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
+void unguard_pages_of(const RecordingFile& file) {
+    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next)
         if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
 }
 

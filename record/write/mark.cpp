@@ -19,16 +19,16 @@ namespace fp32shim::record {
 namespace raw = system::raw;
 
 using format::Header;
-using format::MarkSegment;
+using format::UnrecordedProcessSegment;
 
 namespace {
 
 using Layout = decltype(format::FileState::layout);
 
-/// Returns the number of used bytes of MarkSegment::files.
-std::size_t used_size(const MarkSegment& mark) { return mark.size + mark.layouts * sizeof(Layout); }
+/// Returns the number of used bytes of UnrecordedProcessSegment::files.
+std::size_t used_size(const UnrecordedProcessSegment& mark) { return mark.size + mark.layouts * sizeof(Layout); }
 
-std::uint64_t hash_of(const MarkSegment& mark) {
+std::uint64_t hash_of(const UnrecordedProcessSegment& mark) {
     return system::Hash()
         .add(mark.pins)
         .add(mark.processor)
@@ -44,10 +44,10 @@ bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_
 }
 
 /// Writes the mark into segment `number` of the file. Writes its first word last. Returns 0 or an errno.
-int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
+int write_segment(int descriptor, const UnrecordedProcessSegment& mark, std::size_t number) {
     const std::uint64_t offset = number * format::segment_size;
-    const std::size_t size = offsetof(MarkSegment, files) + used_size(mark);
-    if (const int error = allocate_space(descriptor, offset, size); error != 0) return error;
+    const std::size_t size = offsetof(UnrecordedProcessSegment, files) + used_size(mark);
+    if (const int error = allocate_disk_space(descriptor, offset, size); error != 0) return error;
     const std::uint32_t published = 1;
     const bool is_written =
         write_all(descriptor, &mark, size, offset) && write_all(descriptor, &published, sizeof published, offset);
@@ -56,7 +56,7 @@ int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
 
 /// Finds an entry for the mark in the file, and writes the mark. Returns 0, also if the file already has the mark or
 /// is full; or an errno.
-int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
+int add_to_run(Header& header, int descriptor, const UnrecordedProcessSegment& mark) {
     const std::uint64_t hash = hash_of(mark);
     for (std::size_t i = 0; i < format::mark_limit; ++i) {
         const std::atomic_ref entry(header.marks[i]);
@@ -72,33 +72,35 @@ int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
 }  // namespace
 
 /// Memory of a mark, too large for the stack of a signal handler.
-struct Mark::Pages {
-    MarkSegment segment;
+struct UnrecordedProcessMark::Pages {
+    UnrecordedProcessSegment segment;
     Layout layouts[4096];  ///< layouts of the first files
     char program[path_capacity];
 };
 
-Mark::Mark() : pages_(static_cast<Pages*>(map_private_pages(sizeof(Pages), InChild::nothing))) {
+UnrecordedProcessMark::UnrecordedProcessMark()
+    : pages_(static_cast<Pages*>(map_private_pages(sizeof(Pages), PagesInChild::none))) {
     if (pages_ == nullptr) return;
     const long size = raw::readlink("/proc/self/exe", pages_->program, sizeof pages_->program);
     if (size > 0) program_ = {pages_->program, static_cast<std::size_t>(size)};
 }
 
-Mark::~Mark() {
+UnrecordedProcessMark::~UnrecordedProcessMark() {
     if (pages_ != nullptr) unmap_pages(pages_, sizeof(Pages));
 }
 
-void Mark::set_flag(std::uint32_t flag) {
+void UnrecordedProcessMark::set_flag(std::uint32_t flag) {
     if (pages_ != nullptr) pages_->segment.flags |= flag;
 }
 
-void Mark::add(const LoadedFile& file) {
+void UnrecordedProcessMark::add(const LoadedFile& file) {
     if (pages_ == nullptr) return;
-    MarkSegment& segment = pages_->segment;
+    UnrecordedProcessSegment& segment = pages_->segment;
     const std::string_view path = file.path.empty() ? program_ : file.path;
     const std::size_t id_size = std::min(file.build_id.size(), format::build_id_limit);
-    const format::MarkedFile entry{static_cast<std::uint16_t>(path.size()), static_cast<std::uint8_t>(id_size),
-                                   static_cast<std::uint8_t>(file.flags)};
+    const format::UnrecordedProcessFile entry{static_cast<std::uint16_t>(path.size()),
+                                              static_cast<std::uint8_t>(id_size),
+                                              static_cast<std::uint8_t>(file.flags)};
     if (sizeof entry + path.size() + id_size > sizeof segment.files - segment.size) return mark_incomplete();
     const auto append = [&](const void* bytes, std::size_t size) {
         std::memcpy(segment.files + segment.size, bytes, size);
@@ -112,27 +114,27 @@ void Mark::add(const LoadedFile& file) {
 }
 
 /// Stores the layouts behind the files, if they have room there.
-void Mark::add_layouts() const {
-    MarkSegment& segment = pages_->segment;
+void UnrecordedProcessMark::add_layouts() const {
+    UnrecordedProcessSegment& segment = pages_->segment;
     const std::size_t count = std::min<std::size_t>(segment.count, std::size(pages_->layouts));
     if (count * sizeof(Layout) > sizeof segment.files - segment.size) return;
     std::memcpy(segment.files + segment.size, pages_->layouts, count * sizeof(Layout));
     segment.layouts = static_cast<std::uint32_t>(count);
 }
 
-int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
+int UnrecordedProcessMark::write(const ChildrenFile& file, std::uint16_t pins) const {
     if (pages_ == nullptr) return ENOMEM;
-    MarkSegment& segment = pages_->segment;
+    UnrecordedProcessSegment& segment = pages_->segment;
     segment.noted_ns = raw::realtime_ns();
     segment.pins = pins;
-    segment.processor = this_processor() | ask_amx_permission();
+    segment.processor = processor_feature_word() | query_amx_permission();
     add_layouts();
     const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
     int error = 0;
     const int unmapped =
-        with_header(descriptor, [&](Header& header) { error = add_to_run(header, descriptor, segment); });
+        with_mapped_header(descriptor, [&](Header& header) { error = add_to_run(header, descriptor, segment); });
     raw::close(descriptor);
     return unmapped != 0 ? unmapped : error;
 }

@@ -10,12 +10,12 @@
 namespace fp32shim::record {
 
 /// Collects the names of this process's loaded files, and writes the mark. For one thread.
-class Mark {
+class UnrecordedProcessMark {
   public:
-    Mark();
-    ~Mark();
-    Mark(const Mark&) = delete;
-    Mark& operator=(const Mark&) = delete;
+    UnrecordedProcessMark();
+    ~UnrecordedProcessMark();
+    UnrecordedProcessMark(const UnrecordedProcessMark&) = delete;
+    UnrecordedProcessMark& operator=(const UnrecordedProcessMark&) = delete;
 
     /// Returns the path of the program; empty: unknown.
     std::string_view program() const { return program_; }
@@ -24,7 +24,7 @@ class Mark {
     void mark_changed_log() { set_flag(format::mark_has_changed_log); }
     void mark_asks_onednn() { set_flag(format::mark_asks_onednn); }
     void mark_asks_kernels() { set_flag(format::mark_asks_kernels); }
-    void mark_lookup_past() { set_flag(format::mark_has_lookup_past); }
+    void mark_bypassing_lookup() { set_flag(format::mark_has_lookup_past); }
 
     /// Writes the mark, unless an earlier process has left an equal one. `pins`: ProcessFacts::pins. Returns 0 or an
     /// errno.

@@ -7,14 +7,16 @@
 
 namespace fp32shim::record {
 
-/// State of private pages in a forked child.
-enum class InChild : unsigned char {
-    nothing,  ///< the child does not have the pages
-    zeros,    ///< the child has zeroed pages; needs Linux 4.14
+/// State of mapped pages in a forked child.
+enum class PagesInChild : unsigned char {
+    none,       ///< the child does not have the pages
+    zeroed,     ///< the child has zeroed pages; needs Linux 4.14
+    inherited,  ///< the child has the parent's pages
 };
 
-/// Returns zeroed pages; nullptr: the kernel has none. Leaves errno alone.
-void* map_private_pages(std::size_t size, InChild in_child);
+/// Returns zeroed pages; nullptr: the kernel has none. Leaves errno alone. Precondition: `in_child` is not
+/// `inherited`.
+void* map_private_pages(std::size_t size, PagesInChild in_child);
 void unmap_pages(void* pages, std::size_t size);
 
 /// Allocates memory that is never freed, and that forked children do not inherit. Thread-safe, lock-free.

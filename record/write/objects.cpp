@@ -9,7 +9,6 @@
 namespace fp32shim::record {
 
 using format::ObjectRecord;
-using format::ObjectSegment;
 
 namespace {
 
@@ -21,23 +20,23 @@ format::FileState state_of(const LoadedFile& file, std::string_view path) {
     state.layout = file.layout;
     struct stat status {};
     if (path.starts_with('/') && raw::syscall6(SYS_newfstatat, AT_FDCWD, path.data(), &status, 0) == 0)
-        state.take(status);
+        state.set_from_stat(status);
     return state;
 }
 
 }  // namespace
 
-void RecordingObjects::begin_list() {
+void LoadedFileList::begin_list() {
     stamp_.store(0, std::memory_order_relaxed);
     count_ = 0;
 }
 
-void RecordingObjects::Walk::add(const LoadedFile& file) {
+void LoadedFileList::LockedAdder::add(const LoadedFile& file) {
     if (!held_) return;
     const std::string_view path = file.path.empty() ? std::string_view(objects_.program_) : file.path;
-    const format::StringId id = objects_.rows_.string_id(path);
-    if (ObjectRecord* known = objects_.find(file, id, next_); known == nullptr) {
-        objects_.add(file, id, path);
+    const format::StringId id = objects_.rows_.id_of_text(path);
+    if (ObjectRecord* known = objects_.find_entry(file, id, next_); known == nullptr) {
+        objects_.add_entry(file, id, path);
     } else if (file.flags != 0) {
         std::atomic_ref(known->flags).fetch_or(file.flags, std::memory_order_relaxed);
     }
@@ -45,11 +44,11 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
 
 /// Returns the entry for a file with that path and build id; nullptr: none. The search begins at index `next` and
 /// wraps around. `next` becomes the index after the entry. Precondition: lock_ is held.
-ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
+ObjectRecord* LoadedFileList::find_entry(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {
         const std::uint32_t index = (next + i) % count_;
-        ObjectRecord& known = segments_[index / ObjectSegment::capacity]->entries[index % ObjectSegment::capacity];
+        ObjectRecord& known = records_[index];
         if (known.path == path && std::ranges::equal(std::span(known.build_id, known.build_id_size), id)) {
             next = index + 1;
             return &known;
@@ -58,23 +57,11 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
     return nullptr;
 }
 
-/// Returns the segment for one more object (number count_); nullptr: there is no space. Precondition: lock_ is held.
-ObjectSegment* RecordingObjects::segment_for_one_more() {
-    const std::uint32_t sequence = count_ / ObjectSegment::capacity;
-    if (sequence >= format::object_segment_limit) return nullptr;
-    if (count_ % ObjectSegment::capacity != 0) return segments_[sequence];
-    auto* segment = static_cast<ObjectSegment*>(file_.map_new_segment());
-    if (segment == nullptr) return nullptr;
-    segment->header.sequence = sequence;
-    file_.publish(segment->header, format::SegmentKind::objects);
-    return segments_[sequence] = segment;
-}
-
 /// Adds a file that is not in the list. Precondition: lock_ is held.
-void RecordingObjects::add(const LoadedFile& file, format::StringId id, std::string_view path) {
-    ObjectSegment* segment = id != 0 ? segment_for_one_more() : nullptr;
-    if (segment == nullptr) return mark_incomplete();
-    ObjectRecord& record = segment->entries[count_ % ObjectSegment::capacity];
+void LoadedFileList::add_entry(const LoadedFile& file, format::StringId id, std::string_view path) {
+    ObjectRecord* const added = id != 0 ? records_.entry_for(count_, file_, format::SegmentKind::objects) : nullptr;
+    if (added == nullptr) return mark_incomplete();
+    ObjectRecord& record = *added;
     record.first_seen = ticks();
     record.path = id;
     record.flags = file.flags;
@@ -85,7 +72,7 @@ void RecordingObjects::add(const LoadedFile& file, format::StringId id, std::str
     ++count_;
 }
 
-void RecordingObjects::mark_complete(std::uint64_t stamp) {
+void LoadedFileList::mark_complete(std::uint64_t stamp) {
     std::atomic_ref(file_.header()->objects_looked_at).store(ticks(), std::memory_order_release);
     stamp_.store(stamp, std::memory_order_release);
 }

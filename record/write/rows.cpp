@@ -21,7 +21,7 @@ using format::StringId;
 // Texts and rows are indexed by two hash tries. Each node has four children, chosen by two bits of the hash per
 // level. A node is built privately and published by one compare-and-swap on a null child. It never changes or moves
 // afterwards.
-struct RecordingRows::StringNode {
+struct RowTable::StringNode {
     std::uint64_t hash;
     const char* text;
     std::uint32_t size;
@@ -31,7 +31,7 @@ struct RecordingRows::StringNode {
     bool is(std::string_view other) const { return std::string_view(text, size) == other; }
 };
 
-struct RecordingRows::RowNode {
+struct RowTable::RowNode {
     std::uint64_t hash;
     RowRecord* record;
     std::uint32_t row;
@@ -44,7 +44,7 @@ struct RecordingRows::RowNode {
 };
 
 /// The segment of strings that receives new texts, and its fill level.
-struct RecordingRows::StringsFill {
+struct RowTable::StringsFill {
     char* segment;
     std::uint32_t sequence;
     std::atomic<std::uint32_t> used;  ///< number of used bytes
@@ -108,7 +108,7 @@ std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit, bool is_of_vect
 
 }  // namespace
 
-int RecordingRows::begin_file(format::Header& header, std::uint32_t row_limit) {
+int RowTable::begin_file(format::Header& header, std::uint32_t row_limit) {
     arena_.forget();
     strings_.store(nullptr, std::memory_order_relaxed);
     rows_.store(nullptr, std::memory_order_relaxed);
@@ -122,7 +122,8 @@ int RecordingRows::begin_file(format::Header& header, std::uint32_t row_limit) {
     if (strings == nullptr || rows == nullptr || fill == nullptr) return ENOMEM;
     fill_.store(new (fill) StringsFill{strings, 0, sizeof(format::SegmentHeader)}, std::memory_order_relaxed);
     segments_[0].store(rows, std::memory_order_relaxed);
-    RecordingFile::publish(header, *reinterpret_cast<format::SegmentHeader*>(strings), format::SegmentKind::strings);
+    RecordingFile::publish_segment(header, *reinterpret_cast<format::SegmentHeader*>(strings),
+                                   format::SegmentKind::strings);
 
     RowRecord& overflow = rows->entries[format::overflow_row];
     overflow.content.flags = format::row_is_overflow;
@@ -132,14 +133,14 @@ int RecordingRows::begin_file(format::Header& header, std::uint32_t row_limit) {
     overflow.content.status = format::no_status;
     overflow.published = 1;
     row_count_.store(1, std::memory_order_relaxed);
-    RecordingFile::publish(header, rows->header, format::SegmentKind::rows);
+    RecordingFile::publish_segment(header, rows->header, format::SegmentKind::rows);
     return 0;
 }
 
-RecordingRows::FoundRow RecordingRows::row_of(const DecisionEvent& decision) {
+RowTable::FoundRow RowTable::row_of(const DecisionEvent& decision) {
     RowKey key{};
     RowContent& content = key.content;
-    if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
+    if (!format::fill_row_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
     const std::uint32_t count = row_count_.load(std::memory_order_relaxed);
     if (decision.stack != nullptr && !intern_stack(*decision.stack, has_room_for_frames(count), key))
@@ -156,8 +157,8 @@ RecordingRows::FoundRow RecordingRows::row_of(const DecisionEvent& decision) {
     return {format::overflow_row, false};
 }
 
-/// Looks through all texts, since they are indexed by their contents.
-std::string_view RecordingRows::text_of(const StringNode* node, StringId id) {
+/// Returns the text of an id. Searches all texts, since the trie is ordered by their contents and not by their ids.
+std::string_view RowTable::text_of(const StringNode* node, StringId id) {
     if (node == nullptr || id == 0) return {};
     system::note_acquire(node);
     if (node->id == id) return {node->text, node->size};
@@ -166,26 +167,26 @@ std::string_view RecordingRows::text_of(const StringNode* node, StringId id) {
     return {};
 }
 
-bool RecordingRows::decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const {
+bool RowTable::decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const {
     const format::RowSegment* const segment =
         segments_[row / format::RowSegment::capacity].load(std::memory_order_acquire);
     if (row == format::overflow_row || segment == nullptr) return false;
     const RowContent& content = segment->entries[row % format::RowSegment::capacity].content;
     has_sizes = (content.flags & format::row_is_folded) == 0;
     const StringNode* const texts = strings_.load(std::memory_order_acquire);
-    decision = format::to_decision(content, [texts](StringId id) { return text_of(texts, id); });
+    decision = format::decision_of_content(content, [texts](StringId id) { return text_of(texts, id); });
     return true;
 }
 
 /// Returns true if call paths may still get new frames. `rows`: number of rows in the file.
-bool RecordingRows::has_room_for_frames(std::uint32_t rows) const {
+bool RowTable::has_room_for_frames(std::uint32_t rows) const {
     return rows < row_limit_for_frames(row_limit_) &&
            fill_.load(std::memory_order_acquire)->sequence < path_segment_limit;
 }
 
 /// Sets key.stack to the innermost frame of a call path. With `adds`, new frames are added. Without it, the path ends
 /// before its first new frame, and the row is marked as cut. Returns false if there is no space for a frame.
-bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
+bool RowTable::intern_stack(const CallStack& stack, bool adds, RowKey& key) {
     for (std::size_t index = 0; index < stack.size; ++index) {
         StackFrame frame;
         if (!stack.read(stack, index, frame)) continue;
@@ -199,17 +200,17 @@ bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
 
 /// Replaces `id`, the id of the caller's frame, by the id of `frame`. Returns false, and leaves `id` unchanged, if
 /// there is no space, or if the frame is new and `adds` is false.
-bool RecordingRows::intern_frame(const StackFrame& frame, bool adds, StringId& id) {
+bool RowTable::intern_frame(const StackFrame& frame, bool adds, StringId& id) {
     format::FrameRecord record{.parent = id, .file = 0, .function = 0, .line = frame.line, .offset = frame.offset};
     return intern(frame.file, record.file, adds) && intern(frame.function, record.function, adds) &&
            intern({reinterpret_cast<const char*>(&record), sizeof record}, id, adds);
 }
 
-const RecordingRows::RowNode* RecordingRows::find_row(const RowKey& key) const {
+const RowTable::RowNode* RowTable::find_row(const RowKey& key) const {
     return find_node(rows_, hash_of(key.content, key.stack), key);
 }
 
-const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
+const RowTable::RowNode* RowTable::add_row(const RowKey& key) {
     // Gets the segment before the row's number: without a segment, the number would be wasted.
     std::uint32_t row = row_count_.load(std::memory_order_relaxed);
     format::RowSegment* segment = nullptr;
@@ -233,7 +234,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
 }
 
 /// Returns the segment for a new row, with disk space for the row; nullptr: there is no space now.
-format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
+format::RowSegment* RowTable::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
     return segment != nullptr ? segment : add_row_segment(sequence);
@@ -242,7 +243,7 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
 /// Calls `get`, which tries to get space in the file, while holding the lock, and returns its result. After `get` has
 /// failed, returns false for a second without calling it. Also returns false if the lock could not be acquired.
 template <class Get>
-bool RecordingRows::get_room(const Get& get) {
+bool RowTable::try_to_grow(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
     const system::HeldLock held(growth_lock_);
     if (!held) return false;
@@ -251,21 +252,21 @@ bool RecordingRows::get_room(const Get& get) {
     return false;
 }
 
-format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
+format::RowSegment* RowTable::add_row_segment(std::uint32_t sequence) {
     std::atomic<format::RowSegment*>& published = segments_[sequence];
-    get_room([&] {
+    try_to_grow([&] {
         if (published.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made the segment
         auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment());
         if (segment == nullptr) return false;
         segment->header.sequence = sequence;
-        file_.publish(segment->header, format::SegmentKind::rows);
+        file_.publish_segment(segment->header, format::SegmentKind::rows);
         published.store(segment, std::memory_order_release);
         return true;
     });
     return published.load(std::memory_order_acquire);
 }
 
-StringId RecordingRows::string_id(std::string_view text) {
+StringId RowTable::id_of_text(std::string_view text) {
     StringId id = 0;
     intern(text, id);
     return id;
@@ -273,7 +274,7 @@ StringId RecordingRows::string_id(std::string_view text) {
 
 /// Sets `id` to the id of a text. With `adds`, a new text is added. Returns false, and leaves `id` unchanged, if the
 /// text is new and either `adds` is false or there is no space.
-bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
+bool RowTable::intern(std::string_view text, StringId& id, bool adds) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id, adds);
     const std::uint64_t hash = hash_of(text);
@@ -296,14 +297,14 @@ bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
 
 /// Calls intern() with the beginning of a text that is too long. A separate function, since few calls need this much
 /// stack.
-[[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id, bool adds) {
+[[gnu::noinline]] bool RowTable::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
     return intern(system::cut_to_fit(text, buffer), id, adds);
 }
 
 /// Reserves space for a text and, in front of it, its size. Sets `id` to the text's id. Returns the address of the
 /// space; nullptr: there is none.
-char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
+char* RowTable::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =
         static_cast<std::uint32_t>((sizeof(std::uint32_t) + size + alignment - 1) / alignment * alignment);
@@ -319,8 +320,8 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     }
 }
 
-bool RecordingRows::add_strings_segment(const StringsFill* full) {
-    return get_room([&] {
+bool RowTable::add_strings_segment(const StringsFill* full) {
+    return try_to_grow([&] {
         if (fill_.load(std::memory_order_acquire) != full) return true;  // another thread has added a segment
         const std::uint32_t sequence = full->sequence + 1;
         void* memory = sequence < strings_segment_limit ? arena_.allocate(sizeof(StringsFill)) : nullptr;
@@ -329,7 +330,7 @@ bool RecordingRows::add_strings_segment(const StringsFill* full) {
         if (segment == nullptr) return false;
         auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
         header.sequence = sequence;
-        file_.publish(header, format::SegmentKind::strings);
+        file_.publish_segment(header, format::SegmentKind::strings);
         fill_.store(new (memory) StringsFill{segment, sequence, sizeof(format::SegmentHeader)},
                     std::memory_order_release);
         return true;

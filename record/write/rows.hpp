@@ -17,9 +17,9 @@
 namespace fp32shim::record {
 
 /// The texts and rows of a recording's file, with an index.
-class RecordingRows {
+class RowTable {
   public:
-    explicit RecordingRows(RecordingFile& file) : file_(file) {}
+    explicit RowTable(RecordingFile& file) : file_(file) {}
 
     /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`:
     /// header of the file, which need not be installed yet. Called before any other thread knows the file, and again
@@ -41,7 +41,7 @@ class RecordingRows {
 
     /// Returns the id of a text, and adds the text if it is new; 0: the text is empty, or there is no space.
     /// Thread-safe.
-    format::StringId string_id(std::string_view text);
+    format::StringId id_of_text(std::string_view text);
 
   private:
     struct StringNode;
@@ -60,7 +60,7 @@ class RecordingRows {
     const RowNode* find_row(const RowKey& key) const;
     const RowNode* add_row(const RowKey& key);
     bool has_room_for_frames(std::uint32_t rows) const;
-    bool intern_stack(const Stack& stack, bool adds, RowKey& key);
+    bool intern_stack(const CallStack& stack, bool adds, RowKey& key);
     bool intern_frame(const StackFrame& frame, bool adds, format::StringId& id);
     bool intern(std::string_view text, format::StringId& id, bool adds = true);
     bool intern_cut(std::string_view text, format::StringId& id, bool adds);
@@ -69,7 +69,7 @@ class RecordingRows {
     format::RowSegment* segment_of_row(std::uint32_t row);
     format::RowSegment* add_row_segment(std::uint32_t sequence);
     template <class Get>
-    bool get_room(const Get& get);
+    bool try_to_grow(const Get& get);
 
     RecordingFile& file_;
     PrivateArena arena_;

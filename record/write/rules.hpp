@@ -15,9 +15,9 @@
 namespace fp32shim::record {
 
 /// List of rules in a recording. Thread-safe, except for begin_list(). Never calls malloc.
-class RecordingRules {
+class RuleList {
   public:
-    RecordingRules(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+    RuleList(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
     /// Begins an empty list, for a new file that no other thread knows yet.
     void begin_list() { count_.store(0, std::memory_order_relaxed); }
@@ -28,18 +28,14 @@ class RecordingRules {
     void mark_used(const policy::Rule& rule);
 
   private:
-    format::RuleRecord& entry(std::uint32_t index) const {
-        return segments_[index / format::RuleSegment::capacity]->entries[index % format::RuleSegment::capacity];
-    }
-    std::uint32_t find(std::uint64_t content, std::uint32_t begin) const;
-    format::RuleSegment* segment_for_one_more();
-    void add(const policy::Rule& rule, std::uint32_t flags);
+    std::uint32_t find_entry(std::uint64_t content, std::uint32_t begin) const;
+    void add_entry(const policy::Rule& rule, std::uint32_t flags);
 
     RecordingFile& file_;
-    RecordingRows& rows_;
+    RowTable& rows_;
     std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
     system::ForkSafeLock lock_;            // held while entries are added
-    format::RuleSegment* segments_[format::rule_segment_limit] = {};
+    SegmentList<format::RuleRecord, format::rule_segment_limit> records_;
 };
 
 }  // namespace fp32shim::record

@@ -36,12 +36,12 @@ CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t 
     return *known;
 }
 
-std::uint32_t* NumbersOfRows::number_of(std::uint32_t row) {
+std::uint32_t* RowNumberTable::number_of(std::uint32_t row) {
     if (row < capacity_) return &numbers_[row];
     constexpr std::size_t least = 1024;
     const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(row + 1, least));
     auto* const pages =
-        static_cast<std::uint32_t*>(map_private_pages(capacity * sizeof(std::uint32_t), InChild::nothing));
+        static_cast<std::uint32_t*>(map_private_pages(capacity * sizeof(std::uint32_t), PagesInChild::none));
     if (pages == nullptr) return nullptr;
     if (numbers_ != nullptr) {
         std::copy_n(numbers_, capacity_, pages);
@@ -77,7 +77,7 @@ void ThreadWriter::begin_counters(RecordingFile& file, CounterSegment* segment) 
     segment->header.slot = slot_;
     segment->header.sequence = counter_segment_count_;
     segment->header.thread = thread_;
-    file.publish(segment->header, SegmentKind::counters);
+    file.publish_segment(segment->header, SegmentKind::counters);
     counter_segments_[counter_segment_count_++] = segment;
     counters_used_ = 0;
 }
@@ -85,7 +85,7 @@ void ThreadWriter::begin_counters(RecordingFile& file, CounterSegment* segment) 
 // ---- audits and fingerprints -------------------------------------------------------------------------------------
 
 template <class Entry>
-Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
+Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecordSegment<Entry>& records, SegmentKind kind) {
     ++records.wanted;
     const bool is_full = records.segment == nullptr || records.used == format::Segment<Entry>::capacity;
     if (is_full && !begin_records(file, records, kind)) return nullptr;
@@ -94,7 +94,7 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records
 
 /// Makes the next segment for records of single calls. Returns false if there is no space.
 template <class Entry>
-bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
+bool ThreadWriter::begin_records(RecordingFile& file, CallRecordSegment<Entry>& records, SegmentKind kind) {
     if (ticks() < records.retry_at) return false;
     const system::SignalHold hold;
     auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls());
@@ -104,25 +104,26 @@ bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& record
     }
     // The segment is full, so this thread stores to it no more.
     if (records.segment != nullptr) {
-        release_pages(records.segment);
+        unguard_pages(records.segment);
         unmap_pages(records.segment, format::segment_size);
     }
     segment->header.slot = slot_;
     segment->header.sequence = records.segments++;
     segment->header.thread = thread_;
-    file.publish(segment->header, kind);
+    file.publish_segment(segment->header, kind);
     records.segment = segment;
     records.used = 0;
     return true;
 }
 
-template format::AuditRecord* ThreadWriter::next_entry(RecordingFile& file, CallRecords<format::AuditRecord>& records,
+template format::AuditRecord* ThreadWriter::next_entry(RecordingFile& file,
+                                                       CallRecordSegment<format::AuditRecord>& records,
                                                        SegmentKind kind);
 template format::FingerprintRecord* ThreadWriter::next_entry(RecordingFile& file,
-                                                             CallRecords<format::FingerprintRecord>& records,
+                                                             CallRecordSegment<format::FingerprintRecord>& records,
                                                              SegmentKind kind);
 template format::OperandsRecord* ThreadWriter::next_entry(RecordingFile& file,
-                                                          CallRecords<format::OperandsRecord>& records,
+                                                          CallRecordSegment<format::OperandsRecord>& records,
                                                           SegmentKind kind);
 
 // ---- events ------------------------------------------------------------------------------------------------------
@@ -132,14 +133,14 @@ bool ThreadWriter::make_ring(RecordingFile& file) {
     if (ring == nullptr) return false;
     ring->header.slot = slot_;
     ring->header.thread = thread_;
-    file.publish(ring->header, SegmentKind::ring);
+    file.publish_segment(ring->header, SegmentKind::ring);
     ring_ = ring;
     next_event_ = ring->entries;
     events_end_ = ring->entries + EventSegment::capacity;
     return true;
 }
 
-bool ThreadWriter::append_ring(RecordingFile& file) {
+bool ThreadWriter::append_ring_to_file(RecordingFile& file) {
     EventSegment& ring = *ring_;
     format::SegmentHeader header{};
     header.kind = static_cast<std::uint32_t>(SegmentKind::events);

@@ -16,7 +16,7 @@ namespace fp32shim::record {
 
 /// The newest segment of a slot for one type of records of single calls. All zeros if there is none.
 template <class Entry>
-struct CallRecords {
+struct CallRecordSegment {
     format::Segment<Entry>* segment;
     std::uint32_t used;      // number of used entries in that segment
     std::uint32_t segments;  // number of segments so far
@@ -25,7 +25,7 @@ struct CallRecords {
 };
 
 /// A table of a number for each row, in private pages that grow. An object of zeros is an empty table.
-class NumbersOfRows {
+class RowNumberTable {
   public:
     /// Returns the number of a row, 0 at first; nullptr: there is no memory.
     std::uint32_t* number_of(std::uint32_t row);
@@ -36,8 +36,8 @@ class NumbersOfRows {
     std::size_t capacity_;
 };
 
-/// Writes the calls of one thread. Recording::attach() makes a writer in zeroed pages: a writer of zeros has no slot.
-/// In a forked child the kernel zeroes these pages again.
+/// Writes the calls of one thread. Recording::attach_thread() makes a writer in zeroed pages: a writer of zeros has
+/// no slot. In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
@@ -59,7 +59,7 @@ class alignas(64) ThreadWriter {
     /// (use_).
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
-        return number == KnownKeys::none ? nullptr : &counters(number);
+        return number == CountersByKey::none ? nullptr : &counters(number);
     }
     /// Returns a row's counters. If the row has none in this slot, assigns unused ones; overflow_counters: there is
     /// no space.
@@ -68,7 +68,9 @@ class alignas(64) ThreadWriter {
     [[gnu::always_inline]] bool has_room_for_event() const { return next_event_ != events_end_; }
     /// Returns true if an event can be dropped at once, because there was no space for events less than a second ago.
     /// Precondition: !counter_traps.
-    [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && counter() < retry_at_; }
+    [[gnu::always_inline]] bool is_dropping_events() const {
+        return ring_ != nullptr && processor_counter() < retry_at_;
+    }
     [[gnu::always_inline]] void drop_event() {
         const std::atomic_ref dropped(ring_->header.dropped);
         dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -91,13 +93,13 @@ class alignas(64) ThreadWriter {
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
     /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
-    bool append_ring(RecordingFile& file);
+    bool append_ring_to_file(RecordingFile& file);
 
     /// Returns the next unused entry for a record of a single call; nullptr: there is no space.
     template <class Entry>
-    Entry* next_entry(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
+    Entry* next_entry(RecordingFile& file, CallRecordSegment<Entry>& records, format::SegmentKind kind);
     template <class Entry>
-    bool begin_records(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
+    bool begin_records(RecordingFile& file, CallRecordSegment<Entry>& records, format::SegmentKind kind);
 
     /// Returns the times of a row on the GPU; nullptr: there is no space.
     format::GpuTimeRecord* gpu_times_of_row(RecordingFile& file, std::uint32_t row);
@@ -107,7 +109,7 @@ class alignas(64) ThreadWriter {
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
     system::ReentrancyFlag use_;  // guards the members below
-    KnownKeys keys_;
+    CountersByKey keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
     std::uint64_t last_time_;  // time of the last event, in ticks
@@ -125,14 +127,14 @@ class alignas(64) ThreadWriter {
     std::uint32_t event_segments_;     // how often the ring has been full
     std::uint64_t retry_at_;           // time in ticks; no space for events, or for a slot, is requested before it
     std::uint64_t counters_retry_at_;  // time in ticks; no space for counters is requested before it
-    CallRecords<format::AuditRecord> audits_;
-    CallRecords<format::FingerprintRecord> fingerprints_;
-    CallRecords<format::OperandsRecord> operands_;
-    NumbersOfRows
+    CallRecordSegment<format::AuditRecord> audits_;
+    CallRecordSegment<format::FingerprintRecord> fingerprints_;
+    CallRecordSegment<format::OperandsRecord> operands_;
+    RowNumberTable
         counters_by_row_;  // the slot's counters of each row (CountersNumber); overflow_counters: the row has none
     void* attached_memory_;
     // The following members are guarded by the code that owns attached_memory_.
-    NumbersOfRows gpu_times_by_row_;    // number, from 1, of each row's entry in gpu_time_segments_; 0: none
+    RowNumberTable gpu_times_by_row_;   // number, from 1, of each row's entry in gpu_time_segments_; 0: none
     std::uint32_t gpu_times_used_;      // number of used entries in all segments
     std::uint64_t gpu_times_retry_at_;  // time in ticks; no space for further entries is requested before it
     format::GpuTimeSegment* gpu_time_segments_[format::gpu_time_segment_limit];

@@ -13,7 +13,6 @@
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
-#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/small_files.hpp"
@@ -31,16 +30,13 @@ void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
     std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
 }
 
-/// Says once per process that a recording could not enter the list of its run. A function of its own, since its line
-/// takes much of a small stack.
-[[gnu::noinline]] void warn_not_listed(std::string_view path, int error) {
+/// Says once per process that a recording could not enter the list of its run.
+void warn_not_listed(std::string_view path, int error) {
     static constinit system::OncePerProcess said;
-    if (!said.is_first_call()) return;
-    char buffer[1024];
-    system::LineWriter out(buffer);
-    out.text("recording ").escaped(path, 600).text(": ").text(system::describe_io_error(error).meaning);
-    out.text("; the other recordings of its run cannot name it, so name it for fp32shim verify");
-    system::stderr_line(out.view());
+    if (said.is_first_call())
+        warn_about_recording(path,
+                             {system::describe_io_error(error).meaning,
+                              "; the other recordings of its run cannot name it, so name it for fp32shim verify"});
 }
 
 }  // namespace
@@ -51,12 +47,12 @@ Recording::Recording(std::string name, const ProcessFacts& facts, const StartEve
                      const RecordingSettings& settings, std::int64_t group)
     : name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
 
-Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
-                                  const RecordingSettings& settings) {
+Recording::OpenResult Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                                      const RecordingSettings& settings) {
     const auto refuse = [&](std::string_view why) {
-        return Opened{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
+        return OpenResult{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
     };
-    const ClockPoint begun = read_clocks();
+    const ClockReading begun = read_clocks();
     if (settings.max_size < smallest_recording)
         return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
                       std::to_string(smallest_recording) + ": raise [log] max_size");
@@ -69,8 +65,9 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
                       "\" is not in /etc/group; nothing is recorded; name a group that is, or its number");
     std::string buffers(2 * path_capacity, '\0');
     const std::span<char> room(buffers);
-    const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
-    if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
+    const std::string_view absolute =
+        make_absolute_name(name, room.first(path_capacity), room.subspan(path_capacity));
+    if (absolute.empty()) return refuse(describe_path_problem({{}, PathProblem::too_long, 0}));
     // Without detection of forks, a forked child would write into its parent's file.
     if (!system::can_detect_forks())
         return refuse(
@@ -82,7 +79,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
     std::string error;
     if (expanded.problem != PathProblem::none) {
-        error = "recording " + std::string(name) + ": " + describe_problem(expanded);
+        error = "recording " + std::string(name) + ": " + describe_path_problem(expanded);
     } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}, begun);
                number != 0) {
         const system::IoError description = recording->describe_error(number);
@@ -95,7 +92,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     }
     recording->owner_.store(system::fork_generation(), std::memory_order_release);
     recording->record_loaded_objects();
-    recording->measure_rate();
+    recording->measure_ticks_rate();
     return {recording, {}};
 }
 
@@ -109,7 +106,7 @@ system::IoError Recording::describe_error(int error) const {
 /// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: start of the
 /// recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
-                          const SettingsInForce& settings, const ClockPoint& begun) {
+                          const SettingsInForce& settings, const ClockReading& begun) {
     RecordingFile::Limits limits;
     limits.segments = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(settings_.max_size / format::segment_size, format::segment_limit));
@@ -119,16 +116,16 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     format::Header* fresh = nullptr;
     if (const int error = file_.create(path, limits, fresh); error != 0) return error;
     if (const int error = rows_.begin_file(*fresh, settings_.row_limit); error != 0) {
-        file_.discard();
+        file_.remove_new_file();
         return error;
     }
     fill_header(*fresh, self, forked_from, *settings.start, begun);
-    changes_.begin_list(*fresh, settings.precision, settings.floor);
+    control_.begin_list(*fresh, settings.precision, settings.floor);
     objects_.begin_list();
     rules_.begin_list();
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     enter_list_of_family(*fresh, path);
-    file_.install(fresh);
+    file_.install_header(fresh);
     if (!file_.is_open()) return ENOMEM;
     rules_.update_rules(settings.start->rules);
     return 0;
@@ -137,14 +134,14 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
 /// Enters a new file into the list of its family. Until the file is installed, the header in use is the parent's.
 void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
     if (settings_.process_family == nullptr) return;
-    const ListingFacts family = settings_.process_family();
+    const FamilyFacts family = settings_.process_family();
     int error = enter_list({fresh, file_.path(), expanded, name_, facts_}, file_.header(), family);
-    if (error == 0 && facts_.run_is_awaited) error = count_recording(family);
+    if (error == 0 && facts_.run_is_awaited) error = count_run_recording(family);
     if (error != 0) warn_not_listed(file_.path(), error);
 }
 
 /// Measures the rate of the processor's counter. The result becomes more exact the longer the recording lasts.
-void Recording::measure_rate() {
+void Recording::measure_ticks_rate() {
     const std::uint64_t measured = ticks_per_second(start_clocks_, read_clocks());
     if (measured == 0) return;
     ticks_per_second_.store(measured, std::memory_order_relaxed);
@@ -156,19 +153,19 @@ void Recording::measure_rate() {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
     const std::uint64_t next = now + (now - start_clocks_.ticks);
-    if (refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) measure_rate();
+    if (refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) measure_ticks_rate();
 }
 
-void Recording::mark_left(const Recording* next) {
-    if (!is_of_this_process()) return;
-    if (next != nullptr && next->is_of_this_process())
+void Recording::mark_continued_in(const Recording* next) {
+    if (!is_of_fork_generation()) return;
+    if (next != nullptr && next->is_of_fork_generation())
         std::atomic_ref(header()->went_on_at).store(next->header()->start_ticks, std::memory_order_relaxed);
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
-void Recording::drop_pins(std::uint16_t pins) {
+void Recording::withdraw_pins(std::uint16_t pins) {
     dropped_pins_.fetch_or(pins, std::memory_order_relaxed);
-    if (!is_of_this_process()) return;
+    if (!is_of_fork_generation()) return;
     std::atomic_ref(header()->pins).fetch_and(static_cast<std::uint8_t>(~pins), std::memory_order_relaxed);
     std::atomic_ref(header()->more_pins).fetch_and(static_cast<std::uint8_t>(~pins >> 8), std::memory_order_relaxed);
 }
@@ -182,7 +179,7 @@ std::string Recording::path() { return ensure_own_file() ? std::string(file_.pat
 
 // ---- threads -----------------------------------------------------------------------------------------------------
 
-ThreadWriter* Recording::attach() {
+ThreadWriter* Recording::attach_thread() {
     if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
@@ -196,19 +193,19 @@ ThreadWriter* Recording::attach() {
             return writer;
         }
     }
-    void* pages = map_private_pages(sizeof(ThreadWriter), InChild::zeros);
+    void* pages = map_private_pages(sizeof(ThreadWriter), PagesInChild::zeroed);
     return static_cast<ThreadWriter*>(pages);  // a writer of zeros has no slot yet
 }
 
-void Recording::detach(ThreadWriter* writer) {
+void Recording::detach_thread(ThreadWriter* writer) {
     while (writer != nullptr) {
         ThreadWriter* const beside = std::exchange(writer->spare_, nullptr);
-        detach_one(writer);
+        detach_writer(writer);
         writer = beside;
     }
 }
 
-void Recording::detach_one(ThreadWriter* writer) {
+void Recording::detach_writer(ThreadWriter* writer) {
     if (writer->counter_segment_count_ == 0 && writer->attached_memory_ == nullptr) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
@@ -230,11 +227,11 @@ void Recording::record_thread_change(ThreadWriter& writer) {
     // Without room for events, no mark of the thread change is needed.
     if (writer.ring_ != nullptr && (writer.has_room_for_event() || make_room_for_events(writer)))
         writer.put_event(ticks(),
-                         format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
+                         format::pack_duration_and_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
 /// Gives a slot in the file to a zeroed writer. Returns false if there is no space now.
-bool Recording::give_slot(ThreadWriter& writer) {
+bool Recording::assign_slot(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     auto* const first = static_cast<format::CounterSegment*>(file_.map_new_segment());
     if (first == nullptr) {
@@ -261,12 +258,12 @@ void Recording::count_lost_call(bool with_event) {
 void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
-    if (writer.counter_segment_count_ == 0 && !give_slot(writer)) return count_lost_call(with_event);
+    if (writer.counter_segment_count_ == 0 && !assign_slot(writer)) return count_lost_call(with_event);
     if (!file_.is_open()) return;  // the rows of a lost file cannot be found again, so each look-up would add one
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
         if (rule != nullptr) rules_.mark_used(*rule);
-    RecordingRows::FoundRow found = rows_.row_of(decision);
+    RowTable::FoundRow found = rows_.row_of(decision);
     if (found.is_new) record_loaded_objects();
     const CountersNumber number = writer.counters_of_row(file_, found.row);
     if (number == overflow_counters && found.row != format::overflow_row) found = {format::overflow_row, false};
@@ -280,7 +277,7 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
 }
 
 bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes) {
-    if (!is_of_this_process() || !writer.use_.begin_use()) return false;
+    if (!is_of_fork_generation() || !writer.use_.begin_use()) return false;
     const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_product_;
     const bool is_known = counters != nullptr && rows_.decision_of(counters->row_plus_one - 1, decision, has_sizes);
     writer.use_.end_use();
@@ -301,15 +298,16 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
 /// of calls.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
-    if (writer.spare_ == nullptr) writer.spare_ = attach();
+    if (writer.spare_ == nullptr) writer.spare_ = attach_thread();
     return writer.spare_;
 }
 
 /// Adds a record of a call. `fill(entry)` sets all fields except time and row. A record without space counts as
 /// `lost`.
 template <class Entry, class Fill>
-void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
-                           format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill) {
+void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
+                           CallRecordSegment<Entry>& records, format::SegmentKind kind,
+                           std::uint64_t format::Header::*lost, const Fill& fill) {
     const auto lose = [&] {
         if (ensure_own_file()) add_relaxed(header()->*lost, 1);
     };
@@ -329,10 +327,10 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
 
 void Recording::add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit) {
     add_record(writer, key, time, writer.audits_, format::SegmentKind::audits, &format::Header::lost_audits,
-               [&](format::AuditRecord& entry) { format::store(audit, entry); });
+               [&](format::AuditRecord& entry) { format::store_audit(audit, entry); });
 }
 
-void Recording::count_search() {
+void Recording::count_nonfinite_search() {
     if (ensure_own_file()) add_relaxed(header()->searched_calls, 1);
 }
 
@@ -340,7 +338,7 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                                 const Fingerprint& fingerprint) {
     add_record(writer, key, time, writer.fingerprints_, format::SegmentKind::fingerprints,
                &format::Header::lost_fingerprints, [&](format::FingerprintRecord& entry) {
-                   format::store(fingerprint, entry);
+                   format::store_fingerprint(fingerprint, entry);
                    entry.number = writer.fingerprints_.wanted - 1;
                    entry.thread = writer.thread_;
                });
@@ -361,7 +359,7 @@ void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint6
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
-    if (is_new ? !writer.make_ring(file_) : !writer.append_ring(file_)) {
+    if (is_new ? !writer.make_ring(file_) : !writer.append_ring_to_file(file_)) {
         writer.retry_at_ = file_.one_second_from_now();
         return false;
     }
@@ -396,14 +394,14 @@ bool Recording::record_child(const UnseenChild& child, ChildEvent event) const {
     return true;
 }
 
-void Recording::record_python_state(PythonState state) {
-    if (is_of_this_process())
+void Recording::record_python_state(PythonReaderState state) {
+    if (is_of_fork_generation())
         std::atomic_ref(header()->python).store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
 }
 
 void Recording::record_exit() {
-    measure_rate();
-    std::atomic_ref(header()->processor).fetch_or(ask_amx_permission(), std::memory_order_relaxed);
+    measure_ticks_rate();
+    std::atomic_ref(header()->processor).fetch_or(query_amx_permission(), std::memory_order_relaxed);
     std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release);
 }
 

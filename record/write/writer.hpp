@@ -2,9 +2,10 @@
 // at the level `calls`, adds an event. format/format.hpp draws the file.
 //
 //     Recording* recording        one per process, kept for ever
-//     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
+//     ThreadWriter* writer        one per thread: recording->attach_thread(), and detach_thread(writer) when the
+//     thread ends
 //
-//     if (recording->has_command()) …              changes()->receive_command(), obey it, changes()->answer()
+//     if (recording->has_command()) …              control()->receive_command(), obey it, control()->answer()
 //     const std::uint64_t begin = ticks();
 //     …                                            the product
 //     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
@@ -78,7 +79,7 @@ struct RecordingSettings {
     SettingsInForce (*settings_in_force)() = nullptr;
     /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: recordings
     /// enter no list.
-    ListingFacts (*process_family)() = nullptr;
+    FamilyFacts (*process_family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
@@ -89,7 +90,7 @@ inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
 /// Returns the number of untimed calls before the next timed call, if `timed` calls were timed so far. The number
 /// varies from 32 to 95. With a fixed number, a loop of a few calls could always have the same call timed.
-constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
+constexpr std::uint32_t untimed_calls_in_between(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(system::table_index(timed, 6));
 }
 
@@ -102,14 +103,14 @@ inline constexpr std::uint64_t jitter_part = 8;
 /// apart.
 class Recording {
   public:
-    struct Opened {
+    struct OpenResult {
         Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
         std::string error;               ///< one line with the cause of the failure and a remedy
     };
     /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
     /// `.1`, `.2`, … before its extension. Allocates.
-    static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
-                       const RecordingSettings& settings);
+    static OpenResult open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                           const RecordingSettings& settings);
 
     /// Closes the file. Its mapped parts stay mapped. For tests, when no thread uses the recording any more.
     ~Recording() = default;
@@ -118,10 +119,10 @@ class Recording {
 
     /// Returns a writer for the calling thread: a new one, or one that an ended thread has left. nullptr: no memory.
     /// Thread-safe, lock-free, async-signal-safe. Hold signals while calling it and storing its result.
-    ThreadWriter* attach();
+    ThreadWriter* attach_thread();
     /// Takes the writer of an ending thread back, for a later thread. Thread-safe, lock-free. Hold signals while
     /// calling it.
-    void detach(ThreadWriter* writer);
+    void detach_thread(ThreadWriter* writer);
 
     static constexpr std::uint64_t not_timed = 0;  ///< `begin` for count(): the call was not timed
     /// Counts one call. Never fails: a call without space is counted as uncounted. `writer`: the calling thread's
@@ -151,7 +152,7 @@ class Recording {
     void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
                       std::uint32_t rows);
     /// Counts a call whose result was searched for NaN and infinity.
-    void count_search();
+    void count_nonfinite_search();
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.
@@ -171,54 +172,54 @@ class Recording {
 
     /// Returns true if `fp32shim set` or `reload` has written a command that no thread has taken yet. Costs two
     /// loads, of words that only commands change.
-    bool has_command() const { return changes_.has_command(*header()); }
+    bool has_command() const { return control_.has_command(*header()); }
     /// Returns the commands and changes of this process's file; nullptr: the process has no file. Thread-safe.
-    RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    RecordingControl* control() { return ensure_own_file() ? &control_ : nullptr; }
     /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if there was
     /// none, or if it had no row of its own. `has_sizes`: m, n, k and batch are those of the call, not rounded up.
     /// The texts lie in the mapped file, which stays mapped. Takes time that grows with the number of texts.
     bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
     /// Returns the list of facts about the process's environment; nullptr: the process has no file. Thread-safe.
-    RecordingEnvironment* environment() { return ensure_own_file() ? &environment_ : nullptr; }
+    EnvironmentFactList* environment() { return ensure_own_file() ? &environment_ : nullptr; }
     /// Returns the loaded objects of this process's file; nullptr: the process has no file. Thread-safe.
-    RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
+    LoadedFileList* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
     /// Records that a reload has put these rules in force. Call this before they decide a call. Has no effect in a
     /// forked child without a file of its own: that file will begin with the rules in force at that time.
     void record_rules(std::span<const policy::Rule> rules) {
-        if (is_of_this_process()) rules_.update_rules(rules);
+        if (is_of_fork_generation()) rules_.update_rules(rules);
     }
 
     /// Records a program that is about to be started without the shim. In a forked child without a file of its own,
     /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool record_child(const UnseenChild& child, ChildEvent event) const;
     /// Records that there is a file for children which `fp32shim verify` has to read, too. Precondition:
-    /// is_of_this_process().
+    /// is_of_fork_generation().
     void mark_children_file() { file_.set_flag(format::flag_children_file); }
     /// Records that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
     /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
-    void mark_left(const Recording* next);
+    void mark_continued_in(const Recording* next);
     /// Returns true if this process already has a file. A forked child has none before its first call.
-    bool is_of_this_process() const;
+    bool is_of_fork_generation() const;
     /// Returns true if this file belongs to the process with the id `process`. In a child of vfork, which shares its
     /// parent's memory, the result is false for the child's own id.
-    bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
-    /// Returns true if the loaded objects were last listed under this stamp (RecordingObjects::stamp), perhaps by the
+    bool is_of_process(std::int32_t process) const { return is_of_fork_generation() && header()->pid == process; }
+    /// Returns true if the loaded objects were last listed under this stamp (LoadedFileList::stamp), perhaps by the
     /// parent before a fork.
     bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
     /// Records that the program called `exit` or `_exit`. Called after the loaded objects are listed. Precondition:
-    /// is_of_this_process().
+    /// is_of_fork_generation().
     void record_exit();
 
     /// Records that variables of `run --pin` (bits pin_…) have no effect in this process, although they are set.
     /// Thread-safe.
-    void drop_pins(std::uint16_t pins);
+    void withdraw_pins(std::uint16_t pins);
 
     /// Records that some kernels of GPUs may not be in the recording. Thread-safe.
     void mark_kernels_missed();
 
     /// Records the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
-    void record_python_state(PythonState state);
+    void record_python_state(PythonReaderState state);
 
     /// Returns the rate of ticks() as measured so far, in ticks per second.
     std::uint64_t ticks_rate() const { return ticks_per_second_.load(std::memory_order_relaxed); }
@@ -239,46 +240,46 @@ class Recording {
                    std::uint64_t end);
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
-                   const SettingsInForce& settings, const ClockPoint& begun);
+                   const SettingsInForce& settings, const ClockReading& begun);
     void enter_list_of_family(format::Header& fresh, std::string_view expanded);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start,
-                     const ClockPoint& begun);
-    void measure_rate();
+                     const ClockReading& begun);
+    void measure_ticks_rate();
     void refine_ticks_per_second(std::uint64_t now);
     system::IoError describe_error(int error) const;
     // after_fork.cpp
     bool belongs_to(std::uint32_t process) const;
     bool ensure_own_file();
-    void enter_child();
+    void begin_in_child();
 
-    bool give_slot(ThreadWriter& writer);
+    bool assign_slot(ThreadWriter& writer);
     void record_thread_change(ThreadWriter& writer);
-    void detach_one(ThreadWriter* writer);
+    void detach_writer(ThreadWriter* writer);
     ThreadWriter* spare_writer(ThreadWriter& writer);
     void count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                             bool with_event, const DecisionEvent& decision);
     void count_with_spare_writer(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                                  bool with_event, const DecisionEvent& decision);
     template <class Entry, class Fill>
-    void add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
+    void add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecordSegment<Entry>& records,
                     format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill);
     bool make_room_for_events(ThreadWriter& writer);
     bool make_room_or_drop_event(ThreadWriter& writer);
     void record_loaded_objects();
 
     RecordingFile file_;
-    RecordingRows rows_{file_};
-    RecordingChanges changes_{file_, rows_};
-    RecordingEnvironment environment_{file_, rows_};
-    RecordingObjects objects_{file_, rows_, facts_.executable};
-    RecordingRules rules_{file_, rows_};
+    RowTable rows_{file_};
+    RecordingControl control_{file_, rows_};
+    EnvironmentFactList environment_{file_, rows_};
+    LoadedFileList objects_{file_, rows_, facts_.executable};
+    RuleList rules_{file_, rows_};
 
     std::atomic<std::uint32_t> owner_{0};  // fork_generation() of the process that owns the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> slot_count_{0};
     system::ForkSafeLock lock_;  // held while a forked child's file is made
 
-    ClockPoint start_clocks_;
+    ClockReading start_clocks_;
     std::atomic<std::uint64_t> ticks_per_second_{0};  // the rate as measured so far; a forked child starts with its
                                                       // parent's value
     std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short
@@ -286,7 +287,7 @@ class Recording {
 
     std::atomic<std::uint16_t> dropped_pins_{0};  // kept for the files of forked children, too
 
-    // After open(), only facts_.pid and expanded_ change: enter_child() changes them, under the lock.
+    // After open(), only facts_.pid and expanded_ change: begin_in_child() changes them, under the lock.
     const std::string name_;  // the absolute name, with placeholders
     ProcessFacts facts_;
     const StartEvent start_;

@@ -98,7 +98,7 @@ void ErrorSums::store_in(record::Audit& audit) const {
     raise(component_, audit.errors.component);
     if (has_bad_reference_ || has_bad_tested_) audit.flags |= record::audit_bad_result;
     if (!has_bad_tested_) return;
-    for (const record::AuditError& error : record::audit_errors) audit.errors.*error.value = beyond;
+    for (const record::NamedAuditError& error : record::audit_errors) audit.errors.*error.value = beyond;
 }
 
 double Bound::at(std::int64_t row, std::int64_t column) const {
@@ -117,7 +117,7 @@ double power_of_two(int exponent) {
 
 double scale_of(const Matrix& tested, const Matrix& other, Part written) {
     if (!tested.is_double) return 1;
-    record::Exponents exponents;
+    record::ExponentRange exponents;
     add_exponents(tested, written, exponents);
     add_exponents(other, written, exponents);
     return exponents.highest < exponents.lowest ? 1 : power_of_two(-exponents.highest);
@@ -140,7 +140,7 @@ void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound
         compare_elements<float>(tested, reference.of_float32, reference.ld, 1, bound, written, sums);
 }
 
-bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents, bool skips_diagonal) {
+bool add_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal) {
     bool all_finite = true;
     int lowest = exponents.lowest;
     int highest = exponents.highest;

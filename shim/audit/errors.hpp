@@ -110,6 +110,6 @@ void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound
 
 /// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`, nor, with
 /// `skips_diagonal`, those on the diagonal. Returns false if an element is NaN or infinite.
-bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents, bool skips_diagonal = false);
+bool add_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal = false);
 
 }  // namespace fp32shim::blas

@@ -199,7 +199,7 @@ void store_outcome(const Verdict& verdict, const policy::Policy& policy, record:
     if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;
     const policy::Tolerance tolerance = tolerance_of(verdict.decision, policy);
     if ((audit.notes & record::audit_noise) != 0 && tolerance.metric != policy::ErrorMetric::component) return;
-    const double error = audit.errors.by(tolerance.metric);
+    const double error = audit.errors.error_by(tolerance.metric);
     if (error > tolerance.error) audit.flags |= record::audit_exceeds_tolerance;
     if (verdict.group != nullptr) verdict.group->add_error(audit.tested, error);
 }

@@ -254,7 +254,7 @@ bool store_operand_exponents(const Level3& product, const Matrix& a, const Matri
     all_finite &= add_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
     if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands.b);
     if (start.data != nullptr) all_finite &= add_exponents(start, written_of(product), operands.c);
-    const auto widen = [](record::Exponents& sum, const record::Exponents& more) {
+    const auto widen = [](record::ExponentRange& sum, const record::ExponentRange& more) {
         sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
     };
     widen(audit.a, operands.a);
@@ -267,7 +267,7 @@ bool store_operand_exponents(const Level3& product, const Matrix& a, const Matri
 bool fits_reference(const Level3& product, const OperandExponents& operands) {
     if (!product.is_double) return true;
     const auto exponents_of = [](const void* scalar, bool is_pair) {
-        record::Exponents exponents{};
+        record::ExponentRange exponents{};
         exponents = {0, 0};
         bool is_first = true;
         for (int i = 0; scalar != nullptr && i < (is_pair ? 2 : 1); ++i) {
@@ -280,10 +280,10 @@ bool fits_reference(const Level3& product, const OperandExponents& operands) {
         }
         return exponents;
     };
-    const record::Exponents alpha = exponents_of(product.alpha, has_pair(product, false));
-    const record::Exponents beta = exponents_of(product.beta, has_pair(product, true));
+    const record::ExponentRange alpha = exponents_of(product.alpha, has_pair(product, false));
+    const record::ExponentRange beta = exponents_of(product.beta, has_pair(product, true));
     // syrk and herk have A on both sides; a matrix of zeros has no exponents, and makes no terms.
-    const record::Exponents& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
+    const record::ExponentRange& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
     const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
     const int lowest_term = operands.a.lowest + b.lowest;
     if (std::max({operands.a.highest, b.highest, operands.c.highest, alpha.highest, beta.highest}) >=

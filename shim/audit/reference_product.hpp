@@ -15,7 +15,7 @@ std::size_t bytes_for_reference(const Level3& product);
 
 /// The exponents of a product's operands; of C before it.
 struct OperandExponents {
-    record::Exponents a, b, c;
+    record::ExponentRange a, b, c;
 };
 
 /// Stores the exponents of a product's operands, and widens those of its audit. `a` and `b` are the operands in

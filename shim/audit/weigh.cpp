@@ -52,9 +52,9 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     if (is_first_judged) audit.errors = {.component = audit.errors.component};
     if (is_first_judged) audit.notes &= static_cast<std::uint8_t>(~record::audit_noise);
     if (is_first && has_noise) audit.notes |= record::audit_noise;
-    const double before = audit.errors.by(policy::ErrorMetric::row);
+    const double before = audit.errors.error_by(policy::ErrorMetric::row);
     sums.store_in(audit);
-    if (!is_first && !is_first_judged && audit.errors.by(policy::ErrorMetric::row) <= before) return;
+    if (!is_first && !is_first_judged && audit.errors.error_by(policy::ErrorMetric::row) <= before) return;
     const bool by_row = own.errors.row >= own.errors.column;
     LineSums worst{.scale = product.is_double ? 0.0 : 1.0};
     add_line(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);

@@ -54,8 +54,8 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 struct ProcessStartFacts {
     std::string_view log;
     std::string_view run_text;
-    record::RunNote run;
-    record::NameFacts name;
+    record::RunVariableValue run;
+    record::LogNameFacts name;
     std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
     std::int32_t run_process = 0;    ///< id of `fp32shim run`, or of the program that it has become; 0: unknown
     std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
@@ -115,7 +115,7 @@ record::ChildrenFile children_file_of_run() {
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
-record::ListingFacts process_family() {
+record::FamilyFacts process_family() {
     return {.program = start.program,
             .is_first = start.first_process == system::raw::getpid(),
             .children = start.run.number == 0 ? record::ChildrenFile{} : children_file_of_run()};
@@ -124,14 +124,14 @@ record::ListingFacts process_family() {
 __attribute__((constructor)) void begin_to_watch() {
     const std::string_view log = own_value_of(log_variable);
     const std::string_view run = own_value_of(record::run_variable);
-    if (!log.ends_with(".fp32rec") && record::parse_run_note(run).number == 0) return;
+    if (!log.ends_with(".fp32rec") && record::parse_run_variable(run).number == 0) return;
     if (own_value_of(disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
     start.log = arena_copy(log);
     start.run_text = arena_copy(run);
-    start.run = record::parse_run_note(start.run_text);
+    start.run = record::parse_run_variable(start.run_text);
     if (start.run.number == 0) {
         utsname names{};
-        start.name = record::find_name_facts(own_value_of, names);
+        start.name = record::find_log_name_facts(own_value_of, names);
         start.name.job_id = arena_copy(start.name.job_id);
         start.name.host = {};  // asked again when the name is needed
     }
@@ -243,9 +243,9 @@ WhyUnseen why_unseen_with(char* const* environment) {
 template <class Use>
 int with_file_beside_log(Use use) {
     constexpr std::size_t scratch_size = 3 * record::path_capacity;  // too much for the stack of a signal handler
-    auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
+    auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::PagesInChild::none));
     if (scratch == nullptr) return ENOMEM;
-    record::NameFacts facts = start.name;
+    record::LogNameFacts facts = start.name;
     facts.pid = system::raw::getpid();
     facts.start_ns = system::raw::realtime_ns();
     utsname names{};
@@ -256,8 +256,8 @@ int with_file_beside_log(Use use) {
             {groups, system::RawFile("/proc/self/cgroup").read(0, groups, record::path_capacity)});
     }
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
-    const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
-                                                        {scratch + record::path_capacity, record::path_capacity});
+    const std::string_view path = record::children_file_path(
+        log.path.empty() ? start.log : log.path, {scratch + record::path_capacity, record::path_capacity});
     const int error =
         path.empty() ? ENAMETOOLONG : use(record::ChildrenFile{path.data(), -1, 0, facts.job_id, facts.job_id_from});
     record::unmap_pages(scratch, scratch_size);
@@ -350,7 +350,7 @@ bool may_leave_mark() {
 }
 
 /// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.
-bool multiplies_nothing(const record::Mark& mark) {
+bool multiplies_nothing(const record::UnrecordedProcessMark& mark) {
     return is_tool(mark.program()) && !loads_other_libraries(environ);
 }
 
@@ -408,7 +408,7 @@ bool must_create_recording() {
 
 void write_loaded_files_mark() {
     if (!may_leave_mark()) return;
-    record::Mark mark;
+    record::UnrecordedProcessMark mark;
     if (multiplies_nothing(mark)) return;
     if (value_at_start("FP32_MATMUL_ONEDNN") == "1") {
         enable_getenv_bypass_check();
@@ -421,7 +421,7 @@ void write_loaded_files_mark() {
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
-    const std::uint16_t pins = record::find_pins(own_value_of);
+    const std::uint16_t pins = record::pins_in_environment(own_value_of);
     const int error = mark.write(children_file_of_run(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
     if (error != 0) warn_mark_not_written(error);
 }
@@ -429,7 +429,7 @@ void write_loaded_files_mark() {
 void count_missed_mark() {
     static constinit system::OncePerProcess counted;  // a process may try several programs before one is executed
     if (own_recording() != nullptr || !may_leave_mark()) return;
-    const record::Mark mark;
+    const record::UnrecordedProcessMark mark;
     if (!multiplies_nothing(mark) && counted.is_first_call()) record::count_missed_mark(children_file_of_run());
 }
 

@@ -20,7 +20,7 @@ void update_key(HandleRecord& record, std::int32_t math_mode) {
 /// Allocates a lock on a page that the kernel zeroes in a forked child, so nobody holds it there. (CUDA does not work
 /// in a forked child, but its functions must return their error there and not hang.)
 HandleLock* allocate_lock() {
-    void* const page = record::map_private_pages(sizeof(HandleLock), record::InChild::zeros);
+    void* const page = record::map_private_pages(sizeof(HandleLock), record::PagesInChild::zeroed);
     return static_cast<HandleLock*>(page != nullptr ? page : arena_allocate(sizeof(HandleLock)));
 }
 

@@ -32,7 +32,7 @@ namespace fp32shim {
 namespace {
 
 using record::EnvironmentFact;
-using record::RecordingEnvironment;
+using record::EnvironmentFactList;
 using Buffer = char[512];
 
 // ---- the machine and the program ---------------------------------------------------------------------------------
@@ -68,10 +68,10 @@ std::string_view processor_name(Buffer& buffer) {
 #endif
 }
 
-void note_number(RecordingEnvironment& list, EnvironmentFact fact, std::string_view subject, std::int64_t number) {
+void note_number(EnvironmentFactList& list, EnvironmentFact fact, std::string_view subject, std::int64_t number) {
     char buffer[24];
     system::LineWriter text(buffer);
-    list.note(fact, subject, text.number(number).view());
+    list.add_fact(fact, subject, text.number(number).view());
 }
 
 /// Returns the newest extension of the instruction set that BLAS libraries have kernels for; empty: none is known.
@@ -87,10 +87,10 @@ std::string_view instructions() {
 #endif
 }
 
-[[gnu::noinline]] void note_machine(RecordingEnvironment& list) {
+[[gnu::noinline]] void note_machine(EnvironmentFactList& list) {
     Buffer buffer;
-    list.note(EnvironmentFact::processor, {}, processor_name(buffer));
-    list.note(EnvironmentFact::instructions, {}, instructions());
+    list.add_fact(EnvironmentFact::processor, {}, processor_name(buffer));
+    list.add_fact(EnvironmentFact::instructions, {}, instructions());
     std::uint64_t allowed[sizeof buffer / sizeof(std::uint64_t)] = {};  // 4096 processors
     if (system::raw::syscall6(SYS_sched_getaffinity, 0, sizeof allowed, allowed) <= 0) return;
     std::int64_t count = 0;
@@ -105,19 +105,19 @@ constexpr std::string_view own_name = "fp32shim";
 
 /// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
 /// in the file's name, as in Debian's package.
-[[gnu::noinline]] void note_torch(RecordingEnvironment& list, std::string_view path) {
+[[gnu::noinline]] void note_torch(EnvironmentFactList& list, std::string_view path) {
     const std::string_view in_name = text_between(path, "libtorch_cpu.so.", "/");
-    if (!in_name.empty()) return list.note(EnvironmentFact::torch, {}, in_name);
+    if (!in_name.empty()) return list.add_fact(EnvironmentFact::torch, {}, in_name);
     char file[400];
     system::LineWriter name(file);
     name.text(path.substr(0, path.rfind('/'))).text("/../version.py").text(std::string_view("\0", 1));
     if (name.view().size() >= sizeof file - 1) return;
     Buffer buffer;
-    list.note(EnvironmentFact::torch, {}, text_between(beginning_of(file, buffer), "__version__ = '", "'"));
+    list.add_fact(EnvironmentFact::torch, {}, text_between(beginning_of(file, buffer), "__version__ = '", "'"));
 }
 
 /// Notes Python and torch, if they are loaded.
-[[gnu::noinline]] void note_frameworks(RecordingEnvironment& list) {
+[[gnu::noinline]] void note_frameworks(EnvironmentFactList& list) {
     ForeignFunction<const char*()> python_version;
     char torch[400] = "";
     {
@@ -131,7 +131,7 @@ constexpr std::string_view own_name = "fp32shim";
     }
     if (python_version != nullptr) {
         const std::string_view text = system::view(python_version());
-        list.note(EnvironmentFact::python, {}, text.substr(0, text.find(' ')));
+        list.add_fact(EnvironmentFact::python, {}, text.substr(0, text.find(' ')));
     }
     if (torch[0] != 0) note_torch(list, torch);
 }
@@ -211,18 +211,18 @@ IdentityFunctions find_identity_functions_with_needed(const LoadedObject& librar
 }
 
 /// Notes the path of a library's file, without links.
-[[gnu::noinline]] void note_file(RecordingEnvironment& list, const LoadedObject& library) {
+[[gnu::noinline]] void note_file(EnvironmentFactList& list, const LoadedObject& library) {
     const char* const path = library.map->l_name[0] == 0 ? "/proc/self/exe" : library.map->l_name;
     const int descriptor = system::raw::open(path, O_PATH | O_CLOEXEC);
-    if (descriptor < 0) return list.note(EnvironmentFact::file, library.name, system::view(path));
+    if (descriptor < 0) return list.add_fact(EnvironmentFact::file, library.name, system::view(path));
     char link[40];
     system::LineWriter name(link);
     name.text("/proc/self/fd/").number(descriptor).text(std::string_view("\0", 1));
     Buffer buffer;
     const long size = system::raw::readlink(link, buffer, sizeof buffer);
     system::raw::close(descriptor);
-    list.note(EnvironmentFact::file, library.name,
-              size > 0 ? std::string_view(buffer, static_cast<std::size_t>(size)) : system::view(path));
+    list.add_fact(EnvironmentFact::file, library.name,
+                  size > 0 ? std::string_view(buffer, static_cast<std::size_t>(size)) : system::view(path));
 }
 
 /// Returns `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE …`, and `2024.2` of `… Version 2024.2-Product Build …`.
@@ -231,7 +231,7 @@ std::string_view first_word(std::string_view text) { return text.substr(0, text.
 std::string_view text_or_empty(const char* text) { return text == nullptr ? std::string_view{} : system::view(text); }
 
 /// Notes the library's version, and the kernel that it has chosen for this processor.
-[[gnu::noinline]] void note_version(RecordingEnvironment& list, std::string_view library,
+[[gnu::noinline]] void note_version(EnvironmentFactList& list, std::string_view library,
                                     const IdentityFunctions& identity) {
     char buffer[256];
     system::LineWriter version(buffer);
@@ -266,8 +266,8 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     } else {
         return;
     }
-    list.note(EnvironmentFact::version, library, version.view());
-    list.note(EnvironmentFact::kernel, library, kernel);
+    list.add_fact(EnvironmentFact::version, library, version.view());
+    list.add_fact(EnvironmentFact::kernel, library, kernel);
 }
 
 // ---- what is noted already ---------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ NotedLibrary* find_or_add_noted(const LoadedObject& library) {
 }
 
 /// Notes new facts about a library. `shim_takes_its_threads`: the shim itself takes as many threads as the library.
-void note_library(RecordingEnvironment& list, const LoadedObject& library, bool shim_takes_its_threads) {
+void note_library(EnvironmentFactList& list, const LoadedObject& library, bool shim_takes_its_threads) {
     NotedLibrary* const known = find_or_add_noted(library);
     if (known == nullptr) return;
     const bool is_new = known->list.load(std::memory_order_relaxed) != list_number.load(std::memory_order_relaxed);
@@ -359,7 +359,7 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library, bool 
     known->list.store(list_number.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-[[gnu::noinline]] void note_device(RecordingEnvironment& list, std::int32_t index) {
+[[gnu::noinline]] void note_device(EnvironmentFactList& list, std::int32_t index) {
     ForeignFunction<std::int32_t(char* name, std::int32_t size, std::int32_t device)> get_name;
     {
         const elf::ReadGuard reading;
@@ -371,20 +371,20 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library, bool 
     system::LineWriter device(subject);
     device.text("cuda:").number(index);
     if (get_name != nullptr && get_name(name, sizeof name - 1, index) == 0)
-        list.note(EnvironmentFact::gpu, device.view(), system::view(name));
+        list.add_fact(EnvironmentFact::gpu, device.view(), system::view(name));
     Buffer buffer;
     const std::string_view version =
         text_between(beginning_of("/proc/driver/nvidia/version", buffer), "Module ", "\n");
-    list.note(EnvironmentFact::driver, {}, first_word(trimmed(version)));
+    list.add_fact(EnvironmentFact::driver, {}, first_word(trimmed(version)));
     noted_devices.fetch_or(bit_of(index), std::memory_order_relaxed);
 }
 
 }  // namespace
 
 void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call) {
-    RecordingEnvironment* const list = in_force.recording->environment();
+    EnvironmentFactList* const list = in_force.recording->environment();
     if (list == nullptr) return;
-    const bool is_new = list->begin();
+    const bool is_new = list->begin_once_per_process();
     if ((!is_new && is_all_noted(site.provider, call)) || may_have_crashed()) return;
     const system::HeldLock held(environment_lock);
     if (!held) return;
@@ -393,7 +393,8 @@ void note_environment(const Settings& in_force, const Site& site, const policy::
         frameworks_searched_at.store(0, std::memory_order_relaxed);
         noted_devices.store(0, std::memory_order_relaxed);
         note_machine(*list);
-        if (computes_cpu_products(in_force.policy)) list->note(EnvironmentFact::version, own_name, FP32SHIM_VERSION);
+        if (computes_cpu_products(in_force.policy))
+            list->add_fact(EnvironmentFact::version, own_name, FP32SHIM_VERSION);
         if (computes_cpu_products(in_force.policy) && in_force.policy.threads > 0)
             note_number(*list, EnvironmentFact::threads, own_name, in_force.policy.threads);
     }

@@ -104,11 +104,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     const system::ErrnoAndFloatGuard kept;
     if (context.writer != nullptr && context.recording != &recording) {
         context.writer_change_count = 0;
-        context.recording->detach(std::exchange(context.writer, nullptr));
+        context.recording->detach_thread(std::exchange(context.writer, nullptr));
     }
     context.recording = &recording;
     context.gpu_calls_left = 0;
-    if (context.writer == nullptr) context.writer = recording.attach();
+    if (context.writer == nullptr) context.writer = recording.attach_thread();
 }
 
 /// Returns this thread's context, with a writer in this recording; nullptr if there is no memory.
@@ -144,7 +144,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                         event = decision_event(site, in_force, call, decision, done, location);
                     });
     if (found == nullptr) return;
-    if (found->is_searched) recording.count_search();
+    if (found->is_searched) recording.count_nonfinite_search();
     for (const record::Audit& audit : found->audits)
         recording.add_audit(*context->writer, key.value, time.end, audit);
     if (found->fingerprint != nullptr)
@@ -162,7 +162,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 std::uint64_t hash_of(const record::DecisionEvent& event) {
     system::Hash hash;
     record::format::RowContent content{};
-    record::format::to_content(event, content, [&hash](std::string_view text, record::format::StringId&) {
+    record::format::fill_row_content(event, content, [&hash](std::string_view text, record::format::StringId&) {
         hash.add(text);
         return true;
     });
@@ -215,7 +215,7 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 namespace {
 
 /// Appends a bound such as `, |A| < 2^67`, by which a reader can see that the product had to overflow.
-void append_limit(system::LineWriter& line, std::string_view name, const record::Exponents& exponents) {
+void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
@@ -238,7 +238,7 @@ void append_made(system::LineWriter& line, const record::Audit& found, bool is_b
 }
 
 void append_received(system::LineWriter& line, const record::Audit& found) {
-    const std::string_view operand = record::nonfinite_operand(found);
+    const std::string_view operand = record::nonfinite_operand_name(found);
     line.texts("first product that received NaN or infinity: ", nonfinite_word(found), " in ", operand);
     if (operand.size() > 1) return;  // alpha and beta
     line.text(", row ").number(found.worst_row).text(", column ").number(found.worst_column);

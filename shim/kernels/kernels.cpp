@@ -144,7 +144,7 @@ ImageLocation locate_image(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const link_map* const map = elf::object_at(wanted);
     if (map == nullptr) return {};
-    ImageLocation place{loaded_object(map), record::is_library_of_nvidia(elf::name_of(map))};
+    ImageLocation place{loaded_object(map), record::is_nvidia_library(elf::name_of(map))};
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t offset = wanted - map->l_addr - segment.p_vaddr;
         if (segment.p_type == PT_LOAD && offset < segment.p_filesz && (segment.p_flags & PF_W) == 0)
@@ -185,7 +185,7 @@ void note_image(Handle module, const void* code, const char* file, std::string_v
     const system::HeldLock held(lock);
     auto* const image = held ? arena_try_new<GpuImage>() : nullptr;
     if (image == nullptr) return loses_handles.store(true, std::memory_order_relaxed);
-    image->is_of_nvidia = place.object != nullptr ? place.is_of_nvidia : record::is_library_of_nvidia(caller);
+    image->is_of_nvidia = place.object != nullptr ? place.is_of_nvidia : record::is_nvidia_library(caller);
     image->is_loaded.store(true, std::memory_order_relaxed);
     if (place.is_constant) {
         image->address = address;

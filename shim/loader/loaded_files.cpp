@@ -215,14 +215,14 @@ std::uint32_t object_flags(const link_map* map) {
     return flags;
 }
 
-/// Adds an object's file to `list`, with what is known of the object. `list` is a record::Mark, a
-/// record::RecordingObjects::Walk or a ClosedFileList. Precondition: an elf::ReadGuard is held.
+/// Adds an object's file to `list`, with what is known of the object. `list` is a record::UnrecordedProcessMark, a
+/// record::LoadedFileList::LockedAdder or a ClosedFileList. Precondition: an elf::ReadGuard is held.
 template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_kernel_object(path) || !elf::is_mapped(map)) return;
     list.add({path, elf::build_id(map), object_flags(map),
-              record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
+              record::format::program_headers_hash(std::as_bytes(elf::program_headers(map)))});
 }
 
 bool is_loaded(const record::LoadedFile& file) {
@@ -242,13 +242,13 @@ void add_all_files(List& list, Notes& notes) {
         if (closed->file.flags != 0 || !is_loaded(closed->file)) list.add(closed->file);
     const bool counts_driver_lookup = notes_bypassing_driver_calls.load(std::memory_order_relaxed) &&
                                       has_bypassing_driver_lookup.load(std::memory_order_relaxed);
-    if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_lookup_past();
+    if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_bypassing_lookup();
     // If objects were being unloaded when this process was forked, their names are lost.
     if (!elf::is_loader_list_complete() || closed_files.is_incomplete()) notes.mark_incomplete();
 }
 
-void add_all_files(record::RecordingObjects& objects) {
-    record::RecordingObjects::Walk walk(objects);
+void add_all_files(record::LoadedFileList& objects) {
+    record::LoadedFileList::LockedAdder walk(objects);
     add_all_files(walk, objects);
 }
 
@@ -264,7 +264,7 @@ void add_files_closed_by(const link_map* closed, List& list) {
 }  // namespace
 
 void record_loaded_files(record::Recording& recording) {
-    record::RecordingObjects* const objects = recording.objects();
+    record::LoadedFileList* const objects = recording.objects();
     if (objects == nullptr) return;
     const elf::ReadGuard reading;
     const std::uint64_t stamp = load_generation();
@@ -272,35 +272,35 @@ void record_loaded_files(record::Recording& recording) {
     objects->mark_complete(stamp);
 }
 
-void record_loaded_file(record::RecordingObjects& objects, const link_map* map) {
-    record::RecordingObjects::Walk walk(objects);
+void record_loaded_file(record::LoadedFileList& objects, const link_map* map) {
+    record::LoadedFileList::LockedAdder walk(objects);
     add_file(walk, map);
 }
 
 void enable_getenv_bypass_check() { notes_bypassing_getenv.store(true, std::memory_order_relaxed); }
 void enable_driver_bypass_check() { notes_bypassing_driver_calls.store(true, std::memory_order_relaxed); }
 
-void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
+void record_files_before_closing(record::LoadedFileList* objects, const void* handle) {
     if (objects == nullptr && !are_closed_files_kept.load(std::memory_order_acquire)) return;
     const elf::ReadGuard reading;
     // In glibc, a handle is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_loader_list(closed)) return;
     if (objects == nullptr) return add_files_closed_by(closed, closed_files);
-    record::RecordingObjects::Walk walk(*objects);
+    record::LoadedFileList::LockedAdder walk(*objects);
     add_files_closed_by(closed, walk);
 }
 
 void keep_closed_files() { are_closed_files_kept.store(true, std::memory_order_release); }
 
-void record_files_at_exit(record::RecordingObjects& objects) {
+void record_files_at_exit(record::LoadedFileList& objects) {
     const elf::ReadGuard reading;
     const std::uint64_t stamp = load_generation();
     add_all_files(objects);
     objects.mark_complete(stamp);
 }
 
-void record_files_at_exit(record::Mark& mark) {
+void record_files_at_exit(record::UnrecordedProcessMark& mark) {
     const elf::ReadGuard reading;
     add_all_files(mark, mark);
 }
@@ -317,9 +317,9 @@ bool any_object_bypasses_shim() {
     return false;
 }
 
-void note_bypassing_lookup(record::RecordingObjects* objects) {
+void note_bypassing_lookup(record::LoadedFileList* objects) {
     has_bypassing_lookup.store(true, std::memory_order_relaxed);
-    if (objects != nullptr) objects->mark_lookup_past();
+    if (objects != nullptr) objects->mark_bypassing_lookup();
 }
 
 void note_bypassing_driver_lookup() { has_bypassing_driver_lookup.store(true, std::memory_order_relaxed); }

@@ -20,7 +20,7 @@ namespace fp32shim {
 void record_loaded_files(record::Recording& recording);
 
 /// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::ReadGuard is held.
-void record_loaded_file(record::RecordingObjects& objects, const link_map* map);
+void record_loaded_file(record::LoadedFileList& objects, const link_map* map);
 
 /// Makes the later note of a file also say whether the file's calls of getenv may bypass the shim. If they do not,
 /// and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in it has executed nothing.
@@ -35,17 +35,17 @@ void note_bypassing_driver_lookup();
 
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Without a
 /// recording (`objects` is nullptr), keeps the notes in memory once keep_closed_files() was called. Thread-safe.
-void record_files_before_closing(record::RecordingObjects* objects, const void* handle);
+void record_files_before_closing(record::LoadedFileList* objects, const void* handle);
 /// Makes record_files_before_closing() keep its notes in memory. Called once this process is to have a recording or
 /// mark.
 void keep_closed_files();
 
 /// Notes every loaded file, and if it calls products past the shim. Changes nothing that other code uses, so products
 /// may still be called afterwards.
-void record_files_at_exit(record::RecordingObjects& objects);
+void record_files_at_exit(record::LoadedFileList& objects);
 
 /// Notes the same files in the mark of a process that has no recording.
-void record_files_at_exit(record::Mark& mark);
+void record_files_at_exit(record::UnrecordedProcessMark& mark);
 
 /// Returns true if nothing was loaded since the last walk for this recording, by this process or by its parent before
 /// a fork.
@@ -57,6 +57,6 @@ bool any_object_bypasses_shim();
 
 /// Notes that the program got a product's function from dlsym that is not an entry point of the shim. Without a
 /// recording, keeps the note in case one begins later.
-void note_bypassing_lookup(record::RecordingObjects* objects);
+void note_bypassing_lookup(record::LoadedFileList* objects);
 
 }  // namespace fp32shim

@@ -222,7 +222,7 @@ constexpr auto setters = setters_of(std::make_index_sequence<max_copies>());
 void note_findings(LoadedObject& object, std::uint8_t findings) {
     object.onednn.fetch_or(findings, std::memory_order_relaxed);
     record::Recording* const recording = own_recording();
-    record::RecordingObjects* const objects = recording == nullptr ? nullptr : recording->objects();
+    record::LoadedFileList* const objects = recording == nullptr ? nullptr : recording->objects();
     if (objects != nullptr) record_loaded_file(*objects, object.map);
 }
 

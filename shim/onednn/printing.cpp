@@ -58,12 +58,12 @@ bool hide_text(std::string_view text, std::uintptr_t return_address, std::string
     OneDnnCopy* const copy = copy_at(return_address);
     if (copy == nullptr) return false;
     record::OneDnnExecution execution;
-    const record::OneDnnLine line = record::read_onednn_line(text, execution);
-    if (line == record::OneDnnLine::execution && execution.multiplies) record_execution(copy->site, execution);
-    const bool is_error = line == record::OneDnnLine::error;
+    const record::OneDnnLineKind line = record::parse_onednn_line(text, execution);
+    if (line == record::OneDnnLineKind::execution && execution.multiplies) record_execution(copy->site, execution);
+    const bool is_error = line == record::OneDnnLineKind::error;
     const bool is_shown = (is_error ? copy->shows_errors : copy->shows).load(std::memory_order_relaxed);
     if (is_shown) show_head(*copy);
-    if (!is_shown && line != record::OneDnnLine::execution && !is_error) keep_log_head(*copy, text, end);
+    if (!is_shown && line != record::OneDnnLineKind::execution && !is_error) keep_log_head(*copy, text, end);
     if (ThreadContext* const context = thread_context())
         context->hidden_text_return_address = is_shown ? 0 : return_address;
     return !is_shown;

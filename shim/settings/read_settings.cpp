@@ -28,7 +28,7 @@ extern "C" void*
 namespace fp32shim {
 namespace {
 
-constinit std::atomic<record::ListingFacts (*)()> process_family_function{nullptr};
+constinit std::atomic<record::FamilyFacts (*)()> process_family_function{nullptr};
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
@@ -89,7 +89,7 @@ record::Recording* open_recording(const Settings& settings) {
                                            .record_loaded_objects = record_loaded_files,
                                            .settings_in_force = settings_to_record,
                                            .process_family = process_family_function.load(std::memory_order_acquire)};
-    const record::Recording::Opened opened =
+    const record::Recording::OpenResult opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) {
         system::stderr_line(opened.error);
@@ -124,7 +124,7 @@ void open_log(Settings& settings, const Settings* previous) {
         return;
     }
     if (path.empty()) return;
-    record::stop_using_counter_if_it_traps();
+    record::use_kernel_clock_if_needed();
     switch (log_kind(path)) {
         case LogKind::none:
             return;
@@ -356,7 +356,7 @@ Settings* read_settings(const Settings* previous) {
 
 bool has_changed_log() { return log_was_changed.load(std::memory_order_acquire); }
 
-void set_process_family_function(record::ListingFacts (*source)()) {
+void set_process_family_function(record::FamilyFacts (*source)()) {
     process_family_function.store(source, std::memory_order_release);
 }
 

@@ -30,6 +30,6 @@ bool has_changed_log();
 
 /// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::process_family).
 /// Called by the code that watches children, while the library is loaded.
-void set_process_family_function(record::ListingFacts (*source)());
+void set_process_family_function(record::FamilyFacts (*source)());
 
 }  // namespace fp32shim

@@ -161,7 +161,7 @@ const Settings& settings() {
 record::Recording* own_recording() {
     const Settings* known = known_settings();
     if (known == nullptr || known->recording == nullptr) return nullptr;
-    return known->recording->is_of_this_process() ? known->recording : nullptr;
+    return known->recording->is_of_fork_generation() ? known->recording : nullptr;
 }
 
 namespace {
@@ -177,8 +177,8 @@ bool read_settings_again() {
         record::Recording* now = fresh->recording;
         if (now != nullptr && now == before) now->record_rules(fresh->policy.rules);
         publish_settings(fresh);
-        if (before != nullptr && before != now) before->mark_left(now);
-        if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
+        if (before != nullptr && before != now) before->mark_continued_in(now);
+        if (record::RecordingControl* changes = now != nullptr && now != before ? now->control() : nullptr)
             changes->record_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();
@@ -199,7 +199,7 @@ void stop_recording() {
     const Settings* after =
         before != nullptr && shim_computes_products(before->policy) ? without_recording(*before) : nullptr;
     publish_settings(after != nullptr ? after : forwarding_settings());
-    if (before != nullptr && before->recording != nullptr) before->recording->mark_left(nullptr);
+    if (before != nullptr && before->recording != nullptr) before->recording->mark_continued_in(nullptr);
     settings_changed();
 }
 
@@ -246,7 +246,7 @@ void note_opened_scope(ScopesSeen kind) {
 }
 
 void carry_out_command(record::Recording& recording) {
-    record::RecordingChanges* const changes = recording.changes();
+    record::RecordingControl* const changes = recording.control();
     if (changes == nullptr) return;
     const auto command = changes->receive_command();
     if (!command) return;

@@ -24,7 +24,7 @@ void unmap(void* context) {
     const system::SignalHold hold;
     current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
-    if (ending->writer != nullptr) ending->recording->detach(ending->writer);
+    if (ending->writer != nullptr) ending->recording->detach_thread(ending->writer);
     for (const std::span<char> part : ending->parts)
         if (!part.empty()) munmap(part.data(), part.size());
     munmap(context, sizeof(ThreadContext));

@@ -87,7 +87,7 @@ void CallLocation::choose_program_line() {
         frame = frame_of(*chosen_line_);
     else
         frame.function = reason_without_frames_;
-    where_size_ = record::line_in_words(frame, buffer_->where).size();
+    where_size_ = record::frame_text(frame, buffer_->where).size();
 }
 
 const SourceFile* CallLocation::chosen_source_file() const {
@@ -121,14 +121,14 @@ bool CallLocation::any_line(const PythonStackLines& lines, bool (*judge)(void* c
     for (std::size_t index = 0; index < self.size; ++index) {
         record::StackFrame frame;
         if (!read_frame(self, index, frame)) continue;
-        const std::string_view line = record::line_in_words(frame, words);
+        const std::string_view line = record::frame_text(frame, words);
         if (!line.empty() && judge(context, line)) return true;
     }
     return false;
 }
 
 /// Reads the frame with this index, outermost first: lines of Python, then the call site in compiled code.
-bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+bool CallLocation::read_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
@@ -148,7 +148,7 @@ void CallLocation::read_native_callers(std::size_t max_callers) {
 
 /// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
 /// other frames are locations in programs and libraries.
-bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+bool CallLocation::read_native_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const std::size_t from_innermost = self.size - 1 - index;
     frame = {};

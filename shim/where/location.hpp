@@ -41,7 +41,7 @@ struct LocationBuffer {
 };
 
 /// The location of the call that this thread is making. Valid until the call returns.
-class CallLocation : public record::Stack, public policy::PythonStackLines, public policy::SourceLineText {
+class CallLocation : public record::CallStack, public policy::PythonStackLines, public policy::SourceLineText {
   public:
     /// Reads nothing yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
     /// functions are read later.
@@ -79,8 +79,8 @@ class CallLocation : public record::Stack, public policy::PythonStackLines, publ
     const SourceFile* chosen_source_file() const;
     static bool any_line(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
                          void* context);
-    static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
-    static bool read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
+    static bool read_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame);
+    static bool read_native_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame);
     std::size_t python_frames() const { return buffer_ == nullptr ? 0 : buffer_->stack.count; }
     bool read_python_frame(std::size_t index, record::StackFrame& frame) const;
     void read_native_callers(std::size_t max_callers);

@@ -71,7 +71,7 @@ void read_everything(const std::string& file) {
     const int descriptor = memfd_create("recording", MFD_CLOEXEC);
     if (descriptor < 0 || write(descriptor, file.data(), file.size()) != static_cast<ssize_t>(file.size()))
         std::abort();
-    RecordingReader::Opened opened = RecordingReader::open_descriptor(descriptor);
+    RecordingReader::OpenResult opened = RecordingReader::open_descriptor(descriptor);
     if (opened.reader == nullptr) {
         if (opened.error.empty()) std::abort();
         return;
@@ -88,11 +88,11 @@ void read_everything(const std::string& file) {
                  {row.decision.call.function, row.decision.call.scope, row.decision.rule})
                 letters += static_cast<std::size_t>(std::count(text.begin(), text.end(), 'x'));
             letters += to_string(row.decision.reason).size() + to_string(row.decision.how).size();
-            const bool has_format = reader.decisions().format_of(row.id).has_value();
+            const bool has_format = reader.row_reader().format_of(row.id).has_value();
             if (has_format == row.is_overflow) std::abort();
             return true;
         });
-        reader.release_memory();
+        reader.close_until_next_read();
         std::uint64_t events = 0;
         std::vector<std::uint64_t> last;
         reader.visit_events([&](const RecordedEvent& event) {
@@ -107,12 +107,14 @@ void read_everything(const std::string& file) {
         if (events > reader.event_count()) std::abort();
         reader.visit_audits([&](const RecordedAudit& audit) { return audit.row != UINT32_MAX || ++letters > 0; });
         for (const std::uint32_t slot : reader.slots_with_fingerprints()) {
-            RecordedFingerprints fingerprints = reader.fingerprints(slot);
+            FingerprintCursor fingerprints = reader.fingerprints(slot);
             while (const auto entry = fingerprints.next()) letters += entry->fingerprint.is_finite() ? 1 : 0;
         }
-        reader.visit_events([&](const RecordedEvent&) { return true; }, 0, last);
+        MergedEventCursor later = reader.events(last);
+        while (later.next()) {
+        }
         std::uint64_t offset = 0;
-        for (const Problem& problem : reader.problems()) {
+        for (const FileProblem& problem : reader.problems()) {
             if (problem.offset < offset || problem.what.empty()) std::abort();
             offset = problem.offset;
         }
@@ -120,7 +122,7 @@ void read_everything(const std::string& file) {
                 static_cast<std::size_t>(reader.state()) ==
             SIZE_MAX)
             std::abort();
-        if (!reader.refresh()) std::abort();
+        if (!reader.read_again()) std::abort();
     }
 }
 

@@ -130,7 +130,10 @@ def test_a_run_that_was_killed_is_a_doubt(family, log):
     assert result.returncode == 3 and "the end of its run is not noted in it" in doubts(result)
 
 
-@pytest.mark.parametrize("program", ["sh -c \"read line <'{fifo}'; exec '{program}' product\"",
+LONG = ": 'x" + 30 * "\N{SLIGHTLY SMILING FACE}" + "'"  # byte 80 of the command lies within a character
+
+
+@pytest.mark.parametrize("program", [f"sh -c \"{LONG}; read line <'{{fifo}}'; exec '{{program}}' product\"",
                                      "'{program}' overwrite-environment shell \"read line <'{fifo}'\" product"])
 def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(family, log, tmp_path, program):
     """The process waits for a writer of the FIFO."""
@@ -138,6 +141,7 @@ def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(fami
     os.mkfifo(fifo)
     done = run(log, family, f"'{{program}}' product; {program.replace('{fifo}', str(fifo))} >&- 2>&- &")
     assert "still running, so more products may follow: " in done.stderr
+    assert "\\x" not in done.stderr  # a long command is cut between two characters
     result = verify(log)
     assert result.returncode == 3 and "still run" in doubts(result) and "so more calls may follow: " in doubts(result)
     assert ("overwrote its environment and may be no part of the run" in doubts(result)) == ("overwrite" in program)
@@ -155,6 +159,14 @@ def test_the_file_for_children_is_asked_for_even_if_it_was_made_after_a_recordin
     assert "run.children.fp32rec" in files(log) and verify(log).returncode == 3
     result = verify(only(log, tmp_path, "run.fp32rec"))
     assert result.returncode == 3 and "the file for the children of its run" in doubts(result)
+
+
+def test_the_file_for_children_is_no_log_of_calls(family, log):
+    run(log, family, "'{program}' product; env -u LD_PRELOAD '{program}'")
+    calls = [subprocess.run([COMMAND, "log", *paths], check=False, capture_output=True, text=True)
+             for paths in ([log], [log.parent], [log.with_name("run.children.fp32rec")])]
+    assert calls[0].returncode == 0 and calls[0].stdout == calls[1].stdout != ""
+    assert calls[2].returncode == 2 and calls[2].stdout == "" and "it lists what ran without a recording" in calls[2].stderr
 
 
 def test_a_program_of_a_run_that_cannot_record_is_a_doubt(family, log, tmp_path):

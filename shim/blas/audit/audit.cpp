@@ -191,7 +191,7 @@ bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Bound& 
     store_absolute_scalar(single, single.beta, has_pair(single, true), beta);
     bound.sizes = allocate_like(result_of(single));
     if (!run_absolute(single, absolute_values(single), start, alpha, beta, bound.sizes)) return false;
-    record::Exponents ignored;
+    record::ExponentRange ignored;
     if (single.is_double || add_exponents(bound.sizes, written_of(single), ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == Operation::trmm && has_unit_diagonal(single)) return true;

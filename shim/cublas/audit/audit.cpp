@@ -291,7 +291,7 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
     const Format own = single.is_double ? Format::fp64 : Format::fp32;
     if (!multiply_in_format(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
     bound.sizes = memory.bound;
-    record::Exponents ignored;
+    record::ExponentRange ignored;
     if (single.is_double || add_exponents(bound.sizes, singles_.written_part().part, ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;

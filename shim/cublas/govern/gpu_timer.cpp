@@ -109,7 +109,7 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
     if (!is_first && first != self) return nullptr;
     if (is_first) std::atexit(collect_at_exit);
-    void* const pages = record::map_private_pages(sizeof(EventPairPool), record::InChild::nothing);
+    void* const pages = record::map_private_pages(sizeof(EventPairPool), record::PagesInChild::none);
     if (pages == nullptr) return nullptr;
     auto* const pairs = new (pages) EventPairPool;  // the pages are zero, and all members but the driver stay so
     pairs->recording = &recording;

@@ -17,12 +17,12 @@
 namespace fp32shim::where {
 namespace {
 
-using record::PythonState;
+using record::PythonReaderState;
 
 constinit std::atomic<const PythonReader*> found_python{nullptr};  ///< its stacks may not be examined yet
 constinit std::atomic<const PythonReader*> verified_python{
     nullptr};  ///< a stack with frames was examined and looks valid
-constinit std::atomic<PythonState> state{PythonState::unused};
+constinit std::atomic<PythonReaderState> state{PythonReaderState::unused};
 constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_load_generation() of the last vain search
 
 // The library or program that contains the interpreter. All names are looked up there, since another interpreter may
@@ -52,7 +52,7 @@ const LoadedObject* find_python_library() {
     return map == nullptr ? nullptr : loaded_object(map);
 }
 
-void stop_reading(PythonState reason, std::string_view why) {
+void stop_reading(PythonReaderState reason, std::string_view why) {
     state.store(reason, std::memory_order_relaxed);
     verified_python.store(nullptr, std::memory_order_release);
     static constinit system::OncePerProcess said;
@@ -67,8 +67,8 @@ void stop_reading(PythonState reason, std::string_view why) {
 }
 
 bool has_stopped_reading() {
-    const PythonState now = state.load(std::memory_order_relaxed);
-    return now == PythonState::unknown || now == PythonState::differs;
+    const PythonReaderState now = state.load(std::memory_order_relaxed);
+    return now == PythonReaderState::unknown || now == PythonReaderState::differs;
 }
 
 bool is_readable(const char* begin, std::size_t size) {
@@ -89,7 +89,7 @@ const PythonReader* search() {
     python_library.store(library, std::memory_order_release);
     const std::optional<PythonReader> found = PythonReader::find_interpreter(find_symbol, is_readable);
     if (!found) {
-        stop_reading(PythonState::unknown, "this version or build is not known");
+        stop_reading(PythonReaderState::unknown, "this version or build is not known");
         return nullptr;
     }
     const PythonReader* first = nullptr;
@@ -107,13 +107,13 @@ const PythonReader* search() {
         case PythonReader::LayoutCheck::no_frames:
             return nullptr;
         case PythonReader::LayoutCheck::unlike:
-            stop_reading(PythonState::unknown, "this build stores its frames differently");
+            stop_reading(PythonReaderState::unknown, "this build stores its frames differently");
             return nullptr;
         case PythonReader::LayoutCheck::as_expected:
             break;
     }
-    PythonState unused = PythonState::unused;
-    state.compare_exchange_strong(unused, PythonState::unchecked, std::memory_order_relaxed);
+    PythonReaderState unused = PythonReaderState::unused;
+    state.compare_exchange_strong(unused, PythonReaderState::unchecked, std::memory_order_relaxed);
     verified_python.store(found, std::memory_order_release);
     return found;
 }
@@ -180,7 +180,7 @@ const PythonReader* python_reader() {
     return found != nullptr ? found : find_and_verify();
 }
 
-record::PythonState python_state() { return state.load(std::memory_order_relaxed); }
+record::PythonReaderState python_state() { return state.load(std::memory_order_relaxed); }
 
 void check_stack_reader_against_python() {
     static constinit std::atomic<bool> is_compared{false};
@@ -191,9 +191,9 @@ void check_stack_reader_against_python() {
     if (!functions.are_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
     if (is_compared.exchange(true, std::memory_order_relaxed)) return;
     if (agrees_with_api(*reader, functions)) {
-        state.store(PythonState::checked, std::memory_order_relaxed);
+        state.store(PythonReaderState::checked, std::memory_order_relaxed);
     } else {
-        stop_reading(PythonState::differs, "its own functions report a different line from the one read here");
+        stop_reading(PythonReaderState::differs, "its own functions report a different line from the one read here");
     }
 }
 

@@ -12,7 +12,7 @@ namespace fp32shim::where {
 const PythonReader* python_reader();
 
 /// Returns the state of the code that reads Python's stacks.
-record::PythonState python_state();
+record::PythonReaderState python_state();
 
 /// Compares the stack that is read here with the stack that Python's own functions return, once per process, when
 /// the calling thread holds the GIL and runs Python: for instance while Python imports an extension module. If the

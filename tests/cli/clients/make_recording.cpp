@@ -121,7 +121,7 @@ Description parsed(const std::string& text) {
 }
 
 /// A call path, given in words.
-struct WrittenStack : record::Stack {
+struct WrittenStack : record::CallStack {
     WrittenStack(const std::string& words, long number) {
         for (const std::string& frame : split(words, ';')) {
             std::string filled = frame;
@@ -132,7 +132,7 @@ struct WrittenStack : record::Stack {
         size = frames.size();
         read = read_frame;
     }
-    static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+    static bool read_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame) {
         const std::vector<std::string>& words = static_cast<const WrittenStack&>(stack).frames[index];
         frame = {};
         if (words.size() == 3) {
@@ -208,7 +208,7 @@ record::Fingerprint fingerprint_of(double result) {
 }
 
 void call(record::Recording& recording, const Description& description, std::uint64_t key, bool with_events) {
-    record::ThreadWriter* writer = recording.attach();
+    record::ThreadWriter* writer = recording.attach_thread();
     for (long number = 0; number <= description.more_sizes; ++number) {
         const WrittenStack stack(description.stack, number);
         const std::string where = where_of(stack);
@@ -232,7 +232,7 @@ void call(record::Recording& recording, const Description& description, std::uin
                                        static_cast<std::uint32_t>(description.row_hashes[next]));
         }
     }
-    recording.detach(writer);
+    recording.detach_thread(writer);
 }
 
 /// Returns true if standard input has ended. Waits at most 10 ms.
@@ -318,15 +318,15 @@ void make_calls(record::Recording& recording, const Request& request) {
 
 /// Answers commands, as the shim does at each product, until standard input ends.
 void answer_commands(record::Recording& recording) {
-    record::ThreadWriter* writer = recording.attach();
+    record::ThreadWriter* writer = recording.attach_thread();
     while (!input_has_ended()) {
         if (!recording.has_command()) continue;
-        if (const auto command = recording.changes()->receive_command()) {
+        if (const auto command = recording.control()->receive_command()) {
             const bool is_set = command->kind == record::format::CommandKind::set_precision;
-            recording.changes()->answer(*command, is_set, is_set ? "" : "there is no policy file to read again");
+            recording.control()->answer(*command, is_set, is_set ? "" : "there is no policy file to read again");
         }
     }
-    recording.detach(writer);
+    recording.detach_thread(writer);
 }
 
 /// Writes one recording. Returns the exit status.

@@ -25,12 +25,12 @@ std::vector<RecordedFrame> path_of(const RecordingReader& recording, std::uint32
 }
 
 /// Returns the source locations, innermost first, of the frames that lie in compiled code.
-Json levels_of(fp32shim::cli::NativeLocations& locations, const std::vector<RecordedFrame>& path,
+Json levels_of(fp32shim::cli::NativeLocator& locations, const std::vector<RecordedFrame>& path,
                const RecordingReader& recording) {
     Json levels = Json::array();
     for (const RecordedFrame& frame : path) {
         if (!frame.function.empty()) continue;
-        for (const auto& level : locations.at(frame, recording).frames)
+        for (const auto& level : locations.locate(frame, recording).frames)
             levels.push_back({{"function", level.function}, {"file", level.file}, {"line", level.line}});
     }
     return levels;
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     const auto opened = RecordingReader::open(argv[1]);
     if (opened.reader == nullptr) return 1;
     RecordingReader& recording = *opened.reader;
-    fp32shim::cli::NativeLocations locations;
+    fp32shim::cli::NativeLocator locations;
     locations.locate_rows_of(recording, false);
     for (const auto& [id, counters] : recording.counters()) {
         const auto* row = recording.row(id);

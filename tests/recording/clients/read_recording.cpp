@@ -33,7 +33,7 @@ void count_calls(const char* path, std::map<std::int32_t, Counted>& threads) {
 
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
-    const RecordingReader::Opened opened = RecordingReader::open(argv[1]);
+    const RecordingReader::OpenResult opened = RecordingReader::open(argv[1]);
     if (!opened.reader) {
         std::fprintf(stderr, "read_recording: %s: %s\n", argv[1], opened.error.c_str());
         return 1;

@@ -166,8 +166,8 @@ std::string lie_in(const Findings& findings, const Program& program) {
 }
 
 Judgement judged(Program& program, const SearchSettings& settings) {
-    Groups groups;
-    for (const Group& group : program.planted) groups.number_of(group);
+    GroupList groups;
+    for (const Group& group : program.planted) groups.find_or_add(group);
     Answers answers(settings, program, groups);
     Judgement judgement;
     try {

@@ -163,7 +163,7 @@ TEST(ResultStream, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
         const Fingerprint found = fingerprint_of(floats);
         EXPECT_FALSE(found.is_finite());
         EXPECT_EQ(found.norm, finite.norm);
-        EXPECT_EQ(distance(found, finite), 0);
+        EXPECT_EQ(estimated_distance(found, finite), 0);
         EXPECT_TRUE(hashes.insert(found.hash).second);
     }
 }
@@ -175,8 +175,8 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
         const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
         squares += difference * difference;
     }
-    return distance(fingerprint_of(a, best_absorb_kernels(), column),
-                    fingerprint_of(b, best_absorb_kernels(), column)) /
+    return estimated_distance(fingerprint_of(a, best_absorb_kernels(), column),
+                              fingerprint_of(b, best_absorb_kernels(), column)) /
            std::sqrt(squares);
 }
 

@@ -135,7 +135,7 @@ TEST_F(DecisionLogTest, BeginsWithTheStartEvent) {
 
 TEST_F(DecisionLogTest, DoesNothingWhenItIsNotOpen) {
     write();
-    EXPECT_EQ(log->dropped(), 0);
+    EXPECT_EQ(log->unreported_lost_lines(), 0);
     EXPECT_FALSE(log->is_open());
 }
 
@@ -286,7 +286,7 @@ TEST_F(DecisionLogTest, NeverWritesToADescriptorThatIsNotItsOwn) {
                   "log to one file per process with %p\n");
     EXPECT_EQ(fs::file_size(foreign), 0U);
     EXPECT_EQ(objects_of(path).size(), 2U);
-    EXPECT_EQ(log->dropped(), 3);
+    EXPECT_EQ(log->unreported_lost_lines(), 3);
     close(taken);
 }
 
@@ -377,7 +377,7 @@ TEST_F(DecisionLogTest, SaysOnceThatTheDiskIsFullAndCountsWhatIsLost) {
               "fp32shim: log " + path.native() +
                   ": no space left on device (ENOSPC); lines are lost until it can be written again; "
                   "free some space\n");
-    EXPECT_EQ(log->dropped(), 6);
+    EXPECT_EQ(log->unreported_lost_lines(), 6);
 }
 
 TEST_F(DecisionLogTest, SurvivesAFileSizeLimitAndReportsWhatWasLostAfterwards) {
@@ -394,10 +394,10 @@ TEST_F(DecisionLogTest, SurvivesAFileSizeLimitAndReportsWhatWasLostAfterwards) {
         EXPECT_EQ(fs::file_size(path), 2000U);
         limit.rlim_cur = highest;
         setrlimit(RLIMIT_FSIZE, &limit);
-        const std::int64_t dropped = log->dropped();
+        const std::int64_t dropped = log->unreported_lost_lines();
         EXPECT_GT(dropped, 5);
         write(2);
-        EXPECT_EQ(log->dropped(), 0);
+        EXPECT_EQ(log->unreported_lost_lines(), 0);
         EXPECT_NE(testing::internal::GetCapturedStderr().find("the file is too large (EFBIG)"), std::string::npos);
         int broken = 0, reported = 0;
         for (const std::string& line : lines_of(path)) {
@@ -435,7 +435,7 @@ TEST_F(DecisionLogTest, SurvivesAPipeWhoseReaderGoes) {
         write(3);
         EXPECT_NE(testing::internal::GetCapturedStderr().find("the pipe's reader has gone (EPIPE)"),
                   std::string::npos);
-        EXPECT_EQ(log->dropped(), 3);
+        EXPECT_EQ(log->unreported_lost_lines(), 3);
     });
     EXPECT_EQ(result, 0);
 }
@@ -447,7 +447,7 @@ TEST_F(DecisionLogTest, NeverWaitsForASlowReader) {
     testing::internal::CaptureStderr();
     write(1000);
     EXPECT_NE(testing::internal::GetCapturedStderr().find("the pipe is full (EAGAIN)"), std::string::npos);
-    EXPECT_GT(log->dropped(), 0);
+    EXPECT_GT(log->unreported_lost_lines(), 0);
     std::string text;
     std::array<char, 65536> chunk;
     for (ssize_t size = 0; (size = read(reader, chunk.data(), chunk.size())) > 0;)
@@ -540,7 +540,7 @@ TEST_F(DecisionLogTest, LosesNoLineWhenThreadsFindItClosed) {
         if (object["event"] == "\"decision\"") ++found;
         if (object["event"] == "\"error\"") found += std::stoll(object["dropped"]);
     }
-    EXPECT_EQ(found + log->dropped(), threads * lines);
+    EXPECT_EQ(found + log->unreported_lost_lines(), threads * lines);
 }
 
 struct SmallThread {

@@ -27,7 +27,7 @@ std::string golden(const std::string& name) {
     return text.str();
 }
 
-const Moment moment{1'795'250'520'123'456'789, 4711, 4712};
+const TimeAndThread moment{1'795'250'520'123'456'789, 4711, 4712};
 
 ProcessFacts batch_job() {
     ProcessFacts facts;
@@ -309,8 +309,8 @@ struct Extreme {
 };
 
 TEST(LongValues, AreCutSoThatEveryLineFitsAndIsValid) {
-    const Moment longest{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int32_t>::min(),
-                         std::numeric_limits<std::int32_t>::min()};
+    const TimeAndThread longest{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int32_t>::min(),
+                                std::numeric_limits<std::int32_t>::min()};
     for (const std::string_view unit : {"x", "\x01", "\"", "\xFF", "ü", "計", "\xF0\x9F\x98\x80", "ab\x02"}) {
         const Extreme extreme(unit);
         std::array<char, line_limit> buffer;
@@ -345,27 +345,27 @@ TEST(SmallBuffers, AreReportedInsteadOfWrittenPast) {
 }
 
 TEST(Moments, AreOfThisProcessAndRunForward) {
-    const Moment first = this_moment();
-    const Moment second = this_moment();
+    const TimeAndThread first = current_time_and_thread();
+    const TimeAndThread second = current_time_and_thread();
     EXPECT_EQ(first.pid, first.tid);
     EXPECT_LE(first.time_ns, second.time_ns);
 }
 
 TEST(LineInWords, HasTheFileTheLineAndTheFunction) {
     char buffer[512];
-    EXPECT_EQ(line_in_words({"/home/me/train.py", "Model.forward", 41, 0}, buffer), "train.py:41 Model.forward");
-    EXPECT_EQ(line_in_words({"<string>", "<module>", 0, 0}, buffer), "<string>:0 <module>");
-    EXPECT_EQ(line_in_words({"train.py", "", 41, 0}, buffer), "train.py:41");
-    EXPECT_EQ(line_in_words({"", "(outer frames left out)", 0, 0}, buffer), "(outer frames left out)");
-    EXPECT_EQ(line_in_words({"/usr/lib/libphysics.so", "", 0, 0x1c4}, buffer), "") << "a place in compiled code";
+    EXPECT_EQ(frame_text({"/home/me/train.py", "Model.forward", 41, 0}, buffer), "train.py:41 Model.forward");
+    EXPECT_EQ(frame_text({"<string>", "<module>", 0, 0}, buffer), "<string>:0 <module>");
+    EXPECT_EQ(frame_text({"train.py", "", 41, 0}, buffer), "train.py:41");
+    EXPECT_EQ(frame_text({"", "(outer frames left out)", 0, 0}, buffer), "(outer frames left out)");
+    EXPECT_EQ(frame_text({"/usr/lib/libphysics.so", "", 0, 0x1c4}, buffer), "") << "a place in compiled code";
 }
 
 TEST(LineInWords, CutsALongNameBetweenTwoCharacters) {
     char buffer[512];
     std::string name;
     for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // UTF-8 of é
-    EXPECT_EQ(line_in_words({"a.py", name, 1, 0}, buffer), "a.py:1 " + name.substr(0, 156) + "…");
-    EXPECT_EQ(line_in_words({"a.py", "x" + name, 1, 0}, buffer), "a.py:1 x" + name.substr(0, 156) + "…");
+    EXPECT_EQ(frame_text({"a.py", name, 1, 0}, buffer), "a.py:1 " + name.substr(0, 156) + "…");
+    EXPECT_EQ(frame_text({"a.py", "x" + name, 1, 0}, buffer), "a.py:1 x" + name.substr(0, 156) + "…");
 }
 
 }  // namespace

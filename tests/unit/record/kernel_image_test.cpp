@@ -188,7 +188,7 @@ TEST(KernelImages, TheDescriptorOfUtcmmaIsTheLastThatItsRegisterGot) {
     const auto formats = [](std::initializer_list<Instructions> parts) {
         Instructions code;
         for (const Instructions& part : parts) code.insert(code.end(), part.begin(), part.end());
-        return formats_in_code(std::as_bytes(std::span(code)), 100);
+        return tensor_formats_in_code(std::as_bytes(std::span(code)), 100);
     };
     EXPECT_EQ(formats({tf32, product}), tensor_tf32);
     EXPECT_EQ(formats({tf32, bf16, product}), tensor_bf16);

@@ -212,10 +212,10 @@ TEST(LibrariesOfNvidia, are_known_by_their_file_names) {
           "libnccl.so.2", "libcurand.so.10", "libcutensor.so.2", "libnvJitLink.so.13", "libnvrtc-builtins.so.13.2",
           "libnvshmem_host.so.3", "libnppial.so.13", "libnvinfer_plugin.so.10", "libcuda.so.1",
           "libcublasLt-f6acd947.so.13.4.1.3"})
-        EXPECT_TRUE(is_library_of_nvidia(name)) << name;
+        EXPECT_TRUE(is_nvidia_library(name)) << name;
     for (const char* name : {"libcudart.so.13", "libcudart-0a1b2c3d.so.12.6", "libtorch_cuda.so", "libcublasmine.so",
                              "libcu.so", "cublas.so", "libcudaq.so", "", "libcuvs.so"})
-        EXPECT_FALSE(is_library_of_nvidia(name)) << name;
+        EXPECT_FALSE(is_nvidia_library(name)) << name;
 }
 
 }  // namespace

@@ -21,17 +21,17 @@ const std::string golden = FP32SHIM_GOLDEN_DIR "/onednn_lines.txt";
 
 /// Reads a line from memory that ends where the line ends, so that a sanitizer sees each read behind it. Texts that
 /// `execution` points to live as long as `memory`.
-OneDnnLine read(std::string_view line, OneDnnExecution& execution, std::unique_ptr<char[]>& memory) {
+OneDnnLineKind read(std::string_view line, OneDnnExecution& execution, std::unique_ptr<char[]>& memory) {
     memory = std::make_unique<char[]>(line.size());
     if (!line.empty()) std::memcpy(memory.get(), line.data(), line.size());
-    return read_onednn_line({memory.get(), line.size()}, execution);
+    return parse_onednn_line({memory.get(), line.size()}, execution);
 }
 
 std::string summary(std::string_view line) {
     OneDnnExecution execution;
     std::unique_ptr<char[]> memory;
-    const OneDnnLine kind = read(line, execution, memory);
-    if (kind != OneDnnLine::execution) return kind == OneDnnLine::error ? "error" : "other";
+    const OneDnnLineKind kind = read(line, execution, memory);
+    if (kind != OneDnnLineKind::execution) return kind == OneDnnLineKind::error ? "error" : "other";
     std::ostringstream out;
     out << execution.kind << ' ' << execution.implementation << ' ' << execution.engine << ' ' << execution.fpmath
         << ' ' << execution.source_type << ':' << execution.weights_type << ' ' << execution.shape;
@@ -65,7 +65,7 @@ std::string product(
 
 OneDnnExecution execution_of(const std::string& line) {
     OneDnnExecution execution;
-    EXPECT_EQ(read_onednn_line(line, execution), OneDnnLine::execution) << line;
+    EXPECT_EQ(parse_onednn_line(line, execution), OneDnnLineKind::execution) << line;
     return execution;
 }
 
@@ -220,7 +220,7 @@ TEST(OneDnnLines, ThatAreCutOrChangedAnywhereAreReadWithoutHarm) {
     const auto check = [](std::string_view line) {
         OneDnnExecution execution;
         std::unique_ptr<char[]> memory;
-        if (read(line, execution, memory) != OneDnnLine::execution) return;
+        if (read(line, execution, memory) != OneDnnLineKind::execution) return;
         EXPECT_EQ(texts_outside({memory.get(), line.size()}, execution), 0) << line;
         EXPECT_TRUE(execution.doubt.empty() || !execution.actual) << line;
     };

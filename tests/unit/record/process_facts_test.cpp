@@ -93,7 +93,7 @@ TEST(Facts, KnowWhichVariablesPinOtherLibraries) {
                                   "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"};
     const ProcessFacts facts = gather_process_facts(environment);
     EXPECT_EQ(facts.pins, pins_known | pin_onednn | pin_nvidia);
-    EXPECT_EQ(entries_of(facts.pins),
+    EXPECT_EQ(pinned_entries(facts.pins),
               (std::vector<std::string_view>{"ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0"}));
     // If a name occurs twice, the first entry counts, as for getenv().
     const Environment twice{"NVIDIA_TF32_OVERRIDE=1", "NVIDIA_TF32_OVERRIDE=0"};

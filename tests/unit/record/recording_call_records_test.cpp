@@ -20,7 +20,7 @@ void add_call(Recording& recording, ThreadWriter& writer, std::int64_t m, std::u
 std::vector<RecordedFingerprint> fingerprints_of(const RecordingReader& reader) {
     std::vector<RecordedFingerprint> all;
     for (const std::uint32_t slot : reader.slots_with_fingerprints()) {
-        RecordedFingerprints fingerprints = reader.fingerprints(slot);
+        FingerprintCursor fingerprints = reader.fingerprints(slot);
         while (const auto entry = fingerprints.next()) all.push_back(*entry);
     }
     return all;
@@ -29,7 +29,7 @@ std::vector<RecordedFingerprint> fingerprints_of(const RecordingReader& reader) 
 TEST(CallRecords, AreReadInTheOrderOfTheCallsAcrossSegments) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* const writer = recording->attach();
+    ThreadWriter* const writer = recording->attach_thread();
     constexpr std::uint64_t calls = 3 * format::FingerprintSegment::capacity + 1;
     for (std::uint64_t i = 0; i < calls; ++i) {
         add_call(*recording, *writer, 8 + static_cast<std::int64_t>(i % 2), i);
@@ -58,7 +58,7 @@ TEST(CallRecords, WithoutSpaceAreCountedAndTheirNumbersAreMissing) {
     RecordingSettings settings;
     settings.max_size = smallest_recording;
     const auto recording = open_recording(folder / "run.fp32rec", settings);
-    ThreadWriter* const writer = recording->attach();
+    ThreadWriter* const writer = recording->attach_thread();
     constexpr std::uint64_t calls = 8000;
     for (std::uint64_t i = 0; i < calls; ++i) add_call(*recording, *writer, 8, i);
     const auto reader = read_recording(folder / "run.fp32rec");
@@ -73,7 +73,7 @@ TEST(CallRecords, WithoutSpaceAreCountedAndTheirNumbersAreMissing) {
 TEST(CallRecords, OfAnUnknownCallAreLost) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* const writer = recording->attach();
+    ThreadWriter* const writer = recording->attach_thread();
     count_square(*recording, *writer, 8, false);
     recording->add_fingerprint(*writer, key_of(9), ticks(), {});
     const auto reader = read_recording(folder / "run.fp32rec");
@@ -85,9 +85,9 @@ TEST(CallRecords, OfThreadsThatShareASlotAreToldApart) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
     const auto work = [&](std::uint64_t first) {
-        ThreadWriter* const writer = recording->attach();
+        ThreadWriter* const writer = recording->attach_thread();
         for (std::uint64_t i = 0; i < 3; ++i) add_call(*recording, *writer, 8, first + i);
-        recording->detach(writer);
+        recording->detach_thread(writer);
     };
     std::thread(work, 0).join();
     std::thread(work, 10).join();
@@ -105,7 +105,7 @@ TEST(CallRecords, OfThreadsThatShareASlotAreToldApart) {
 TEST(CallRecords, OfAForkedChildBeginInItsOwnFile) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.%p.fp32rec");
-    ThreadWriter* const writer = recording->attach();
+    ThreadWriter* const writer = recording->attach_thread();
     for (std::uint64_t i = 0; i < 5; ++i) add_call(*recording, *writer, 8, i);
     const std::string parent = recording->path();
     const auto add_others = [&] {

@@ -23,24 +23,24 @@ class Multiplying {
     explicit Multiplying(const std::string& path) {
         pid_ = fork();
         if (pid_ == 0) {
-            const Recording::Opened opened = Recording::open(path, facts(), start(), {});
+            const Recording::OpenResult opened = Recording::open(path, facts(), start(), {});
             if (opened.recording == nullptr) _exit(1);
             Recording& recording = *opened.recording;
-            ThreadWriter* writer = recording.attach();
+            ThreadWriter* writer = recording.attach_thread();
             std::int64_t precision = 1;
             for (;;) {
                 if (recording.has_command())
-                    if (const auto command = recording.changes()->receive_command()) {
+                    if (const auto command = recording.control()->receive_command()) {
                         if (command->kind == format::CommandKind::reload) {
                             const format::ReloadedSettings settings{policy::Precision::highest, policy::Floor::tf32,
                                                                     policy::CpuMode::emulate};
-                            recording.changes()->answer(*command, true, "",
+                            recording.control()->answer(*command, true, "",
                                                         {"prod", "7", "abc", "the project's exception", settings});
                         } else if (command->precision == policy::Precision::high) {
-                            recording.changes()->answer(*command, false, "a floor of fp32 is in force");
+                            recording.control()->answer(*command, false, "a floor of fp32 is in force");
                         } else {
                             precision = command->precision ? static_cast<std::int64_t>(*command->precision) : 99;
-                            recording.changes()->answer(*command, true, "");
+                            recording.control()->answer(*command, true, "");
                         }
                     }
                 count_square(recording, *writer, precision, false);
@@ -96,16 +96,16 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
 
     const auto reader = read_recording(recording.open_path);
     expect_no_problems(*reader);
-    const std::vector<RecordedChange>& changes = reader->changes();
+    const std::vector<RecordedSettingsChange>& changes = reader->changes();
     ASSERT_EQ(changes.size(), 4U);
-    EXPECT_EQ(changes[0].kind, format::ChangeKind::set_precision);
+    EXPECT_EQ(changes[0].kind, format::SettingsChangeKind::set_precision);
     EXPECT_EQ(changes[0].precision, policy::Precision::medium);
     EXPECT_TRUE(changes[0].was_done);
-    EXPECT_EQ(changes[0].origin, format::ChangeOrigin::command);
+    EXPECT_EQ(changes[0].origin, format::SettingsChangeOrigin::command);
     EXPECT_EQ(changes[0].requester, getpid());
     EXPECT_FALSE(changes[1].was_done);
     EXPECT_EQ(changes[1].message, "a floor of fp32 is in force");
-    EXPECT_EQ(changes[2].kind, format::ChangeKind::reload);
+    EXPECT_EQ(changes[2].kind, format::SettingsChangeKind::reload);
     EXPECT_EQ(changes[2].policy_name, "prod");
     EXPECT_EQ(changes[2].policy_revision, "7");
     EXPECT_EQ(changes[2].policy_sha256, "abc");
@@ -163,12 +163,12 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
     EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
     // Only one thread takes the command, once.
     ASSERT_TRUE(own->has_command());
-    const auto command = own->changes()->receive_command();
+    const auto command = own->control()->receive_command();
     ASSERT_TRUE(command);
     EXPECT_EQ(command->precision, policy::Precision::highest);
     EXPECT_FALSE(own->has_command());
-    EXPECT_FALSE(own->changes()->receive_command());
-    own->changes()->answer(*command, true, "");
+    EXPECT_FALSE(own->control()->receive_command());
+    own->control()->answer(*command, true, "");
 }
 
 TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
@@ -176,27 +176,27 @@ TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
     const auto own = open_recording(folder / "run.fp32rec");
     reload(wait_for_recording(getpid()), milliseconds(0));
     ASSERT_TRUE(own->has_command());
-    EXPECT_EQ(in_child([&] { return own->changes()->receive_command() || own->has_command() ? 1 : 0; }), 0);
-    EXPECT_TRUE(own->changes()->receive_command());
+    EXPECT_EQ(in_child([&] { return own->control()->receive_command() || own->has_command() ? 1 : 0; }), 0);
+    EXPECT_TRUE(own->control()->receive_command());
 }
 
 TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    own->changes()->record_precision_change(policy::Precision::highest);
-    own->changes()->record_floor_change(policy::Floor::tf32);
-    own->changes()->record_reload({"name", "", ""});
+    own->control()->record_precision_change(policy::Precision::highest);
+    own->control()->record_floor_change(policy::Floor::tf32);
+    own->control()->record_reload({"name", "", ""});
     auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(reader->changes().size(), 3U);
     EXPECT_EQ(reader->lost_changes(), 0U);
     EXPECT_EQ(reader->changes()[0].precision, policy::Precision::highest);
-    EXPECT_EQ(reader->changes()[0].origin, format::ChangeOrigin::program);
-    EXPECT_EQ(reader->changes()[1].kind, format::ChangeKind::set_floor);
+    EXPECT_EQ(reader->changes()[0].origin, format::SettingsChangeOrigin::program);
+    EXPECT_EQ(reader->changes()[1].kind, format::SettingsChangeKind::set_floor);
     EXPECT_EQ(reader->changes()[1].floor, policy::Floor::tf32);
     EXPECT_EQ(reader->changes()[2].policy_name, "name");
     EXPECT_FALSE(reader->changes()[2].settings) << "as written by a version that did not note them";
-    for (std::size_t i = 0; i < format::change_limit; ++i) own->changes()->record_floor_change(policy::Floor::fp32);
-    ASSERT_TRUE(reader->refresh());
+    for (std::size_t i = 0; i < format::change_limit; ++i) own->control()->record_floor_change(policy::Floor::fp32);
+    ASSERT_TRUE(reader->read_again());
     ASSERT_EQ(reader->changes().size(), format::change_limit);
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
     EXPECT_EQ(reader->lost_changes(), 3U);
@@ -207,7 +207,7 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
     const auto first = open_recording(folder / "first.fp32rec");
     const LiveRecording found = wait_for_recording(getpid());
     const auto second = open_recording(folder / "second.fp32rec");
-    first->mark_left(second.get());
+    first->mark_continued_in(second.get());
     const RecordingFacts left = read_recording(folder / "first.fp32rec")->facts();
     EXPECT_NE(left.flags & format::flag_left, 0U);
     EXPECT_TRUE(left.continues_in(read_recording(folder / "second.fp32rec")->facts()));
@@ -217,7 +217,7 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
     EXPECT_EQ(answer.outcome, CommandOutcome::failed);
     EXPECT_FALSE(first->has_command());
 
-    second->mark_left(nullptr);
+    second->mark_continued_in(nullptr);
     EXPECT_FALSE(read_recording(folder / "second.fp32rec")->facts().continues_in(left));
     EXPECT_FALSE(find_live_recording(getpid()).recording);
 }
@@ -225,7 +225,7 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
 TEST(RecordingControl, AForkedChildDoesNotLeaveItsParentsRecording) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    EXPECT_EQ(in_child([&] { return own->mark_left(nullptr), 0; }), 0);
+    EXPECT_EQ(in_child([&] { return own->mark_continued_in(nullptr), 0; }), 0);
     EXPECT_EQ(read_recording(folder / "run.fp32rec")->facts().flags, 0U);
 }
 

@@ -97,13 +97,13 @@ inline void count_square(Recording& recording, ThreadWriter& writer, std::int64_
 
 inline std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingSettings& settings = {},
                                                  policy::LogLevel level = policy::LogLevel::calls) {
-    Recording::Opened opened = Recording::open(path, facts(), start(level), settings);
+    Recording::OpenResult opened = Recording::open(path, facts(), start(level), settings);
     EXPECT_EQ(opened.error, "");
     return std::unique_ptr<Recording>(opened.recording);
 }
 
 inline std::unique_ptr<RecordingReader> read_recording(const std::string& path) {
-    RecordingReader::Opened opened = RecordingReader::open(path);
+    RecordingReader::OpenResult opened = RecordingReader::open(path);
     EXPECT_EQ(opened.error, "") << path;
     return std::move(opened.reader);
 }
@@ -126,7 +126,7 @@ inline void read_rows_and_objects(const RecordingReader& reader) {
 
 inline void expect_no_problems(const RecordingReader& reader) {
     read_rows_and_objects(reader);
-    for (const Problem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
+    for (const FileProblem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
 }
 
 /// Returns the number of m×m×m products in the recording.

@@ -22,7 +22,7 @@ TEST(RecordingForks, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         const TemporaryFolder folder;
         const auto recording = open_recording(folder / name);
         const std::string parents = recording->path();
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         for (int i = 0; i < 5'000; ++i) count_square(*recording, *writer, 1);
         int to_parent[2];
         ASSERT_EQ(pipe(to_parent), 0);
@@ -30,9 +30,9 @@ TEST(RecordingForks, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
             // Calls whose rows the parent's caches already had.
             for (int i = 0; i < 6'000; ++i) count_square(*recording, *writer, i % 2 + 1);
             std::thread([&] {
-                ThreadWriter* own = recording->attach();
+                ThreadWriter* own = recording->attach_thread();
                 for (int i = 0; i < 10; ++i) count_square(*recording, *own, 3);
-                recording->detach(own);
+                recording->detach_thread(own);
             }).join();
             const int grandchild = in_child([&] {
                 count_square(*recording, *writer, 4);
@@ -89,14 +89,14 @@ TEST(RecordingForks, ForkWhileOtherThreadsAreInTheMiddleOfAnything) {
             std::uint64_t own = 0;
             while (!is_done) {
                 // Threads start and end, and everything is new: rows, slots, segments.
-                ThreadWriter* writer = recording->attach();
+                ThreadWriter* writer = recording->attach_thread();
                 for (int i = 0; i < 50; ++i, ++own)
                     count_square(*recording, *writer, static_cast<std::int64_t>(own) * 3 + thread);
-                recording->detach(writer);
+                recording->detach_thread(writer);
             }
             counted += own;
         });
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int forks = 60;
     for (int i = 0; i < forks; ++i) {
         count_square(*recording, *writer, 1'000'000'000);
@@ -120,7 +120,7 @@ TEST(RecordingForks, ForkWhileOtherThreadsAreInTheMiddleOfAnything) {
 TEST(RecordingForks, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "sub.%p.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     for (int i = 0; i < 10; ++i) count_square(*recording, *writer, 1);
     const int status = in_child([&] {
         const auto said = stderr_lines(folder, [&] {
@@ -129,9 +129,9 @@ TEST(RecordingForks, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
             };
             setrlimit(RLIMIT_FSIZE, &limit);
             for (int i = 0; i < 1'000; ++i) count_square(*recording, *writer, 1);
-            ThreadWriter* other = recording->attach();
+            ThreadWriter* other = recording->attach_thread();
             count_square(*recording, *other, 1);
-            recording->detach(other);
+            recording->detach_thread(other);
         });
         const bool says_nothing_of_commands = !recording->has_command() && recording->changes() == nullptr;
         return said.size() == 1 && said[0].find("this forked process records nothing") != std::string::npos &&
@@ -154,7 +154,7 @@ TEST(RecordingForks, ASignalHandlerThatMultipliesIsCountedOnceAndDisturbsNothing
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
     handlers_recording = recording.get();
-    handlers_writer = recording->attach();
+    handlers_writer = recording->attach_thread();
     handlers_calls = 0;
     struct sigaction action {};
     action.sa_handler = [](int) {

@@ -12,7 +12,6 @@
 #include <sstream>
 #include <string_view>
 
-#include "record/lines/json_line.hpp"
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {
@@ -63,10 +62,10 @@ void write_program(const std::string& path, const Golden& golden) {
     what.policy_revision = "2026-11-21.3";
     what.policy_sha256 = std::string(64, '7');
     what.floor = policy::Floor::bf16;
-    const Recording::Opened opened = Recording::open(path, who, what, {});
+    const Recording::OpenResult opened = Recording::open(path, who, what, {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const bool with_events = level == policy::LogLevel::calls;
     const auto square = [](DecisionEvent& decision) { describe_square(decision, 128); };
     const auto lt = [](DecisionEvent& decision) {
@@ -156,7 +155,7 @@ TEST_P(RecordingGolden, IsWhatThisVersionWritesByteForByte) {
     EXPECT_EQ(different, golden.end()) << "they differ from offset " << different - golden.begin() << " on";
 }
 
-void expect_written_objects(const RecordedObjects& objects, std::string_view executable) {
+void expect_written_objects(const RecordedObjectList& objects, std::string_view executable) {
     ASSERT_EQ(objects.all.size(), 2U);
     EXPECT_EQ(objects.all[0].path, executable);
     EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
@@ -182,8 +181,8 @@ void expect_written_results(const RecordingReader& reader, bool with_results) {
     EXPECT_EQ(audits[0].row, 1U);
     EXPECT_EQ(audits[0].audit.flags, audit_exceeds_tolerance);
     EXPECT_EQ(audits[0].audit.errors.column, 8);
-    EXPECT_EQ(audits[0].audit.a, (Exponents{-3, 4}));
-    RecordedFingerprints fingerprints = reader.fingerprints(reader.slots_with_fingerprints()[0]);
+    EXPECT_EQ(audits[0].audit.a, (ExponentRange{-3, 4}));
+    FingerprintCursor fingerprints = reader.fingerprints(reader.slots_with_fingerprints()[0]);
     const auto first = fingerprints.next();
     ASSERT_TRUE(first);
     EXPECT_EQ(first->row, 1U);
@@ -193,7 +192,7 @@ void expect_written_results(const RecordingReader& reader, bool with_results) {
     EXPECT_FALSE(first->fingerprint.is_finite());
     EXPECT_EQ(first->fingerprint.hash, written_fingerprint().hash);
     EXPECT_EQ(first->fingerprint.norm, 3);
-    EXPECT_EQ(distance(first->fingerprint, written_fingerprint()), 0);
+    EXPECT_EQ(estimated_distance(first->fingerprint, written_fingerprint()), 0);
     EXPECT_FALSE(fingerprints.next());
 }
 
@@ -267,13 +266,13 @@ TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
         // tried.
         if ((sanitized || !near_contents(golden, length)) && length % 64 > 1) continue;
         ASSERT_EQ(ftruncate(file, static_cast<off_t>(length)), 0);
-        RecordingReader::Opened opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
+        RecordingReader::OpenResult opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
         if (opened.reader == nullptr) {
             ASSERT_NE(opened.error, "") << length;
             continue;
         }
         ASSERT_FALSE(opened.reader->problems().empty()) << length;
-        for (const Problem& problem : opened.reader->problems()) ASSERT_LE(problem.offset, length);
+        for (const FileProblem& problem : opened.reader->problems()) ASSERT_LE(problem.offset, length);
         // Reading events takes as long as reading everything else, so it is done around the ends of pages only.
         if (length % 4096 <= 1 || length % 4096 == 4095) {
             std::uint64_t events = 0;
@@ -309,14 +308,14 @@ class ChangedGolden {
             if (segment->header.kind == static_cast<std::uint32_t>(kind)) return *segment;
         }
     }
-    RecordingReader::Opened open() const {
+    RecordingReader::OpenResult open() const {
         const int file = memfd_create("changed", MFD_CLOEXEC);
         EXPECT_EQ(write(file, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
         return RecordingReader::open_descriptor(file);
     }
     /// Returns the text of the file's only problem.
     std::string problem() const {
-        const RecordingReader::Opened opened = open();
+        const RecordingReader::OpenResult opened = open();
         if (opened.reader == nullptr) return opened.error;
         events_of(*opened.reader);
         read_rows_and_objects(*opened.reader);
@@ -331,7 +330,7 @@ class ChangedGolden {
 TEST(RecordingBadInput, ANewerVersionShowsTheFactsAndSaysWhatToDo) {
     ChangedGolden file;
     file.header().version = 2;
-    const RecordingReader::Opened opened = file.open();
+    const RecordingReader::OpenResult opened = file.open();
     ASSERT_TRUE(opened.reader);
     EXPECT_EQ(opened.reader->facts().process.host, "node17");
     opened.reader->visit_rows([](const RecordedRow& row) {
@@ -359,7 +358,7 @@ TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
 
 TEST(RecordingBadInput, WhatIsWrongIsNamedAndTheRestIsStillThere) {
     ChangedGolden text;
-    text.header().texts[static_cast<std::size_t>(format::Text::host)] = {0xfffffff0, 0xfffffff0};
+    text.header().texts[static_cast<std::size_t>(format::HeaderText::host)] = {0xfffffff0, 0xfffffff0};
     EXPECT_NE(text.problem().find("the header places a text at"), std::string::npos);
     EXPECT_EQ(text.open().reader->facts().process.executable, facts().executable);
 

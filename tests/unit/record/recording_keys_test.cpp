@@ -13,17 +13,17 @@ namespace {
 CountersNumber counters_number(std::size_t i) { return static_cast<CountersNumber>(i % 1000); }
 
 TEST(RecordingKeys, AnEmptyTableKnowsNothing) {
-    KnownKeys keys{};
-    EXPECT_EQ(keys.find(1), KnownKeys::none);
-    EXPECT_EQ(keys.find(UINT64_MAX), KnownKeys::none);
+    CountersByKey keys{};
+    EXPECT_EQ(keys.find(1), CountersByKey::none);
+    EXPECT_EQ(keys.find(UINT64_MAX), CountersByKey::none);
 }
 
 TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
-    KnownKeys keys{};
+    CountersByKey keys{};
     constexpr std::uint64_t count = 200'000;
     const auto key_of = [](std::uint64_t i) { return system::Hash().add(i).value(); };
     for (std::uint64_t i = 0; i < count; ++i) {
-        ASSERT_EQ(keys.find(key_of(i)), KnownKeys::none);
+        ASSERT_EQ(keys.find(key_of(i)), CountersByKey::none);
         keys.add(key_of(i), counters_number(i));
         ASSERT_EQ(keys.find(key_of(i)), counters_number(i));
         if ((i & (i - 1)) != 0) continue;  // checks some table sizes only
@@ -36,23 +36,23 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
 }
 
 TEST(RecordingKeys, KeysOfOneIndexAreToldApart) {
-    KnownKeys keys{};
+    CountersByKey keys{};
     // Keys that belong to the last entry of the first table, so that the search wraps around to its start.
     std::vector<std::uint64_t> alike;
     for (std::uint64_t key = 1; alike.size() < 101; ++key)
-        if (KnownKeys::first_index(key, KnownKeys::first_bits) == (1U << KnownKeys::first_bits) - 1)
+        if (CountersByKey::first_index(key, CountersByKey::first_bits) == (1U << CountersByKey::first_bits) - 1)
             alike.push_back(key);
     for (std::size_t i = 0; i < 100; ++i) keys.add(alike[i], counters_number(i));
-    EXPECT_EQ(keys.capacity(), 1U << KnownKeys::first_bits);
+    EXPECT_EQ(keys.capacity(), 1U << CountersByKey::first_bits);
     for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(keys.find(alike[i]), counters_number(i));
-    EXPECT_EQ(keys.find(alike[100]), KnownKeys::none);
+    EXPECT_EQ(keys.find(alike[100]), CountersByKey::none);
 }
 
 TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
     constexpr std::uint32_t count = 3000;
     std::vector<std::uint64_t> order(count);
     for (std::uint32_t i = 0; i < count; ++i) order[i] = i;
-    KnownKeys keys{};
+    CountersByKey keys{};
     const auto key_of = [](std::uint64_t i) { return system::Hash().add(i).value(); };
     // Numbers of counters skip one in 1024, at the end of each segment, like those of a thread.
     const auto number_of = [](std::uint64_t i) { return static_cast<CountersNumber>(i / 1023 << 10 | i % 1023); };
@@ -60,7 +60,7 @@ TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
     const auto expect_all = [&](int repeats) {
         for (const std::uint64_t i : order)
             for (int repeat = 0; repeat < repeats; ++repeat) ASSERT_EQ(keys.find(key_of(i)), number_of(i));
-        ASSERT_EQ(keys.find(key_of(count)), KnownKeys::none);
+        ASSERT_EQ(keys.find(key_of(count)), CountersByKey::none);
     };
     for (const int repeats : {1, 2, 3}) expect_all(repeats);
     std::reverse(order.begin(), order.end());
@@ -70,7 +70,7 @@ TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
 }
 
 TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
-    KnownKeys keys{};
+    CountersByKey keys{};
     // Two call sites for each row, and many keys for the overflow row's counters.
     for (std::uint64_t i = 1; i < 100; ++i)
         for (const std::uint64_t site : {1000, 2000}) keys.add(site + i, static_cast<CountersNumber>(i));
@@ -84,7 +84,7 @@ TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
 
 TEST(RecordingKeys, CountersWhoseNumberIsBeyondTheTableAreFound) {
     // Tests a kernel that has no more pages for the table.
-    KnownKeys keys{};
+    CountersByKey keys{};
     for (std::uint64_t i = 1; i < 10; ++i) keys.add(i, static_cast<CountersNumber>(i << 20));
     for (std::uint64_t i = 1; i < 10; ++i) ASSERT_EQ(keys.find(i), i << 20);
 }
@@ -98,14 +98,14 @@ TEST(RecordingKeys, KeysOfSizesThatRiseEvenlyAreSpread) {
             constexpr std::uint32_t bits = 12, count = 1U << (bits - 1);
             std::vector<int> in_place(std::size_t{1} << bits);
             for (std::uint64_t i = 1; i <= count; ++i)
-                ++in_place[KnownKeys::first_index(0x1234567 + i * step * factor, bits)];
+                ++in_place[CountersByKey::first_index(0x1234567 + i * step * factor, bits)];
             EXPECT_LT(*std::max_element(in_place.begin(), in_place.end()), 10) << factor << " by " << step;
         }
 }
 
 TEST(RecordingKeys, BeyondItsLargestSizeTheTableForgetsAndGoesOn) {
-    KnownKeys keys{};
-    constexpr std::uint64_t largest = std::uint64_t{1} << KnownKeys::largest_bits;
+    CountersByKey keys{};
+    constexpr std::uint64_t largest = std::uint64_t{1} << CountersByKey::largest_bits;
     for (std::uint64_t i = 1; i <= largest; ++i) {  // three quarters of the keys fit
         const std::uint64_t key = i * 0x9e3779b97f4a7c15U;
         keys.add(key, counters_number(i));
@@ -117,7 +117,7 @@ TEST(RecordingKeys, BeyondItsLargestSizeTheTableForgetsAndGoesOn) {
 TEST(RecordingKeys, AThreadAsksForADecisionOnceHoweverManyThereAre) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr std::int64_t rows = 5000;
     std::int64_t asked = 0;
     for (int round = 0; round < 3; ++round)

@@ -46,7 +46,7 @@ TEST(RecordingLife, OverwritingSurvivesKills) {
             std::vector<std::thread> threads;
             for (auto& returned : count->returned)
                 threads.emplace_back([&] {
-                    ThreadWriter* writer = recording->attach();
+                    ThreadWriter* writer = recording->attach_thread();
                     for (std::int64_t i = 0;; ++i) {
                         count_square(*recording, *writer, i % 3000 < 8 ? i % 8 : 1 + i % 4);
                         returned.store(returned.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -88,7 +88,7 @@ TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
     std::unique_ptr<Recording> recording;
     const auto said = stderr_lines(folder, [&] {
         recording = open_recording(folder / "run.fp32rec", settings);
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         for (std::uint64_t i = 0; i < calls; ++i) count_square(*recording, *writer, 1);
     });
     ASSERT_EQ(said.size(), 1U);
@@ -104,7 +104,7 @@ TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
     EXPECT_LE(fs::file_size(folder / "run.fp32rec"), settings.max_size);
     // Later threads still find space.
     std::thread([&] {
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         count_square(*recording, *writer, 2);
     }).join();
     EXPECT_EQ(calls_of_square(*read_recording(folder / "run.fp32rec"), 2), 1U);
@@ -120,9 +120,9 @@ TEST(RecordingLife, AFullFileOverwritesItsOldestEventsWhereAskedTo) {
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 3; ++thread)
         threads.emplace_back([&, thread] {
-            ThreadWriter* writer = recording->attach();
+            ThreadWriter* writer = recording->attach_thread();
             for (std::uint64_t i = 0; i < calls; ++i) count_square(*recording, *writer, thread);
-            recording->detach(writer);
+            recording->detach_thread(writer);
         });
     for (std::thread& thread : threads) thread.join();
     const auto reader = read_recording(folder / "run.fp32rec");
@@ -142,7 +142,7 @@ TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
     RecordingSettings settings;
     settings.row_limit = 100;
     const auto recording = open_recording(folder / "run.fp32rec", settings, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int distinct = 2000;
     for (int round = 0; round < 2; ++round)
         for (int i = 1; i <= distinct; ++i) count_square(*recording, *writer, i, false);
@@ -167,10 +167,10 @@ TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
 }
 
 /// A path of 60 frames, of which only the outermost also occurs in other paths.
-struct OwnPath : Stack {
+struct OwnPath : CallStack {
     explicit OwnPath(int own_number) : number(own_number) {
         size = 60;
-        read = [](const Stack& stack, std::size_t index, StackFrame& frame) {
+        read = [](const CallStack& stack, std::size_t index, StackFrame& frame) {
             frame.file = "/home/user/program.py";
             frame.function = "recurse";
             frame.line = index == 0 ? 1 : static_cast<const OwnPath&>(stack).number;
@@ -183,7 +183,7 @@ struct OwnPath : Stack {
 TEST(RecordingLife, PathsThatShareNothingTakeABoundedRoomAndNoCallIsLost) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int distinct = 40'000;
     for (int i = 1; i <= distinct; ++i) {
         const OwnPath path(i);
@@ -211,7 +211,7 @@ TEST(RecordingLife, WhereRowsDoNotSufficeAtAllCallsAreCountedUnderTheOverflowRow
     RecordingSettings settings;
     settings.row_limit = 50;
     const auto recording = open_recording(folder / "run.fp32rec", settings);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     for (std::uint64_t i = 0; i < 500; ++i)
         recording->count(*writer, i + 1, 1, 2, true, [&](DecisionEvent& decision) {
             decision.call.scope = i % 2 == 0 ? "a" : "b";
@@ -238,7 +238,7 @@ TEST(RecordingLife, AFileSizeLimitDropsEventsAndRaisesNoSignal) {
         setrlimit(RLIMIT_FSIZE, &limit);  // SIGXFSZ would end this process
         const auto said = stderr_lines(folder, [&] {
             const auto recording = open_recording(folder / "run.fp32rec");
-            ThreadWriter* writer = recording->attach();
+            ThreadWriter* writer = recording->attach_thread();
             for (int i = 0; i < 60'000; ++i) count_square(*recording, *writer, 1);
         });
         sigset_t pending;
@@ -277,7 +277,7 @@ TEST(RecordingLife, AFullDiskDropsEventsUntilThereIsRoomAgain) {
         if (!mount_small_disk(folder.path())) return no_mount;
         std::ofstream(folder / "filler") << std::string(600'000, '.');
         const auto recording = open_recording(folder / "run.fp32rec");
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         const int null = open("/dev/null", O_WRONLY);
         dup2(null, STDERR_FILENO);
         for (int i = 0; i < 50'000; ++i) count_square(*recording, *writer, 1);
@@ -289,7 +289,7 @@ TEST(RecordingLife, AFullDiskDropsEventsUntilThereIsRoomAgain) {
         std::vector<std::thread> threads;
         for (int thread = 0; thread < 10; ++thread)
             threads.emplace_back([&] {
-                ThreadWriter* late = recording->attach();
+                ThreadWriter* late = recording->attach_thread();
                 for (int i = 0; i < 100; ++i) count_square(*recording, *late, 2);
             });
         for (std::thread& thread : threads) thread.join();
@@ -316,7 +316,7 @@ TEST(RecordingLife, WhereNoDescriptorCanBeKeptNoFileIsLeftBehind) {
             3, 3
         };
         setrlimit(RLIMIT_NOFILE, &limit);
-        const Recording::Opened opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
+        const Recording::OpenResult opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
         return opened.recording == nullptr && opened.error.find("(EMFILE)") != std::string::npos ? 0 : 1;
     });
     EXPECT_EQ(status, 0);
@@ -327,10 +327,10 @@ TEST(RecordingLife, ADeletedFileIsStillWrittenTo) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
     auto reader = read_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     fs::remove(folder / "run.fp32rec");
     for (int i = 0; i < 10'000; ++i) count_square(*recording, *writer, 1);
-    ASSERT_TRUE(reader->refresh());
+    ASSERT_TRUE(reader->read_again());
     EXPECT_EQ(reader->total_calls(), 10'000U);
     EXPECT_EQ(events_of(*reader).size(), 10'000U);
     expect_no_problems(*reader);

@@ -16,7 +16,7 @@ class Changed {
   public:
     Changed() {
         const auto recording = open_recording(path_);
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         for (int i = 0; i < 3; ++i) count_square(*recording, *writer, 8);
         recording->objects()->add({"/usr/lib/libfoo.so", {}, false});
         bytes_ = bytes_of(path_);
@@ -47,7 +47,7 @@ class Changed {
 };
 
 bool has_problem(const RecordingReader& reader, std::uint64_t offset, const std::string& text) {
-    return std::any_of(reader.problems().begin(), reader.problems().end(), [&](const Problem& problem) {
+    return std::any_of(reader.problems().begin(), reader.problems().end(), [&](const FileProblem& problem) {
         return problem.offset == offset && problem.what.find(text) != std::string::npos;
     });
 }
@@ -100,7 +100,7 @@ TEST(RecordingReader, KeepsTimesAndSumsThatAreTooLargeWithinTheirBounds) {
         counters.last = UINT64_MAX;
     }
     auto& ring = file.segment<format::EventSegment>(SegmentKind::ring);
-    ring.entries[0].duration_row = format::make_duration_row(format::untimed, format::row_of(ring.entries[0]));
+    ring.entries[0].duration_row = format::pack_duration_and_row(format::untimed, format::row_of(ring.entries[0]));
     ring.entries[2].time = UINT64_MAX;
     file.header().ticks_per_second = 1;
     const auto reader = file.read();
@@ -122,13 +122,13 @@ TEST(RecordingReader, LeavesOutTheCallsOfAnEarlierCopy) {
     const TemporaryFolder folder;
     const std::string path = folder / "run.fp32rec", copy = folder / "copy.fp32rec";
     const auto recording = open_recording(path);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     for (const std::int64_t m : {8, 8, 16}) count_square(*recording, *writer, m);
     std::filesystem::copy_file(path, copy);
     for (const std::int64_t m : {8, 32}) count_square(*recording, *writer, m);
 
     const auto earlier = read_recording(copy), whole = read_recording(path);
-    EXPECT_EQ(whole->leave_out(*earlier), "");
+    EXPECT_EQ(whole->subtract_earlier_copy(*earlier), "");
     EXPECT_EQ(whole->total_calls(), 2U);
     EXPECT_EQ(calls_of_square(*whole, 8), 1U);
     EXPECT_EQ(calls_of_square(*whole, 16), 0U);
@@ -142,24 +142,24 @@ TEST(RecordingReader, LeavesNothingOutOfWhatIsNoLaterCopy) {
     const TemporaryFolder folder;
     const std::string path = folder / "run.fp32rec", copy = folder / "copy.fp32rec";
     const auto recording = open_recording(path);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     count_square(*recording, *writer, 8);
     std::filesystem::copy_file(path, copy);
     count_square(*recording, *writer, 8);
     const auto another = open_recording(folder / "another.fp32rec");
 
     const auto earlier = read_recording(copy), later = read_recording(path);
-    EXPECT_NE(earlier->leave_out(*later).find("not an earlier copy"), std::string::npos);
+    EXPECT_NE(earlier->subtract_earlier_copy(*later).find("not an earlier copy"), std::string::npos);
     EXPECT_EQ(earlier->total_calls(), 1U);
-    EXPECT_EQ(later->leave_out(*read_recording(folder / "another.fp32rec")), "is no copy of it");
+    EXPECT_EQ(later->subtract_earlier_copy(*read_recording(folder / "another.fp32rec")), "is no copy of it");
     EXPECT_EQ(later->total_calls(), 2U);
 }
 
 /// A call path of two lines in two files.
-struct TwoLines : Stack {
+struct TwoLines : CallStack {
     TwoLines() {
         size = 2;
-        read = [](const Stack&, std::size_t index, StackFrame& frame) {
+        read = [](const CallStack&, std::size_t index, StackFrame& frame) {
             frame.file = index == 0 ? "/home/user/main.py" : "/tmp/cells/17.py";
             frame.function = index == 0 ? "main" : "step";
             frame.line = index == 0 ? 5 : 41;
@@ -171,7 +171,7 @@ struct TwoLines : Stack {
 TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const TwoLines path;
     recording->count(*writer, 1, 1, 2, true, [&](DecisionEvent& decision) {
         describe_square(decision, 8);
@@ -180,7 +180,7 @@ TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     });
     const auto shown = [&](std::map<std::string, std::string> names) {
         const auto reader = read_recording(folder / "run.fp32rec");
-        reader->decisions().name_files(std::move(names));
+        reader->row_reader().set_file_names(std::move(names));
         const RecordedRow* row = reader->row(reader->counters()[0].row);
         std::vector<std::string> texts{std::string(row->decision.call.where)};
         for (auto frame = reader->frame(row->stack); frame; frame = reader->frame(frame->parent)) {

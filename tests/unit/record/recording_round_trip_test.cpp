@@ -36,7 +36,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     what.tf32_rounding = policy::Tf32Rounding::even;
     who.pins = pins_known | pin_nvidia;
     const std::int64_t before = system::raw::realtime_ns();
-    const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
+    const Recording::OpenResult opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     EXPECT_EQ(recording->path(), folder / ("run." + std::to_string(getpid()) + ".fp32rec"));
@@ -78,7 +78,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
 
 TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForAmxAtTheEnd) {
     const TemporaryFolder folder;
-    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    const Recording::OpenResult opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
     const std::string path = recording->path();
@@ -86,20 +86,20 @@ TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForA
     const auto noted = [&] {
         Facts found;
         const auto reader = read_recording(path);
-        for (const RecordedEnvironment& each : reader->environment()) found.emplace_back(each.fact, each.value);
+        for (const RecordedEnvironmentFact& each : reader->environment()) found.emplace_back(each.fact, each.value);
         return found;
     };
-    Facts expected{{EnvironmentFact::features, feature_names(this_processor())}};
+    Facts expected{{EnvironmentFact::features, feature_names(processor_feature_word())}};
     EXPECT_EQ(noted(), expected);
     errno = 4711;
-    const std::uint16_t permission = ask_amx_permission();
+    const std::uint16_t permission = query_amx_permission();
     EXPECT_EQ(errno, 4711);
     recording->record_exit();
-    EXPECT_EQ(read_recording(path)->facts().processor, this_processor() | permission);
+    EXPECT_EQ(read_recording(path)->facts().processor, processor_feature_word() | permission);
     EXPECT_EQ(noted().size(), (permission & amx_was_asked) != 0 ? 2U : 1U);
     for (const bool is_permitted : {false, true}) {
-        const auto word =
-            static_cast<std::uint16_t>(this_processor() | amx_was_asked | (is_permitted ? amx_is_permitted : 0));
+        const auto word = static_cast<std::uint16_t>(processor_feature_word() | amx_was_asked |
+                                                     (is_permitted ? amx_is_permitted : 0));
         std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
             .seekp(offsetof(format::Header, processor))
             .write(reinterpret_cast<const char*>(&word), sizeof word);
@@ -124,30 +124,30 @@ TEST(Processor, HasNamesForItsFeaturesAndNoneForWhatIsNotKnown) {
 
 TEST(Processor, IsNotAskedForAmxOnceAFilterOfSystemCallsMayBeThere) {
     EXPECT_EQ(in_child([] {
-                  stop_asking_for_amx_permission();
-                  return ask_amx_permission() == 0 ? 0 : 1;
+                  stop_amx_queries();
+                  return query_amx_permission() == 0 ? 0 : 1;
               }),
               0);
 }
 
 TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThereIsRoomFor) {
     const TemporaryFolder folder;
-    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    const Recording::OpenResult opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
-    RecordingEnvironment& list = *recording->environment();
-    EXPECT_TRUE(list.begin());
-    EXPECT_FALSE(list.begin());
-    list.note(EnvironmentFact::processor, {}, "A processor");
-    list.note(EnvironmentFact::python, {}, "");
+    EnvironmentFactList& list = *recording->environment();
+    EXPECT_TRUE(list.begin_once_per_process());
+    EXPECT_FALSE(list.begin_once_per_process());
+    list.add_fact(EnvironmentFact::processor, {}, "A processor");
+    list.add_fact(EnvironmentFact::python, {}, "");
     for (int i = 0; i < 2; ++i)
-        for (const char* threads : {"1", "2"}) list.note(EnvironmentFact::threads, "libblas.so.3", threads);
-    for (int i = 0; i < 100; ++i) list.note(EnvironmentFact::gpu, "cuda:0", std::to_string(i));
+        for (const char* threads : {"1", "2"}) list.add_fact(EnvironmentFact::threads, "libblas.so.3", threads);
+    for (int i = 0; i < 100; ++i) list.add_fact(EnvironmentFact::gpu, "cuda:0", std::to_string(i));
 
     const auto reader = read_recording(recording->path());
     ASSERT_TRUE(reader);
     expect_no_problems(*reader);
-    const std::vector<RecordedEnvironment>& read = reader->environment();
+    const std::vector<RecordedEnvironmentFact>& read = reader->environment();
     ASSERT_EQ(read.size(), format::environment_limit + 1);
     EXPECT_EQ(read[0].fact, EnvironmentFact::processor);
     EXPECT_EQ(read[0].subject + "|" + read[0].value, "|A processor");
@@ -156,8 +156,8 @@ TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThere
     EXPECT_EQ(read[3].fact, EnvironmentFact::gpu);
     EXPECT_EQ(read.back().fact, EnvironmentFact::features);
     EXPECT_EQ(in_child([&] {
-                  RecordingEnvironment* own = recording->environment();
-                  return own != nullptr && own->begin() && !own->begin() ? 0 : 1;
+                  EnvironmentFactList* own = recording->environment();
+                  return own != nullptr && own->begin_once_per_process() && !own->begin_once_per_process() ? 0 : 1;
               }),
               0);
 }
@@ -221,7 +221,7 @@ void expect_same_fields(const DecisionEvent& read, const DecisionEvent& full) {
 TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const DecisionEvent full = full_decision();
     recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
     recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
@@ -243,7 +243,7 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
 TEST(RecordingRoundTrip, CountersHaveCallsAndTimesInNanoseconds) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const std::uint64_t now = ticks();
     const auto describe = [](DecisionEvent& decision) { describe_square(decision, 8); };
     for (const std::uint64_t duration : {3'000'000U, 1'000'000U, 2'000'000U})
@@ -266,7 +266,7 @@ TEST(RecordingRoundTrip, CountersHaveCallsAndTimesInNanoseconds) {
 TEST(RecordingRoundTrip, EventsOfManyRingsAreInTheOrderOfTheirReturn) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int calls = 3 * static_cast<int>(format::EventSegment::capacity) + 100;
     for (int i = 0; i < calls; ++i) count_square(*recording, *writer, i % 5);
 
@@ -284,18 +284,15 @@ TEST(RecordingRoundTrip, EventsOfManyRingsAreInTheOrderOfTheirReturn) {
     }
     // Continues after the last event that was seen.
     const std::uint64_t seen = events[5000].ticks;
-    std::size_t later = 0;
-    reader->visit_events([&](const RecordedEvent&) { return ++later > 0; }, std::nullopt, {seen});
-    EXPECT_EQ(later, events.size() - 5001);
-    std::size_t visited = 0;
-    reader->visit_events([&](const RecordedEvent&) { return ++visited < 10; });
-    EXPECT_EQ(visited, 10U);
+    MergedEventCursor later = reader->events({seen});
+    for (std::size_t i = 5001; i < events.size(); ++i) ASSERT_EQ(later.next().value().ticks, events[i].ticks);
+    EXPECT_FALSE(later.next());
 }
 
 TEST(RecordingRoundTrip, TimesRiseWhereTheCounterDoesNot) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const std::uint64_t now = ticks();
     for (const int offset : {0, 0, -1000, 5})
         recording->count(*writer, 1, now - 2000, now + static_cast<std::uint64_t>(offset), true,
@@ -309,7 +306,7 @@ TEST(RecordingRoundTrip, TimesRiseWhereTheCounterDoesNot) {
 TEST(RecordingRoundTrip, ACallOfAnHourIsStoredAsTheLongestThatFits) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     recording->count(*writer, 1, 1, std::uint64_t{1} << 50, true,
                      [](DecisionEvent& decision) { describe_square(decision, 8); });
     const auto reader = read_recording(folder / "run.fp32rec");
@@ -326,9 +323,9 @@ TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndSlotsAreUsedAgain) {
         std::vector<std::thread> running;
         for (int thread = 0; thread < threads; ++thread)
             running.emplace_back([&, thread] {
-                ThreadWriter* writer = recording->attach();
+                ThreadWriter* writer = recording->attach_thread();
                 for (int i = 0; i < calls; ++i) count_square(*recording, *writer, i % 7 + 10 * (thread % 3));
-                recording->detach(writer);
+                recording->detach_thread(writer);
             });
         // A reader at the same time sees complete entries only.
         const auto reader = read_recording(folder / "run.fp32rec");
@@ -368,11 +365,11 @@ TEST(RecordingRoundTrip, ThreadsThatMeetANewDecisionAtOnceShareItsRow) {
     std::atomic<int> ready{0};
     for (int thread = 0; thread < threads; ++thread)
         running.emplace_back([&] {
-            ThreadWriter* writer = recording->attach();
+            ThreadWriter* writer = recording->attach_thread();
             ++ready;
             while (ready < threads) std::this_thread::yield();
             for (int i = 0; i < distinct; ++i) count_square(*recording, *writer, i, false);
-            recording->detach(writer);
+            recording->detach_thread(writer);
         });
     for (std::thread& thread : running) thread.join();
     const auto reader = read_recording(folder / "run.fp32rec");
@@ -389,7 +386,7 @@ TEST(RecordingRoundTrip, ThreadsThatMeetANewDecisionAtOnceShareItsRow) {
 TEST(RecordingRoundTrip, ManyDecisionsOfOneThreadNeedSeveralSegmentsOfEveryKind) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int distinct = 5000;
     for (int round = 0; round < 2; ++round)
         for (int i = 0; i < distinct; ++i) {
@@ -414,7 +411,7 @@ TEST(RecordingRoundTrip, ManyDecisionsOfOneThreadNeedSeveralSegmentsOfEveryKind)
 TEST(RecordingRoundTrip, ALongTextIsCutBetweenTwoCharacters) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     std::string text;
     while (text.size() < 5000) text += "ü";
     recording->count(*writer, 1, 1, 2, false, [&](DecisionEvent& decision) { decision.call.scope = text; });
@@ -461,7 +458,7 @@ TEST(RecordingRoundTrip, AProcessTriesFewNamesHoweverManyAreTaken) {
 TEST(RecordingRoundTrip, ASmallRecordingTakesFiveSegmentsOfTheDisk) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     for (int m = 1; m <= 10; ++m) count_square(*recording, *writer, m, false);
     for (int i = 0; i < 10; ++i)
         recording->objects()->add({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
@@ -475,7 +472,7 @@ TEST(RecordingRoundTrip, ASmallRecordingTakesFiveSegmentsOfTheDisk) {
 TEST(RecordingRoundTrip, EntriesGoOnInFurtherSegments) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     constexpr int count = 2000;  // enough to go beyond the first segments of all kinds
     for (int i = 0; i < count; ++i) {
         count_square(*recording, *writer, i + 1, false);
@@ -508,13 +505,13 @@ TEST(RecordingRoundTrip, OpeningWaitsForNothing) {
 TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
-    ThreadWriter* writer = recording->attach();
+    ThreadWriter* writer = recording->attach_thread();
     const auto rate_in_file = [&] {
         format::Header header{};
         std::ifstream(recording->path(), std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
         return static_cast<double>(header.ticks_per_second);
     };
-    const ClockPoint begun = read_clocks();
+    const ClockReading begun = read_clocks();
     const double first = rate_in_file();
     count_square(*recording, *writer, 1, false);
     for (int i = 0; i < 40; ++i) {
@@ -558,7 +555,7 @@ TEST(RecordingRoundTrip, TheDescriptorIsOutOfTheWayAndClosedOnExec) {
 TEST(RecordingRoundTrip, SettingsThatCannotWorkAreRefusedWithWhatToDo) {
     const TemporaryFolder folder;
     const auto error_of = [&](const std::string& path, const RecordingSettings& settings) {
-        const Recording::Opened opened = Recording::open(path, facts(), start(), settings);
+        const Recording::OpenResult opened = Recording::open(path, facts(), start(), settings);
         EXPECT_EQ(opened.recording, nullptr);
         return opened.error;
     };

@@ -17,7 +17,7 @@ class Estimate {
   public:
     Estimate(std::uint64_t calls, const std::function<double(std::uint64_t, bool)>& duration_of) {
         const auto recording = open_recording(folder_ / "run.fp32rec", {}, policy::LogLevel::summary);
-        ThreadWriter* writer = recording->attach();
+        ThreadWriter* writer = recording->attach_thread();
         // Uses the writer's initial rate, by which it defines short calls.
         const double ticks_per_ns =
             static_cast<double>(read_recording(recording->path())->facts().ticks_per_second) / 1e9;

@@ -1,4 +1,4 @@
-#include "record/read/decisions.hpp"
+#include "record/read/row_reader.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -17,8 +17,8 @@ constexpr std::size_t cached_texts = 64;
 
 }  // namespace
 
-void RecordingDecisions::set_segments(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings,
-                                      std::size_t rows_in_use) {
+void RecordedRowReader::set_segments(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings,
+                                     std::size_t rows_in_use) {
     rows_ = std::move(rows);
     strings_ = std::move(strings);
     sort_by_sequence(rows_, "rows", problems_);
@@ -26,24 +26,24 @@ void RecordingDecisions::set_segments(std::vector<IndexedSegment> rows, std::vec
     cache_size_ = std::bit_ceil(std::clamp<std::size_t>(rows_in_use, 4, max_cached_rows));
 }
 
-void RecordingDecisions::release_memory() {
-    row_window_.forget();
-    text_window_.forget();
+void RecordedRowReader::free_caches() {
+    row_window_.drop_cached_bytes();
+    text_window_.drop_cached_bytes();
     texts_ = {};
 }
 
 /// Finds the row with number `id`; nullopt: the row is not published. With `is_new`, a row that row_window_ shows as
 /// unpublished is read from the file again, since it may have been published after row_window_ was filled.
-std::optional<RecordingDecisions::PublishedRow> RecordingDecisions::find_row(std::uint32_t id, bool is_new) {
+std::optional<RecordedRowReader::PublishedRow> RecordedRowReader::find_row(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
-    const IndexedSegment* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
+    const IndexedSegment* segment = find_by_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
     if (segment == nullptr) return std::nullopt;
     const std::uint64_t offset =
         segment->offset + sizeof(format::SegmentHeader) + id % RowSegment::capacity * sizeof(RowRecord);
     RowRecord record{};
     for (int attempt = is_new ? 0 : 1; attempt < 2 && record.published != 1; ++attempt) {
-        if (is_new && attempt > 0) row_window_.forget();
-        const std::string_view bytes = row_window_.at(offset, sizeof record);
+        if (is_new && attempt > 0) row_window_.drop_cached_bytes();
+        const std::string_view bytes = row_window_.bytes_at(offset, sizeof record);
         if (bytes.size() < sizeof record) return std::nullopt;
         std::memcpy(&record, bytes.data(), sizeof record);
     }
@@ -51,7 +51,7 @@ std::optional<RecordingDecisions::PublishedRow> RecordingDecisions::find_row(std
     return PublishedRow{offset, record.content, record.stack};
 }
 
-const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
+const RecordedRow* RecordedRowReader::row(std::uint32_t id) {
     if (cache_.empty()) cache_.resize(cache_size_);
     CachedRow& cached = cache_[id & (cache_size_ - 1)];
     if (cached.is_used && cached.row.id == id) return &cached.row;
@@ -61,16 +61,16 @@ const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
     return &cached.row;
 }
 
-std::optional<policy::Applied> RecordingDecisions::format_of(std::uint32_t id) {
+std::optional<policy::Applied> RecordedRowReader::format_of(std::uint32_t id) {
     const auto published = find_row(id);
     if (!published || (published->content.flags & format::row_is_overflow) != 0) return std::nullopt;
     const format::RowContent& content = published->content;
     return static_cast<policy::Applied>(content.actual != format::no_actual ? content.actual : content.applied);
 }
 
-void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& visitor) {
+void RecordedRowReader::visit_rows(const std::function<bool(const RecordedRow&)>& visitor) {
+    row_window_.drop_cached_bytes();
     CachedRow words;
-    row_window_.forget();
     for (const IndexedSegment& segment : rows_) {
         const std::uint64_t first = std::uint64_t{segment.sequence} * RowSegment::capacity;
         for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
@@ -82,7 +82,7 @@ void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& vi
     }
 }
 
-void RecordingDecisions::fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words) {
+void RecordedRowReader::fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words) {
     const format::RowContent& content = published.content;
     RecordedRow& row = words.row;
     row.id = id;
@@ -91,33 +91,34 @@ void RecordingDecisions::fill_cached_row(std::uint32_t id, const PublishedRow& p
     row.stack = published.stack;
     row.stack_is_cut = (content.flags & format::row_stack_is_cut) != 0;
     std::size_t index = 0;
-    row.decision = format::to_decision(content, [&](format::StringId text) {
+    row.decision = format::decision_of_content(content, [&](format::StringId text) {
         return std::string_view(words.texts[index++] = cached_text(text, published.offset));
     });
-    if (!file_names_.empty() && row.stack != 0) rename_where(words);
+    if (!file_names_.empty() && row.stack != 0) replace_file_in_where(words);
     if (location_namer_ && row.stack != 0) location_namer_(row);
     words.is_used = true;
 }
 
-/// Replaces the name of the file in `where` if `where` is a line of the call path and name_files() renamed that file.
-void RecordingDecisions::rename_where(CachedRow& words) {
+/// Replaces the name of the file in `where` if `where` is a line of the call path and set_file_names() renamed that
+/// file.
+void RecordedRowReader::replace_file_in_where(CachedRow& words) {
     std::string_view& where = words.row.decision.call.where;
     char line[512];
     for (format::StringId id = where.empty() ? 0 : words.row.stack; id != 0;) {
-        const std::optional<RecordedFrame> frame = recorded_frame(id);
+        const std::optional<RecordedFrame> frame = read_frame(id);
         if (!frame) return;
         id = frame->parent;
         const auto name = file_names_.find(frame->file);
-        if (name == file_names_.end() || line_in_words({frame->file, frame->function, frame->line, 0}, line) != where)
+        if (name == file_names_.end() || frame_text({frame->file, frame->function, frame->line, 0}, line) != where)
             continue;
-        words.where = line_in_words({name->second, frame->function, frame->line, 0}, line);
+        words.where = frame_text({name->second, frame->function, frame->line, 0}, line);
         where = words.where;
         return;
     }
 }
 
 /// Returns a text from the cache. A text that many rows refer to is thus read only once.
-const std::string& RecordingDecisions::cached_text(format::StringId id, std::uint64_t referred_from) {
+const std::string& RecordedRowReader::cached_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
     if (texts_.empty()) texts_.resize(cached_texts);
@@ -128,14 +129,14 @@ const std::string& RecordingDecisions::cached_text(format::StringId id, std::uin
     return cached.text;
 }
 
-std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
-    std::optional<RecordedFrame> frame = recorded_frame(id);
+std::optional<RecordedFrame> RecordedRowReader::frame(format::StringId id) {
+    std::optional<RecordedFrame> frame = read_frame(id);
     if (!frame || file_names_.empty()) return frame;
     if (const auto name = file_names_.find(frame->file); name != file_names_.end()) frame->file = name->second;
     return frame;
 }
 
-std::optional<RecordedFrame> RecordingDecisions::recorded_frame(format::StringId id) {
+std::optional<RecordedFrame> RecordedRowReader::read_frame(format::StringId id) {
     const std::uint64_t referred_from = 0;
     const std::string bytes = text(id, referred_from);
     format::FrameRecord record{};
@@ -154,28 +155,28 @@ std::optional<RecordedFrame> RecordingDecisions::recorded_frame(format::StringId
                          cached_text(record.function, referred_from), record.line, record.offset};
 }
 
-/// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again, since the segment may be
-/// new.
-const IndexedSegment* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
-    const IndexedSegment* known = find_sequence(strings_, sequence);
+/// Finds a segment of texts; nullptr: there is none. The first time that a segment is missing, the file is indexed
+/// again, since the segment may be new.
+const IndexedSegment* RecordedRowReader::find_text_segment(std::uint32_t sequence) {
+    const IndexedSegment* known = find_by_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_reindexed_, true)) return known;
     ProblemList ignored;
     strings_ = index_segments(bytes_, ignored)[format::SegmentKind::strings];
     sort_by_sequence(strings_, "texts", ignored);
-    return find_sequence(strings_, sequence);
+    return find_by_sequence(strings_, sequence);
 }
 
-std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred_from) {
+std::string RecordedRowReader::text(format::StringId id, std::uint64_t referred_from) {
     if (id == 0) return {};
-    const std::uint32_t sequence = format::sequence_of(id);
+    const std::uint32_t sequence = format::segment_sequence_of(id);
     const std::size_t offset = format::offset_of(id);
     const IndexedSegment* segment = find_text_segment(sequence);
     std::uint32_t size_plus_one = 0;
     const std::size_t begin = offset + sizeof size_plus_one;
     if (segment != nullptr && offset >= sizeof(format::SegmentHeader)) {
         for (int attempt = 0; attempt < 2 && size_plus_one == 0; ++attempt) {
-            if (attempt > 0) text_window_.forget();
-            const std::string_view bytes = text_window_.at(segment->offset + offset, sizeof size_plus_one);
+            if (attempt > 0) text_window_.drop_cached_bytes();
+            const std::string_view bytes = text_window_.bytes_at(segment->offset + offset, sizeof size_plus_one);
             if (bytes.size() == sizeof size_plus_one) std::memcpy(&size_plus_one, bytes.data(), bytes.size());
         }
     }
@@ -187,7 +188,7 @@ std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred
         return {};
     }
     if (size_plus_one > 1 && size <= format::segment_size - begin) {
-        std::string text(text_window_.at(segment->offset + begin, size));
+        std::string text(text_window_.bytes_at(segment->offset + begin, size));
         text.resize(size);  // bytes that the file has lost stay zero
         return text;
     }

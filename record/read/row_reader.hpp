@@ -38,9 +38,9 @@ struct RecordedFrame {
 };
 
 /// Reads rows and texts, and hands out copies of the file's bytes. For one thread.
-class RecordingDecisions {
+class RecordedRowReader {
   public:
-    RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
+    RecordedRowReader(const RecordingByteReader& bytes, ProblemList& problems)
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
     /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, which sets the size of the
@@ -53,7 +53,7 @@ class RecordingDecisions {
     /// overflow row.
     std::optional<policy::Applied> format_of(std::uint32_t id);
     /// Visits published rows by rising id, until `visitor` returns false.
-    void visit(const std::function<bool(const RecordedRow&)>& visitor);
+    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor);
     /// Returns the text of an id. If the file lacks it, returns an empty text and reports a problem. `referred_from`:
     /// offset of the record that has the id, for the message.
     std::string text(format::StringId id, std::uint64_t referred_from);
@@ -69,10 +69,10 @@ class RecordingDecisions {
     std::function<void(RecordedRow&)> release_location_namer() { return std::move(location_namer_); }
 
     /// Gives source files other names, by their paths: in frame(), and in `where` of rows whose call paths have them.
-    void name_files(std::map<std::string, std::string> names) { file_names_ = std::move(names); }
+    void set_file_names(std::map<std::string, std::string> names) { file_names_ = std::move(names); }
 
     /// Frees cached texts and bytes of the file. They are read again when needed.
-    void release_memory();
+    void free_caches();
 
   private:
     struct PublishedRow {
@@ -95,17 +95,17 @@ class RecordingDecisions {
     std::optional<PublishedRow> find_row(std::uint32_t id, bool is_new = true);
     const IndexedSegment* find_text_segment(std::uint32_t sequence);
     void fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words);
-    void rename_where(CachedRow& words);
-    std::optional<RecordedFrame> recorded_frame(format::StringId id);
+    void replace_file_in_where(CachedRow& words);
+    std::optional<RecordedFrame> read_frame(format::StringId id);
     const std::string& cached_text(format::StringId id, std::uint64_t referred_from);
 
-    const RecordingBytes& bytes_;
+    const RecordingByteReader& bytes_;
     ProblemList& problems_;
     std::function<void(RecordedRow&)> location_namer_;
     std::map<std::string, std::string> file_names_;
     std::vector<IndexedSegment> rows_, strings_;  // segments sorted by sequence
     bool has_reindexed_ = false;
-    RecordingWindow row_window_, text_window_;
+    RecordingReadCache row_window_, text_window_;
     std::size_t cache_size_ = 1;
     std::vector<CachedRow> cache_;   // cached rows by id; allocated at first use
     std::vector<CachedText> texts_;  // cached texts by id; allocated at first use
