@@ -48,7 +48,7 @@ struct AuditErrors {
 #include "policy/metrics.def"
 
     /// Returns the error that a policy's metric selects.
-    double by(policy::ErrorMetric metric) const;
+    double error_by(policy::ErrorMetric metric) const;
 };
 
 struct NamedAuditError {
