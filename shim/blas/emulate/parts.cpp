@@ -25,7 +25,7 @@ float masked(float value, std::uint32_t mask) {
 /// floating-point exception. If the program flushes subnormal numbers to zero, subnormal rests become zero.
 template <OperandRounding rounding, int part, bool keeps_infinities>
 void round_part(const float* from, float* to, std::size_t count) {
-    const RoundingLoop kernel = best_rounding_kernel(rounding);
+    const RoundingLoop kernel = rounding_kernel(rounding);
     for (std::size_t first = 0; first < count; first += elements_at_once) {
         const std::size_t size = std::min(elements_at_once, count - first);
         std::array<float, elements_at_once> rest;

@@ -8,7 +8,7 @@
 
 namespace fp32shim::blas {
 
-/// One product of rounded operands.
+/// One product of rounded operands: the functions that round A and B.
 struct RoundedProduct {
     RoundingKernel round_a;
     RoundingKernel round_b;

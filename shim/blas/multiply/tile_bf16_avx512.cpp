@@ -1,4 +1,5 @@
-// Compiled for AVX512_BF16 (see CMakeLists.txt). Its instruction adds the products of two pairs to each of 16 sums.
+// Compiled for AVX512_BF16 (see CMakeLists.txt). An instruction of it adds the products of two pairs to each of 16
+// sums.
 #include "shim/blas/multiply/bf16_loops.hpp"
 
 namespace fp32shim::blas {

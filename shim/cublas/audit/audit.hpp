@@ -49,7 +49,7 @@ class CallAudit {
     bool run_in(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
                 const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
     bool run_bound(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                   const blas::Matrix& start, blas::Bound& bound);
+                   const blas::Matrix& start, blas::ComponentwiseBound& bound);
     bool can_test(policy::AuditFormat ran) const;
 
     const Launcher& launcher_;
