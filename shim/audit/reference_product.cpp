@@ -20,7 +20,7 @@ struct ReferenceNumber {
     static ReferenceNumber read(const void* memory, bool is_double, bool is_pair) {
         return {StoredNumber(memory, is_double).value(), is_pair ? StoredNumber(memory, is_double, 1).value() : 0};
     }
-    static ReferenceNumber missing() { return {}; }
+    static ReferenceNumber missing_element() { return {}; }
 };
 
 template <class Real>
@@ -298,7 +298,7 @@ std::size_t bytes_for_line(const Matrix& result) {
 bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
                              OperandExponents& operands, record::Audit& audit) {
     operands = {};
-    bool all_finite = has_finite_scalars(product);
+    bool all_finite = has_finite_scalar(product, false) && has_finite_scalar(product, true);
     all_finite &= widen_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
     if (b.data != nullptr) all_finite &= widen_exponents(b, Part::whole, operands.b);
     if (start.data != nullptr) all_finite &= widen_exponents(start, written_part(product), operands.c);

@@ -42,7 +42,7 @@ bool scopy_sees_32_bits(void* routine, bool by_value) {
     return to == from;
 }
 
-struct Probe {
+struct WidthProbe {
     std::string_view name;
     bool (*sees_32_bits)(void* routine, bool by_value);
     bool by_value;
@@ -50,7 +50,7 @@ struct Probe {
 
 // Unsuffixed names come first: in a library that has both (MKL), they may have another width than the suffixed ones.
 // A library with suffixed names only (the OpenBLAS in NumPy's wheels) has unsuffixed extensions of the same width.
-constexpr Probe probes[] = {
+constexpr WidthProbe probes[] = {
     {"isamax_", isamax_sees_32_bits, false},
     {"cblas_isamax", isamax_sees_32_bits, true},
     {"scipy_isamax_", isamax_sees_32_bits, false},
@@ -70,7 +70,7 @@ constexpr Probe probes[] = {
 
 IntegerWidth probe(const LoadedObject& provider) {
     const system::KeptState kept;  // MKL may initialise itself in the call, and change errno
-    for (const Probe& candidate : probes) {
+    for (const WidthProbe& candidate : probes) {
         if (void* routine = find_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
     }

@@ -89,10 +89,8 @@ class ArgumentReader {
     }
 
     static char letter_of(std::int32_t value) {
-        // Ten values for each option, from 111 on: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
-        constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
-        const auto index = static_cast<std::uint32_t>(value - 111);
-        return index < letters.size() ? letters[index] : '?';
+        const auto index = static_cast<std::uint32_t>(value - first_option_of_cblas);
+        return index < letters_of_cblas.size() ? letters_of_cblas[index] : '?';
     }
 
     const Positions& positions_;

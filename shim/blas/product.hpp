@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "policy/matmul_call.hpp"
@@ -35,6 +36,11 @@ inline constexpr MemberOfRole<char> option_members[] = {{Role::side, &Level3::si
 inline constexpr MemberOfRole<std::int64_t> integer_members[] = {
     {Role::m, &Level3::m},     {Role::n, &Level3::n},     {Role::k, &Level3::k},
     {Role::lda, &Level3::lda}, {Role::ldb, &Level3::ldb}, {Role::ldc, &Level3::ldc}};
+
+/// The letters of the options of CBLAS, whose values begin at first_option_of_cblas. Each option has ten values: of
+/// transposition ('R' is OpenBLAS's conjugation), uplo, diag and side. '?' stands for values that do not exist.
+inline constexpr std::string_view letters_of_cblas = "NTCR??????UL????????NU????????LR?";
+inline constexpr std::int32_t first_option_of_cblas = 111;
 
 /// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
 /// since `level3` may point to `alpha_value`, `beta_value` and `number`.

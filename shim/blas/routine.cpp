@@ -42,17 +42,10 @@ struct ReturnedNumbers {
     double first, second;
 };
 
+/// Returns the value of an option in CBLAS. That of '?' is invalid, so that the library reports it.
 std::int32_t cblas_value(Role role, char letter) {
-    switch (role) {
-        case Role::uplo:
-            return letter == 'U' ? 121 : 122;
-        case Role::diag:
-            return letter == 'N' ? 131 : 132;
-        case Role::side:
-            return letter == 'L' ? 141 : 142;
-        default:
-            return letter == 'N' ? 111 : letter == 'T' ? 112 : letter == 'C' ? 113 : 114;
-    }
+    const std::size_t first = role == Role::uplo ? 10 : role == Role::diag ? 20 : role == Role::side ? 30 : 0;
+    return first_option_of_cblas + static_cast<std::int32_t>(letters_of_cblas.find(letter, first));
 }
 
 /// The arguments of a call, placed by role. Arguments by reference point into this object, so it must not move before
@@ -67,11 +60,8 @@ class ArgumentWriter {
 
     void option(Role role, char letter) {
         if (positions_.of(role) < 0) return;
-        if (is_cblas_ && !in_arrays_) {
-            put(role, cblas_value(role, letter));
-        } else {
-            put(role, address_of_copy(is_cblas_ ? cblas_value(role, letter) : letter));
-        }
+        const std::int32_t value = is_cblas_ ? cblas_value(role, letter) : letter;
+        put(role, is_cblas_ && !in_arrays_ ? value : address_of_copy(value));
     }
 
     void integer(Role role, std::int64_t value) {

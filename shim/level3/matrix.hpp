@@ -60,16 +60,6 @@ struct IndexRange {
 /// Returns the inner indices that belong to `part` at an outer index.
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
-/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
-template <class Visit>
-void for_each_contiguous_run(const Matrix& matrix, Part part, const Visit& visit) {
-    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
-        const auto [begin, end] = stored_range(matrix, part, outer);
-        visit(const_cast<float*>(matrix.data) + (begin + outer * matrix.ld) * matrix.width,
-              static_cast<std::size_t>((end - begin) * matrix.width));
-    }
-}
-
 /// Calls `visit(from, to, elements)` with each run of adjacent elements in a part of two matrices of one shape.
 template <class Visit>
 void for_each_contiguous_run(const Matrix& from, const Matrix& to, Part part, const Visit& visit) {
@@ -78,6 +68,14 @@ void for_each_contiguous_run(const Matrix& from, const Matrix& to, Part part, co
         visit(const_cast<float*>(from.data) + (begin + outer * from.ld) * from.width,
               const_cast<float*>(to.data) + (begin + outer * to.ld) * to.width, end - begin);
     }
+}
+
+/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
+template <class Visit>
+void for_each_contiguous_run(const Matrix& matrix, Part part, const Visit& visit) {
+    for_each_contiguous_run(matrix, matrix, part, [&](const float*, float* floats, std::int64_t elements) {
+        visit(floats, static_cast<std::size_t>(elements * matrix.width));
+    });
 }
 
 /// Copies the elements of `part` between matrices of one shape.

@@ -2,8 +2,8 @@
 // a triangle is completed if the operation does so.
 //
 // `Number` is the type of an element that the code computes with, such as Element<float>. It has `re` and `im`, of
-// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing() for an
-// element that a triangle does not have.
+// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing_element()
+// for an element that a triangle does not have.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Element {
         const auto* const at = static_cast<const Real*>(memory);
         return {at[0], is_pair ? at[1] : Real{0}};
     }
-    static Element missing() { return {.exists = false}; }
+    static Element missing_element() { return {.exists = false}; }
 };
 using FloatElement = Element<float>;
 
@@ -90,7 +90,7 @@ class OperandView {
                 return is_there ? stored_element(row, column) : conj(stored_element(column, row));
             default:  // trmm, trsm
                 if (row == column && product_->diag == 'U') return {1.0F};
-                return is_there ? stored_element(row, column) : Number::missing();
+                return is_there ? stored_element(row, column) : Number::missing_element();
         }
     }
     Number stored_element(std::int64_t row, std::int64_t column) const {

@@ -40,10 +40,6 @@ inline bool has_finite_scalar(const Level3& single, bool is_beta) {
     return !any_number_of_scalar(single, is_beta, [](StoredNumber number) { return !number.is_finite(); });
 }
 
-inline bool has_finite_scalars(const Level3& single) {
-    return has_finite_scalar(single, false) && has_finite_scalar(single, true);
-}
-
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool reads_old_result(const Level3& single) {
     return is_in_place(single) || adds_to_c(single.operation) ||

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "shim/blas/emulate/emulate.hpp"
-#include "shim/blas/emulate/parts.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 #include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {

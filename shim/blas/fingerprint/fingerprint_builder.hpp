@@ -34,7 +34,7 @@ class FingerprintBuilder {
     void add(const float* floats, std::size_t count);
     void end_group();
     /// Returns the number of floats so far.
-    std::uint64_t count() const { return count_; }
+    std::uint64_t float_count() const { return count_; }
 
     /// Returns the fingerprint of all floats. A float that is not finite affects only the hash. Must be called only
     /// once.

@@ -108,7 +108,7 @@ std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Fram
     std::uint64_t count = 0;
     const auto add = [&](FingerprintBuilder& stream) {
         for_each_product(site, frame, product, [&](const Level3& single) { add_result(stream, single); });
-        count = stream.count();
+        count = stream.float_count();
     };
     const bool is_double = result_of(product.level3).is_double;
     record::Fingerprint fingerprint =

@@ -92,7 +92,7 @@ bool run_job(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, ThreadL
         if (job.beta.re != 1 || job.beta.im != 0) scale_result(job, loops);
         return true;
     }
-    const std::int64_t further = job.solves                      ? numbers_to_solve(job, loops)
+    const std::int64_t further = job.solves                      ? numbers_needed_to_solve(job, loops)
                                  : job.in_place == InPlace::none ? 0
                                                                  : copied_at_a_time(job) * job.depth * job.width;
     const bool by_rows = job.in_place == InPlace::none ? job.rows > job.columns : job.in_place == InPlace::left;

@@ -31,6 +31,7 @@ enum class Summed : std::uint8_t { all, up_to, from };
 /// The factor that a triangular product or solve overwrites.
 enum class InPlace : std::uint8_t { none, left, right };
 
+/// One product of two factors with a column-major result, and the part of it that is to be computed.
 template <class Real>
 struct MultiplyJob {
     JobFactor<Real> left;
@@ -84,6 +85,7 @@ struct MultiplyJob {
     }
 };
 
+/// Returns the job of a product and two of its factors.
 template <class Real>
 MultiplyJob<Real> job_of(const Level3& product, const TwoFactorProduct<Element<Real>>& factors);
 

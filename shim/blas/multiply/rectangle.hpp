@@ -13,13 +13,6 @@
 
 namespace fp32shim::blas {
 
-template <class Real>
-bool all_numbers_finite(const Real* numbers, std::int64_t count) {
-    constexpr bool is_double = sizeof(Real) == sizeof(double);
-    return all_finite(reinterpret_cast<const float*>(numbers), static_cast<std::size_t>(count) * (is_double ? 2 : 1),
-                      is_double);
-}
-
 /// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
 template <class Real>
 void add_to_rows(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange rows, std::int64_t column,
@@ -144,7 +137,10 @@ class ResultRectangle {
     }
 
     bool are_finite(const Real* panels, std::int64_t width) const {
-        return job_.summed == Summed::all || all_numbers_finite(panels, width * block_depth());
+        constexpr int floats = sizeof(Real) / sizeof(float);
+        return job_.summed == Summed::all ||
+               all_finite(reinterpret_cast<const float*>(panels),
+                          static_cast<std::size_t>(width * block_depth() * floats), floats == 2);
     }
 
     /// Returns the number of real indices of the sum in this block.

@@ -225,7 +225,7 @@ char without_transposition_of_row_major(char trans) {
 }  // namespace
 
 template <class Real>
-std::int64_t numbers_to_solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops) {
+std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops) {
     return solved_at_once * (solved_at_once + loops.solved_columns) * job.width;
 }
 
@@ -256,7 +256,8 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
     ProductScratch scratch{scratch_limit_of_a_product};
     bool done = true;
     for_each_job<Real>(column, [&](const MultiplyJob<Real>& job) {
-        auto* const memory = scratch.acquire(static_cast<std::size_t>(numbers_to_solve(job, loops)) * sizeof(Real));
+        auto* const memory =
+            scratch.acquire(static_cast<std::size_t>(numbers_needed_to_solve(job, loops)) * sizeof(Real));
         done = memory != nullptr;
         if (!done) return;
         constinit static const std::atomic<bool> never{false};
@@ -270,8 +271,8 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
 
 template bool solve_vector(const Level3&, const TileLoops<float>&);
 template bool solve_vector(const Level3&, const TileLoops<double>&);
-template std::int64_t numbers_to_solve(const MultiplyJob<float>&, const TileLoops<float>&);
-template std::int64_t numbers_to_solve(const MultiplyJob<double>&, const TileLoops<double>&);
+template std::int64_t numbers_needed_to_solve(const MultiplyJob<float>&, const TileLoops<float>&);
+template std::int64_t numbers_needed_to_solve(const MultiplyJob<double>&, const TileLoops<double>&);
 template void solve(const MultiplyJob<float>&, const TileLoops<float>&, IndexRange, const std::atomic<bool>&, float*,
                     float*);
 template void solve(const MultiplyJob<double>&, const TileLoops<double>&, IndexRange, const std::atomic<bool>&,

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "shim/audit/double_double.hpp"
 #include "shim/audit/float_environment.hpp"
 #include "shim/blas/multiply/parallel_for.hpp"
 #include "shim/blas/multiply/vectors.hpp"
@@ -73,10 +74,9 @@ double in_double(SumsOfBlocks<double, Real> loop, const StridedVector<const Real
     double total = start;
     double lost = 0;
     BlockwiseSum<double, Real>{loop, a, b, width, 2, summed_in_turn, scale}.add_up(threads, [&](const double* sum) {
-        const double before = total;
-        total = before + sum[0];
-        const double part = total - before;
-        lost = lost + (((before - (total - part)) + (sum[0] - part)) + sum[1]);  // Knuth
+        const DoubleDouble next = double_double::two_sum(total, sum[0]);
+        total = next.high;
+        lost = lost + (next.low + sum[1]);
     });
     return std::isfinite(total) && lost != 0 ? total + lost : total;
 }

@@ -8,8 +8,6 @@ namespace {
 constexpr int rows = 32;
 constexpr int columns = 12;
 
-void convert_right(const float* panel, std::int64_t depth, float* to) { convert_to_pairs<columns>(panel, depth, to); }
-
 void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
     __m512 sums[columns][2];
 #pragma GCC unroll 16
@@ -34,6 +32,6 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
 }  // namespace
 
 constinit const TileLoops<float> avx512_bf16_loops =
-    bf16_loops<rows, columns, 2, sum, convert_right, nullptr, nullptr, nullptr>;
+    bf16_loops<rows, columns, 2, sum, convert_to_pairs<columns>, nullptr, nullptr, nullptr>;
 
 }  // namespace fp32shim::blas
