@@ -33,7 +33,7 @@ CallGroup* all_groups() {
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
     system::note_mapped();
-    auto* const made = reinterpret_cast<CallGroup*>(pages);  // zeroed groups have no audits
+    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group of zeros has no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
     system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);

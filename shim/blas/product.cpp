@@ -31,10 +31,10 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns `fallback` if the function has no
-    /// such argument.
-    std::int64_t integer(Role role, std::int64_t fallback = 0) const {
-        if (!has(role)) return fallback;
+    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns 0 if the function has no such
+    /// argument.
+    std::int64_t integer(Role role) const {
+        if (!has(role)) return 0;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
@@ -65,7 +65,7 @@ class ArgumentReader {
             Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
             Role::ldc,  Role::stride_c, Role::batch_count, Role::group_count, Role::group_size};
         for (Role role : references) {
-            if (is_cblas_ && role == Role::group_count) continue;  // by value
+            if (is_cblas_ && role == Role::group_count) continue;  // passed by value
             if (has(role) && !is_plausible_pointer(word(role))) return false;
         }
         return true;

@@ -1,4 +1,5 @@
-// The loops that round operands, one per instruction set.
+// The loops that round operands, one for each instruction set, and the products of formats that split numbers into
+// parts.
 #pragma once
 
 #include <span>
@@ -8,9 +9,9 @@
 
 namespace fp32shim::blas {
 
-/// Returns the rounding loop for an instruction set, which the processor must have. NaN and infinities stay. Finite
-/// values beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they stay
-/// finite. The formats of 8 bits have no infinity: a larger value becomes the largest number. Thread-safe.
+/// Returns the rounding loop for an instruction set, which the processor must have. NaN stays. Infinities stay, and
+/// finite values beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they
+/// stay finite. The formats of 8 bits have no infinity: all larger values become the largest number. Thread-safe.
 RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set = best_instruction_set());
 
 /// Returns the random numbers of a product by a seed. They depend on nothing but the seed and the operands, so a run

@@ -1,7 +1,7 @@
 // Tests fingerprints of results: the hash depends on every bit, the sketch estimates differences, and all instruction
 // sets agree.
-#include "shim/audit/float_environment.hpp"
 #include "shim/blas/fingerprint/fingerprint_builder.hpp"
+#include "shim/audit/float_environment.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ std::vector<FingerprintKernelPair> all_kernels() {
     return all;
 }
 
-TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
+TEST(FingerprintBuilder, HasTheSameFingerprintOnEveryInstructionSet) {
     std::vector<float> floats = random_floats(5000);
     floats[7] = -0.0F;
     floats[8] = 1e-42F;  // a subnormal number
@@ -83,7 +83,7 @@ TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
         EXPECT_TRUE(same(plain, fingerprint_of(floats, kernels)));
 }
 
-TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
+TEST(FingerprintBuilder, HasTheFingerprintsOfRecordingsThatAreKept) {
     std::vector<float> floats(100);
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) - 49.5F;
     const Fingerprint fingerprint = fingerprint_of(floats);
@@ -100,7 +100,7 @@ TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
     EXPECT_EQ(many.sketch[31], -278);
 }
 
-TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
+TEST(FingerprintBuilder, DependsOnGroupsAndNotOnPieces) {
     const std::vector<float> floats = random_floats(1000);
     const auto in_pieces = [&](std::size_t piece, std::size_t group) {
         FingerprintBuilder stream(fingerprint_kernels().all);
@@ -117,7 +117,7 @@ TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
     EXPECT_FALSE(same(in_pieces(100, 100), in_pieces(500, 500)));
 }
 
-TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
+TEST(FingerprintBuilder, HasAHashThatDependsOnTheOrderOfTheFloats) {
     const std::vector<float> floats = random_floats(3000);
     const Fingerprint whole = fingerprint_of(floats);
     std::vector<float> swapped = floats;
@@ -127,7 +127,7 @@ TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
     EXPECT_NE(fingerprint_of(swapped).hash, whole.hash);
 }
 
-TEST(ResultStream, ChangesItsHashWithEveryBitOfEveryFloat) {
+TEST(FingerprintBuilder, ChangesItsHashWithEveryBitOfEveryFloat) {
     std::vector<float> floats = random_floats(170);
     const std::uint64_t hash = fingerprint_of(floats).hash;
     for (float& value : floats) {
@@ -140,7 +140,7 @@ TEST(ResultStream, ChangesItsHashWithEveryBitOfEveryFloat) {
     }
 }
 
-TEST(ResultStream, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
+TEST(FingerprintBuilder, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
     std::set<std::uint64_t> hashes;
     for (std::size_t count = 0; count < 200; ++count)
         EXPECT_TRUE(hashes.insert(fingerprint_of(std::vector<float>(count)).hash).second) << count;
@@ -153,7 +153,7 @@ TEST(ResultStream, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
     }
 }
 
-TEST(ResultStream, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
+TEST(FingerprintBuilder, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
     std::vector<float> floats = random_floats(200);
     floats[50] = 0;
     const Fingerprint finite = fingerprint_of(floats);
@@ -197,7 +197,7 @@ constexpr IsChanged in_one_element = [](std::size_t row, std::size_t column, std
     return row == 7 && column == 9;
 };
 
-TEST(ResultStream, EstimatesDifferencesWithinAFactorOfTwo) {
+TEST(FingerprintBuilder, EstimatesDifferencesWithinAFactorOfTwo) {
     int trials = 0;
     int failed = 0;
     double sum = 0;
@@ -221,7 +221,7 @@ TEST(ResultStream, EstimatesDifferencesWithinAFactorOfTwo) {
     EXPECT_NEAR(sum / trials, 1, 0.05);
 }
 
-TEST(ResultStream, EstimatesTheSmallestChangeOfOneFloatOfMany) {
+TEST(FingerprintBuilder, EstimatesTheSmallestChangeOfOneFloatOfMany) {
     const std::vector<float> a = random_floats(1 << 20);
     std::vector<float> b = a;
     b[777777] = std::nextafter(b[777777], infinite);
