@@ -122,11 +122,11 @@ constexpr FactValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1},
 struct UnknownFact {
     std::string_view what;
     std::span<const FactValue> values;
-    void (*set)(cublas::Asked& asked, std::int32_t value);
+    void (*set)(cublas::RequestedPrecision& asked, std::int32_t value);
 };
 
 std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dtype) {
-    using cublas::Asked;
+    using cublas::RequestedPrecision;
     std::vector<UnknownFact> unknowns;
     const bool is_lt = function.product().road == Road::lt_matmul;
     const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
@@ -139,48 +139,50 @@ std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dty
             is_float64 ? Values(math_modes_of_float64)
             : is_half  ? Values(math_modes_of_half)
                        : math_modes,
-            [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
+            [](RequestedPrecision& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
         add("compute type",
             is_float64 ? Values(compute_types_of_float64)
             : is_half  ? Values(compute_types_of_half)
                        : compute_types,
-            [](Asked& asked, std::int32_t value) { asked.compute_type = value; });
+            [](RequestedPrecision& asked, std::int32_t value) { asked.compute_type = value; });
     if (is_half) {
         if (is_lt)
             add("algorithm", reductions,
-                [](Asked& asked, std::int32_t value) { asked.half.has_full_reduction = value != 0; });
-        add("alpha and beta", scalar_places,
-            [](Asked& asked, std::int32_t value) { asked.half.scalars = static_cast<cublas::ScalarPlace>(value); });
+                [](RequestedPrecision& asked, std::int32_t value) { asked.half.has_full_reduction = value != 0; });
+        add("alpha and beta", scalar_places, [](RequestedPrecision& asked, std::int32_t value) {
+            asked.half.scalars = static_cast<cublas::ScalarPlace>(value);
+        });
         return unknowns;
     }
     if (is_float64) {
         add("cuBLAS", fp64_emulation_versions,
-            [](Asked& asked, std::int32_t value) { asked.has_fp64_emulation = value != 0; });
+            [](RequestedPrecision& asked, std::int32_t value) { asked.has_fp64_emulation = value != 0; });
         return unknowns;
     }
     if (function.positions().of(Role::algorithm) >= 0)
-        unknowns.push_back(
-            {"algorithm", algorithms, [](Asked& asked, std::int32_t value) { asked.algorithm = value; }});
+        unknowns.push_back({"algorithm", algorithms,
+                            [](RequestedPrecision& asked, std::int32_t value) { asked.algorithm = value; }});
     if (is_lt)
-        unknowns.push_back({"algorithm", lt_algorithms, [](Asked& asked, std::int32_t value) {
+        unknowns.push_back({"algorithm", lt_algorithms, [](RequestedPrecision& asked, std::int32_t value) {
                                 asked.of_algorithm = static_cast<cublas::Format>(value);
                             }});
-    unknowns.push_back(
-        {"cuBLAS", bf16x9_versions, [](Asked& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
+    unknowns.push_back({"cuBLAS", bf16x9_versions,
+                        [](RequestedPrecision& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
     if (function.product().batching == Batching::groups)
-        unknowns.push_back({"cuBLAS", grouped_forms,
-                            [](Asked& asked, std::int32_t value) { asked.has_compute_type_form = value != 0; }});
+        unknowns.push_back({"cuBLAS", grouped_forms, [](RequestedPrecision& asked, std::int32_t value) {
+                                asked.has_compute_type_form = value != 0;
+                            }});
     return unknowns;
 }
 
-cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
-                           const std::vector<UnknownFact>& unknowns) {
+cublas::PlanRequest request_of(const Function& function, const policy::MatmulCall& call,
+                               const std::vector<UnknownFact>& unknowns) {
     const ProductFamily& family = function.product();
-    cublas::Request request;
-    request.counted = policy::is_single(call.dtype)   ? cublas::Counted::governed
-                      : policy::is_double(call.dtype) ? cublas::Counted::as_called
-                                                      : cublas::Counted::observed;
+    cublas::PlanRequest request;
+    request.counted = policy::is_single(call.dtype)   ? cublas::OperandTreatment::governed
+                      : policy::is_double(call.dtype) ? cublas::OperandTreatment::as_called
+                                                      : cublas::OperandTreatment::observed;
     request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     request.is_solve = family.operation == blas::Operation::trsm;
     request.caller = call.caller;
@@ -215,14 +217,14 @@ PlannedFormat outcome_of(const cublas::Plan& plan) {
 PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
                          const policy::Policy& policy, const cublas::Environment& environment) {
     const std::vector<UnknownFact> unknowns = unknowns_of(function, call.dtype);
-    const cublas::Request supposed = request_of(function, call, unknowns);
-    const auto plan_of = [&](const cublas::Request& request) {
+    const cublas::PlanRequest supposed = request_of(function, call, unknowns);
+    const auto plan_of = [&](const cublas::PlanRequest& request) {
         const cublas::Plan plan = plan_request(request, decision, policy.floor, environment, policy);
         return multiplies(call) ? plan : plan_without_product(plan);
     };
     const cublas::Plan plan = plan_of(supposed);
     PlannedCall planned{.outcome = outcome_of(plan), .words = words_of(plan)};
-    if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
+    if (const std::string_view detail = environment_detail(plan); !detail.empty()) planned.notes.emplace_back(detail);
     if (const int bits = plan.change.mantissa_bits; bits != 0)
         planned.notes.push_back(
             fmt::format("where cuBLAS emulates it, it is to keep {} bits, or what it rounds them up to", bits));
@@ -240,7 +242,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     for (const UnknownFact& unknown : unknowns) {
         bool matters = false;
         for (const FactValue& value : unknown.values.subspan(1)) {
-            cublas::Request request = supposed;
+            cublas::PlanRequest request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);
             const PlannedFormat outcome = outcome_of(other);

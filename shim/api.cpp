@@ -62,13 +62,13 @@ void clear(char* buffer, std::size_t size) {
     if (buffer != nullptr && size > 0) buffer[0] = '\0';
 }
 
-struct Setting {
+struct PrecisionSetting {
     Precision precision;
     Source source;
 };
 
 /// Returns the precision for calls of this thread that no policy rule matches, and its source.
-Setting setting_in_force() {
+PrecisionSetting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scopes.innermost().precision >= 0)
         return {static_cast<Precision>(context->scopes.innermost().precision), Source::thread};
@@ -129,7 +129,7 @@ int fp32shim_get_precision(char* precision, size_t precision_size, char* source,
     clear(precision, precision_size);
     clear(source, source_size);
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
-    const Setting setting = setting_in_force();
+    const PrecisionSetting setting = setting_in_force();
     if (copy_out(policy::to_string(setting.precision), precision, precision_size) &&
         copy_out(policy::to_string(setting.source), source, source_size))
         return FP32SHIM_OK;

@@ -33,6 +33,6 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim:
         running.delegate = site->provider;
         return untouched;
     }
-    if (is_of_cublas(site->function->convention)) return cublas::govern(*site, *frame, in_force, change_count);
+    if (is_of_cublas(site->function->convention)) return cublas::govern_call(*site, *frame, in_force, change_count);
     return blas::govern_call(*site, *frame, in_force, change_count, inner);
 }

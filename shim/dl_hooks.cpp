@@ -123,7 +123,8 @@ bool is_import_by_python(const char* name) {
 /// Returns true if a lookup from `return_address` has to find a function as it would without the shim: one of the
 /// CUDA driver, unless kernels are asked for.
 bool must_find_real_function(FunctionIndex function, std::uintptr_t return_address) {
-    return functions[function].convention == Convention::driver && !kernels::sees_lookups_of(return_address - 1);
+    return functions[function].convention == Convention::driver &&
+           !kernels::intercepts_lookups_of(return_address - 1);
 }
 
 /// Binds the object that looks a function of the CUDA driver up to its own variable of that name, if it has one.
@@ -155,7 +156,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         found = find_past_shim(handle, name, wanted, return_address);
     }
     if (found != nullptr && is_set_verbose(name))
-        return reinterpret_cast<void*>(onednn::recording_setter(reinterpret_cast<onednn::SetVerbose*>(found)));
+        return reinterpret_cast<void*>(onednn::wrap_setter(reinterpret_cast<onednn::SetVerbose*>(found)));
     if (found != nullptr)
         return must_find_real_function(find_function(name), return_address) ? found : entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets

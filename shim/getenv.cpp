@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "policy/words.hpp"
 #include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "shim/loader/elf/objects.hpp"
@@ -47,17 +48,18 @@ bool is_xla_flags(const char* name) {
 
 constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
 
-/// A text that XLA was given. It is kept for good, since XLA may keep the pointer.
-struct GivenText {
-    const GivenText* next;
+/// The program's flags joined with the pinned one, as XLA got them. They are never freed, since XLA may keep the
+/// pointer.
+struct JoinedFlags {
+    const JoinedFlags* next;
     std::string_view text;
 };
-constinit std::atomic<const GivenText*> given_texts{nullptr};
+constinit std::atomic<const JoinedFlags*> given_texts{nullptr};
 
 /// Returns the program's flags and the pinned one; nullptr if there is no memory.
 const char* join_flags(std::string_view own, std::string_view pinned) {
-    const GivenText* newest = given_texts.load(std::memory_order_acquire);
-    for (const GivenText* given = newest; given != nullptr; given = given->next)
+    const JoinedFlags* newest = given_texts.load(std::memory_order_acquire);
+    for (const JoinedFlags* given = newest; given != nullptr; given = given->next)
         if (given->text.size() == own.size() + 1 + pinned.size() && given->text.starts_with(own) &&
             given->text.ends_with(pinned))
             return given->text.data();
@@ -66,7 +68,7 @@ const char* join_flags(std::string_view own, std::string_view pinned) {
     std::memcpy(text, own.data(), own.size());
     text[own.size()] = ' ';
     std::memcpy(text + own.size() + 1, pinned.data(), pinned.size());
-    auto* const given = arena_try_new<GivenText>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
+    auto* const given = arena_try_new<JoinedFlags>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
     if (given == nullptr) return nullptr;
     while (!given_texts.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
     return text;
@@ -88,8 +90,7 @@ std::string_view last_flag(std::string_view flags, std::string_view name) {
 bool is_as_pinned(std::string_view flag, std::string_view pinned) {
     const std::size_t name_size = pinned.find('=');
     const std::string_view value = flag.substr(name_size), wanted = pinned.substr(name_size);
-    const auto is_equal = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b); };
-    return std::ranges::equal(value, wanted, is_equal) || (wanted == "=false" && value == "=0");
+    return policy::equal_ignoring_case(value, wanted) || (wanted == "=false" && value == "=0");
 }
 
 /// Returns true if the bytes have `text` as a whole string. Other flags have longer names. Calls memmem, because

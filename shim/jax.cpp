@@ -11,7 +11,7 @@
 namespace fp32shim {
 namespace {
 
-/// Stands for the XLA in the one object that is told of.
+/// The call site of all products that fp32shim_jax.py reports; its provider is the object with XLA.
 constinit Site site{};
 
 /// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::Reading is held.
@@ -25,7 +25,7 @@ LoadedObject* only_object_of_name(std::string_view name) {
     return found == nullptr ? nullptr : loaded_object(found);
 }
 
-bool tell(const char* library, const char* line, const char* where) {
+bool record_jax_product(const char* library, const char* line, const char* where) {
     const system::KeptState kept;
     const Settings& in_force = settings();  // reads them, before the loader's list is held
     record::OneDnnExecution execution;
@@ -35,13 +35,13 @@ bool tell(const char* library, const char* line, const char* where) {
         if (object == nullptr || (line == nullptr && !in_force.asks_onednn)) return false;
         site.provider = object;
         if (line == nullptr) {
-            onednn::note(*object, record::format::object_tells_jax);
+            onednn::note_findings(*object, record::format::object_tells_jax);
             return true;
         }
         record::read_onednn_line(system::view(line), execution);
         // Noted first, and for good: later recordings of this process and of forked children do not have the row.
         if (execution.actual != policy::Applied::fp32 && execution.actual != policy::Applied::fp64)
-            onednn::note(*object, record::format::object_has_narrow_jax);
+            onednn::note_findings(*object, record::format::object_has_narrow_jax);
     }
     onednn::record_execution(site, execution, system::view(where));
     return true;
@@ -50,11 +50,12 @@ bool tell(const char* library, const char* line, const char* where) {
 }  // namespace
 }  // namespace fp32shim
 
-/// With `line` nullptr: from now on, each product of each program that the XLA in `library` compiles for a CPU is
-/// told by a call. Returns 0 if that is of no use. `line`: a product, or a program of which its products are not
-/// known, as oneDNN prints executions. `where`: the program's line; empty: not known.
+/// Called by fp32shim_jax.py. If `line` is nullptr, the call announces that from now on, a call reports each product
+/// of each program that the XLA in `library` compiles for a CPU; it returns 0 if the settings ask for no such
+/// reports, or if the library is not found. Otherwise `line` is a product, or a program whose products are not known,
+/// in the form in which oneDNN prints executions. `where` is the program's line; empty: not known.
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {
-    return fp32shim::tell(library, line, where) ? 1 : 0;
+    return fp32shim::record_jax_product(library, line, where) ? 1 : 0;
 }

@@ -40,8 +40,8 @@ void prepare_scratch(std::size_t bytes) {
 }
 
 /// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call
-/// that does not come here. But unless the program is privileged, it has to set `no_new_privs` first, by a call that
-/// does.
+/// that does not come here. But unless the program is privileged, it has to set `no_new_privs` first, which it does
+/// by prctl.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
     record::stop_asking_for_amx_permission();

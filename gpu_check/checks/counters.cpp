@@ -57,7 +57,7 @@ std::string format_in(const std::string& output) {
     for (auto at = output.find(mark); at != std::string::npos; at = output.find(mark, at + 1)) {
         const auto value = output.find('\t', at + mark.size()) + 1;
         const std::string format = output.substr(value, output.find('\n', value) - value);
-        if (is_format(format)) lowest = lower_format(lowest, format);
+        if (is_format_name(format)) lowest = less_precise_format(lowest, format);
     }
     return lowest;
 }
@@ -105,6 +105,7 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     return result;
 }
 
+/// The counts of tensor-core instructions in the kernels of one run.
 struct TensorCounts {
     std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
     CountedKernel most;   ///< kernel with the highest number
@@ -114,23 +115,21 @@ struct TensorCounts {
 /// Counts instructions of tensor cores in a section under one variant. expected: format that the products must have.
 /// If the products have another format, the library had no effect under ncu, and the counters prove nothing.
 TensorCounts count_tensor_instructions(const char* section, const Variant& variant, const char* expected,
-                                       const std::vector<std::string>& metrics, const Asking& asking,
+                                       const std::vector<std::string>& metrics, const MeasurementSettings& settings,
                                        nlohmann::json& evidence) {
-    std::string wanted;
-    for (const std::string& metric : metrics) wanted += (wanted.empty() ? "" : ",") + metric;
     // The GPU's clocks are left as they are: the device may serve other users too.
     std::vector<std::string> words = {
-        "ncu",           "--csv", "--target-processes", "all", "--clock-control", "none",
-        "--print-units", "base",  "--metrics",          wanted};
-    const auto worker = worker_words(section_called(section), variant, asking);
+        "ncu",  "--csv",     "--target-processes", "all", "--clock-control", "none", "--print-units",
+        "base", "--metrics", joined(metrics, ",")};
+    const auto worker = worker_words(section_named(section), variant, settings);
     words.insert(words.end(), worker.begin(), worker.end());
-    const VariantRun run(variant, asking.environment, asking.shim);
+    const VariantEnvironment run(variant, settings.environment, settings.shim);
     Environment environment = run.environment();
     environment["LC_ALL"] = "C";  // makes ncu print numbers with a decimal point
-    if (Clock::now() >= asking.until) return {no_time_left, {}, 0};
+    if (Clock::now() >= settings.until) return {no_time_left, {}, 0};
     std::string output;
-    const ProcessEnd ended =
-        run_process(words, environment, asking.until, [&](const std::string& line) { output += line + "\n"; });
+    const ProcessOutcome ended =
+        run_process(words, environment, settings.until, [&](const std::string& line) { output += line + "\n"; });
     if (ended.timed_out) return {no_time_left, {}, 0};
     TensorCounts counts;
     std::set<std::string> names;
@@ -151,11 +150,11 @@ TensorCounts count_tensor_instructions(const char* section, const Variant& varia
 
 }  // namespace
 
-Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence) {
+VerdictLine check_counters(const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence) {
     constexpr const char* name = "counters";
     std::string listing;
-    const ProcessEnd listed = run_process({"ncu", "--query-metrics"}, asking.environment, asking.until,
-                                          [&](const std::string& line) { listing += line + "\n"; });
+    const ProcessOutcome listed = run_process({"ncu", "--query-metrics"}, settings.environment, settings.until,
+                                              [&](const std::string& line) { listing += line + "\n"; });
     if (listed.exit_status() == 127) return {name, Verdict::not_tried, "ncu (Nsight Compute) is not on the path"};
     const auto metrics = tensor_metrics(listing);
     if (metrics.empty()) {
@@ -169,11 +168,11 @@ Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evi
     const char* const lowered = expects_tf32 ? "tf32" : "fp32";
     const TensorCounts high =
         count_tensor_instructions("product", {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}, lowered, metrics,
-                                  asking, evidence["high"] = nlohmann::json::array());
+                                  settings, evidence["high"] = nlohmann::json::array());
     if (!high.problem.empty()) return {name, Verdict::not_tried, "high: " + high.problem};
     const TensorCounts floor =
         count_tensor_instructions("opt_ins", {"floor", "LD_PRELOAD=SHIM FP32_MATMUL_FLOOR=fp32"}, "fp32", metrics,
-                                  asking, evidence["floor"] = nlohmann::json::array());
+                                  settings, evidence["floor"] = nlohmann::json::array());
     if (!floor.problem.empty()) return {name, Verdict::not_tried, "floor: " + floor.problem};
     if (expects_tf32 && high.most.value == 0)
         return {name, Verdict::wrong, "at high, no tensor core instruction was counted in " + high.most.name};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 
 namespace gpu {
@@ -29,6 +28,13 @@ std::string value_of(const Environment& environment, const char* name) {
     return found == environment.end() ? "" : found->second;
 }
 
+/// Returns the folders in a variable such as PATH.
+Folders folders_in(const Environment& environment, const char* name) {
+    Folders result = split(value_of(environment, name), ':');
+    std::erase(result, "");
+    return result;
+}
+
 Folders driver_folders() {
     return {"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib",     "/usr/lib64",
             "/usr/lib/wsl/lib",        "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
@@ -46,32 +52,24 @@ Folders libraries_of(const Folders& roots) {
     return result;
 }
 
-Folders split(const std::string& list) {
-    Folders result;
-    std::istringstream folders(list);
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (!folder.empty()) result.push_back(folder);
-    return result;
-}
-
 /// Returns CUDA toolkits that no variable names: those in the usual folders, and those of an `nvcc` on the path.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
     for (const std::string& root : folders_matching("/usr/local/cuda-*")) roots.push_back(root);
-    for (const std::string& folder : split(value_of(environment, "PATH")))
+    for (const std::string& folder : folders_in(environment, "PATH"))
         if (std::error_code error; std::filesystem::exists(folder + "/nvcc", error)) roots.push_back(folder + "/..");
     return roots;
 }
 
 /// Returns the folders of NVIDIA's packages that a Python interpreter can import.
-Folders nvidia_folders_of_python(const std::string& python, const Asking& asking) {
+Folders nvidia_folders_of_python(const std::string& python, const MeasurementSettings& settings) {
     constexpr const char* script =
         "import glob, site, sys\n"
         "for folder in dict.fromkeys([*sys.path, *site.getsitepackages(), site.getusersitepackages()]):\n"
         "    print(*sorted(glob.glob(glob.escape(folder) + '/nvidia/*/lib')) if folder else [], sep='\\n')\n";
     Folders result;
-    const auto until = std::min(asking.until, Clock::now() + std::chrono::seconds(20));
-    run_process({python, "-c", script}, asking.environment, until, [&](const std::string& line) {
+    const auto until = std::min(settings.until, Clock::now() + std::chrono::seconds(20));
+    run_process({python, "-c", script}, settings.environment, until, [&](const std::string& line) {
         if (!line.empty()) result.push_back(line);
     });
     return result;
@@ -119,30 +117,32 @@ std::string search_path(const CudaFolders& found, const Environment& environment
 
 /// Measures the section `machine` with the cuBLAS that was found. Returns the reason why this cuBLAS cannot run, or
 /// an empty text if it runs.
-std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findings) {
-    asking.environment["LD_LIBRARY_PATH"] = found.search;
-    asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
-    Findings of_this;
-    measure_section(section_called("machine"), asking, of_this);
-    if (const auto& failures = of_this.all("failure"); !failures.empty()) return failures.front();
+std::string try_cublas(const CudaFolders& found, MeasurementSettings& settings, FindingMap& findings) {
+    settings.environment["LD_LIBRARY_PATH"] = found.search;
+    settings.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
+    FindingMap of_this;
+    measure_section(section_named("machine"), settings, of_this);
+    if (const auto& failures = of_this.values_of("failure"); !failures.empty()) return failures.front();
     findings = of_this;
     return {};
 }
 
 }  // namespace
 
-CudaFolders find_cuda(const std::string& libraries, const std::string& python, Asking& asking, Findings& findings) {
-    const Environment& environment = asking.environment;
-    SearchFolders search{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
+CudaFolders find_working_cublas(const std::string& libraries, const std::string& python,
+                                MeasurementSettings& settings, FindingMap& findings) {
+    const Environment& environment = settings.environment;
+    SearchFolders search{libraries, folders_in(environment, "LD_LIBRARY_PATH"), {}, driver_folders()};
     CudaFolders found;
     found.driver = find_library("libcuda.so.1", search);
     if (found.driver.empty())
         found.driver = find_library("libcuda.so.1", {"", search.of_loader, {}, driver_folders()});
-    if (found.driver.empty()) throw NoDevice("no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library");
+    if (found.driver.empty())
+        throw NoDeviceError("no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library");
     search.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
     search.others = libraries_of(toolkits(environment));
     if (libraries.empty())
-        for (const std::string& folder : nvidia_folders_of_python(python, asking)) search.others.push_back(folder);
+        for (const std::string& folder : nvidia_folders_of_python(python, settings)) search.others.push_back(folder);
     std::string problem;
     bool has_device = false;
     for (const int major : {13, 12}) {
@@ -151,22 +151,22 @@ CudaFolders find_cuda(const std::string& libraries, const std::string& python, A
         found.cublas = find_library("libcublas" + end, search);
         found.cublas_lt = find_library("libcublasLt" + end, search);
         if (found.cublas.empty() || found.cublas_lt.empty()) continue;
-        found.search = search_path(found, asking.environment);
+        found.search = search_path(found, settings.environment);
         try {
-            const std::string failure = try_cublas(found, asking, findings);
+            const std::string failure = try_cublas(found, settings, findings);
             if (failure.empty()) {
                 if (!problem.empty()) findings.add("instead_of_13", problem);
                 return found;
             }
             has_device = true;
             if (problem.empty()) problem = failure;
-        } catch (const NoDevice& absent) {
+        } catch (const NoDeviceError& absent) {
             if (problem.empty()) problem = absent.what();
         }
     }
     if (problem.empty()) problem = "no cuBLAS: there is no libcublas.so.13 or .12 with its libcublasLt";
     if (has_device) throw std::runtime_error("the device does not work: " + problem);
-    throw NoDevice(problem);
+    throw NoDeviceError(problem);
 }
 
 }  // namespace gpu

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gpu_check/workers/variant_run.hpp"
+#include "record/kernels/judge.hpp"
 
 namespace gpu {
 
@@ -11,15 +12,17 @@ namespace {
 
 using nlohmann::json;
 
-struct Run {
+/// One run of a framework's products: the program's own setting, that of the library, and the format that must
+/// result.
+struct FrameworkRun {
     const char* name;
     const char* own;  // format that the program itself asks for
     const char* variables;
     const char* expected;
 };
 #define UNDER "LD_PRELOAD=SHIM FP32_MATMUL_LOG=FOLDER/log.jsonl "
-constexpr Run runs[] = {{"high", "fp32", UNDER "FP32_MATMUL_PRECISION=high", "tf32"},
-                        {"floor", "tf32", UNDER "FP32_MATMUL_FLOOR=fp32", "fp32"}};
+constexpr FrameworkRun runs[] = {{"high", "fp32", UNDER "FP32_MATMUL_PRECISION=high", "tf32"},
+                                 {"floor", "tf32", UNDER "FP32_MATMUL_FLOOR=fp32", "fp32"}};
 #undef UNDER
 
 /// A framework that takes longer than this counts as hanging. If it is stopped earlier, it may just have been loading
@@ -29,9 +32,21 @@ constexpr auto enough_time = std::chrono::seconds(60);
 /// Returns the folder with frameworks/*.py: beside this program, or in share/ of an installation.
 std::string scripts_folder() {
     for (const char* const folder : {"/frameworks", "/../../share/fp32shim/gpu-check"})
-        if (const std::string path = own_folder() + folder; std::filesystem::exists(path + "/products.py"))
+        if (const std::string path = program_folder() + folder; std::filesystem::exists(path + "/products.py"))
             return path;
     return {};
+}
+
+/// Returns the format in which a kernel multiplies, by its name; unknown: the name does not tell; none: it multiplies
+/// nothing.
+std::string format_of_kernel(const std::string& name) {
+    using fp32shim::policy::Dtype;
+    const auto judgement = fp32shim::record::judge_kernel({name, std::nullopt});
+    if (!judgement.multiplies) return "none";
+    if (judgement.dtype == Dtype::bfloat16) return "bf16";
+    if (judgement.dtype == Dtype::float16) return "fp16";
+    const bool is_known = judgement.applied != fp32shim::policy::Applied::unchanged;
+    return is_known ? std::string(to_string(judgement.applied)) : "unknown";
 }
 
 std::string reason_in(const std::string& errors) {
@@ -40,19 +55,19 @@ std::string reason_in(const std::string& errors) {
     return last.starts_with(own) ? last.substr(own.size()) : last;
 }
 
-struct ProductsAnswer {
+struct FrameworkResult {
     Verdict verdict = Verdict::shown;  ///< not_tried or failed: `problem` has the reason
     std::string problem;
     json operations = json::array();
     std::string version;
 };
 
-/// Runs products.py once.
-ProductsAnswer run_products(const std::string& framework, const Run& run, const std::string& python,
-                            const Asking& asking, bool expects_tf32, bool with_kernels) {
+/// Runs products.py once, and returns what it reported.
+FrameworkResult run_products(const std::string& framework, const FrameworkRun& run, const std::string& python,
+                             const MeasurementSettings& settings, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
     if (scripts.empty()) return {Verdict::failed, "products.py is not beside this program", {}, {}};
-    const VariantRun variant({run.name, run.variables}, asking.environment, asking.shim);
+    const VariantEnvironment variant({run.name, run.variables}, settings.environment, settings.shim);
     const std::string log = variant.folder() + "/log.jsonl";
     Environment environment = variant.environment();
     // Without this option XLA multiplies by kernels of its own, which no library sees.
@@ -61,24 +76,25 @@ ProductsAnswer run_products(const std::string& framework, const Run& run, const 
         python, "-B",     scripts + "/products.py", framework, "--own", run.own, "--log",
         log,    "--json", "--must-be-seen"};
     words.insert(words.end(), {"--expect", expects_tf32 ? run.expected : "fp32"});
-    words.insert(words.end(), {"--size", std::to_string(asking.sizes.back())});
+    words.insert(words.end(), {"--size", std::to_string(settings.sizes.back())});
     if (with_kernels) words.emplace_back("--kernels");
-    ProductsAnswer answer;
+    FrameworkResult answer;
     const auto begun = Clock::now();
-    if (begun >= asking.until) return {Verdict::not_tried, no_time_left, {}, {}};
-    const ProcessEnd ended = run_process(words, environment, asking.until, [&](const std::string& text) {
+    if (begun >= settings.until) return {Verdict::not_tried, no_time_left, {}, {}};
+    const ProcessOutcome ended = run_process(words, environment, settings.until, [&](const std::string& text) {
         json line = json::parse(text, nullptr, false);
         if (line.is_discarded()) return;
-        if (line.contains("version"))
-            answer.version = line["version"];
-        else if (line.contains("operation"))
-            answer.operations.push_back(std::move(line));
+        if (line.contains("version")) answer.version = line["version"];
+        if (!line.contains("operation")) return;
+        if (line.contains("kernels"))
+            for (json& kernel : line["kernels"]) kernel = {{"name", kernel}, {"format", format_of_kernel(kernel)}};
+        answer.operations.push_back(std::move(line));
     });
     if (ended.exit_status() == exit_skipped || ended.exit_status() == 127)
         return {Verdict::not_tried, reason_in(ended.errors), {}, {}};
     if (ended.timed_out) {
         const auto used = Clock::now() - begun;
-        const std::string text = how_it_ended(ended, used);
+        const std::string text = describe_failure(ended, used);
         if (used < enough_time) return {Verdict::not_tried, text + ": --seconds may give it more", {}, {}};
         return {Verdict::failed, text, answer.operations, answer.version};
     }
@@ -107,12 +123,12 @@ std::string summary_of(const json& operations, const char* expected, Verdict& ve
 
 }  // namespace
 
-Line check_framework(const char* framework, const char* title, const std::string& python, const Asking& asking,
-                     bool expects_tf32, json& evidence) {
+VerdictLine check_framework(const char* framework, const char* title, const std::string& python,
+                            const MeasurementSettings& settings, bool expects_tf32, json& evidence) {
     std::string text;
     Verdict verdict = Verdict::shown;
-    for (const Run& run : runs) {
-        const ProductsAnswer answer = run_products(framework, run, python, asking, expects_tf32, false);
+    for (const FrameworkRun& run : runs) {
+        const FrameworkResult answer = run_products(framework, run, python, settings, expects_tf32, false);
         if (answer.verdict != Verdict::shown)
             return {title, answer.verdict, (text.empty() ? "" : text + "; ") + answer.problem};
         evidence[run.name] = answer.operations;
@@ -124,24 +140,22 @@ Line check_framework(const char* framework, const char* title, const std::string
     return {title, verdict, text};
 }
 
-Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, json& evidence) {
+VerdictLine check_kernels(const std::string& python, const MeasurementSettings& settings, bool expects_tf32,
+                          json& evidence) {
     constexpr const char* name = "kernels";
     std::string text = "by torch.profiler";
     Verdict verdict = Verdict::shown;
-    for (const Run& run : runs) {
+    for (const FrameworkRun& run : runs) {
         const std::string expected = expects_tf32 ? run.expected : "fp32";
-        const ProductsAnswer answer = run_products("torch", run, python, asking, expects_tf32, true);
+        const FrameworkResult answer = run_products("torch", run, python, settings, expects_tf32, true);
         if (answer.verdict != Verdict::shown) return {name, answer.verdict, answer.problem};
         evidence[run.name] = answer.operations;
         int named = 0;
-        int all = 0;
         std::string example;
         for (const json& operation : answer.operations) {
             for (const json& kernel : operation.value("kernels", json::array())) {
                 const std::string format = kernel["format"];
-                if (format == "none") continue;  // the kernel multiplies nothing
-                ++all;
-                if (format == "unknown") continue;
+                if (format == "none" || format == "unknown") continue;
                 ++named;
                 example = kernel["name"];
                 if (format != expected)
@@ -150,8 +164,9 @@ Line check_kernels(const std::string& python, const Asking& asking, bool expects
             }
         }
         if (named == 0) verdict = Verdict::measured;
-        text += std::string("; ") + run.name + ": " + std::to_string(named) + " of " + std::to_string(all) +
-                " kernels say " + expected + (example.empty() ? "" : " (" + example.substr(0, 60) + ")");
+        text += std::string("; ") + run.name + ": " + std::to_string(named) + " kernels of " +
+                std::to_string(answer.operations.size()) + " products say " + expected +
+                (example.empty() ? "" : " (" + example.substr(0, 60) + ")");
     }
     return {name, verdict, text};
 }

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::duration;
 
-struct Options {
+struct CommandLineOptions {
     double seconds = 120;
     std::string python = "python3";
     std::string output;
@@ -34,17 +34,17 @@ struct Options {
     int largest = 8192;  ///< largest order of matrices
 };
 
-/// State that all steps share.
-struct Context {
-    Options options;
+/// The state of the whole check, which all steps share.
+struct CheckState {
+    CommandLineOptions options;
     Clock::time_point begun = Clock::now();
-    Asking asking;
+    MeasurementSettings settings;
     Environment framework_environment;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
-    Findings machine;
+    FindingMap machine;
     JudgementFacts judging;
     bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
-    std::vector<Line> lines;
+    std::vector<VerdictLine> lines;
 
     Clock::time_point time_at_share(double share) const {
         return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
@@ -55,10 +55,10 @@ struct Context {
 
 /// Returns an estimate, in seconds, for one FP32 product of order n on this device. Scales the time of the largest
 /// product that was timed.
-double estimated_seconds(const Context& context, int n) {
+double estimated_seconds(const CheckState& context, int n) {
     double seconds = 1e-5;
     for (const int timed : {256, 1024, 4096}) {
-        const auto times = context.machine.numbers("ms_of_" + std::to_string(timed));
+        const auto times = context.machine.sorted_numbers("ms_of_" + std::to_string(timed));
         const double ratio = static_cast<double>(n) / timed;
         if (!times.empty()) seconds = times.front() / 1000 * ratio * ratio * ratio;
     }
@@ -67,7 +67,7 @@ double estimated_seconds(const Context& context, int n) {
 
 /// Returns the largest order, from `largest` down by halves to 64, at which `products` products take at most `share`
 /// of the allowed time; if there is none, 64.
-int largest_order(const Context& context, int largest, int products, double share) {
+int largest_order(const CheckState& context, int largest, int products, double share) {
     int n = largest;
     while (n > 64 && (n > context.options.largest ||
                       products * estimated_seconds(context, n) > share * context.options.seconds))
@@ -78,10 +78,10 @@ int largest_order(const Context& context, int largest, int products, double shar
 // ---- the steps
 
 /// A step must end at a share of the allowed time. Time that it does not use is left to later steps.
-struct Step {
+struct CheckStep {
     const char* name;
     double ends_at;
-    void (*check)(Context& context, const Step& step);
+    void (*check)(CheckState& context, const CheckStep& step);
     const char* measures;  ///< section, or name of a framework
     int largest = 64;      ///< for largest_order()
     int products = 0;
@@ -89,24 +89,25 @@ struct Step {
 };
 
 /// Measures a section and adds its lines to the verdict.
-void check_section_at(Context& context, const Step& step, std::vector<int> sizes) {
-    const Section& section = section_called(step.measures);
-    context.asking.sizes = context.judging.sizes = std::move(sizes);
-    context.asking.until = context.time_at_share(step.ends_at);
-    Findings findings;
-    measure_section(section, context.asking, findings);
+void check_section_at(CheckState& context, const CheckStep& step, std::vector<int> sizes) {
+    const Section& section = section_named(step.measures);
+    context.settings.sizes = context.judging.sizes = std::move(sizes);
+    context.settings.until = context.time_at_share(step.ends_at);
+    FindingMap findings;
+    measure_section(section, context.settings, findings);
     context.evidence[section.name] = to_json(findings);
-    if (section.measure == measure_product) context.judging.is_floored = is_floored(findings);
-    for (Line& line : judge(section.name, findings, context.judging)) context.lines.push_back(std::move(line));
+    if (section.measure == measure_default_product) context.judging.has_site_floor = has_site_floor(findings);
+    for (VerdictLine& line : judge_section(section.name, findings, context.judging))
+        context.lines.push_back(std::move(line));
 }
 
-void check_section(Context& context, const Step& step) {
+void check_section(CheckState& context, const CheckStep& step) {
     check_section_at(context, step, {largest_order(context, step.largest, step.products, step.share)});
 }
 
-void check_times(Context& context, const Step& step) {
+void check_times(CheckState& context, const CheckStep& step) {
     std::vector<int> sizes;
-    std::vector<Line> left_out;
+    std::vector<VerdictLine> left_out;
     for (const int n : {512, 2048, 8192}) {
         // Factor 24: six measurements (FP32 and TF32 without the shim and one under it, each in two turns) of about
         // four calls. A measurement of short calls takes about 0.2 s.
@@ -117,41 +118,41 @@ void check_times(Context& context, const Step& step) {
         else
             left_out.push_back(
                 {"time at " + std::to_string(n), Verdict::not_tried,
-                 is_too_large ? "larger than --largest" : digits("it would take about %.0f s here", seconds)});
+                 is_too_large ? "larger than --largest" : format_number("it would take about %.0f s here", seconds)});
     }
     if (!sizes.empty()) check_section_at(context, step, sizes);
-    for (Line& line : left_out) context.lines.push_back(std::move(line));
+    for (VerdictLine& line : left_out) context.lines.push_back(std::move(line));
 }
 
-Asking asking_for_tools(Context& context, const Step& step) {
-    Asking asking = context.asking;
-    asking.sizes = {std::max(128, largest_order(context, 1024, 60, 0.05))};
-    asking.until = context.time_at_share(step.ends_at);
-    return asking;
+MeasurementSettings settings_for_tools(CheckState& context, const CheckStep& step) {
+    MeasurementSettings settings = context.settings;
+    settings.sizes = {std::max(128, largest_order(context, 1024, 60, 0.05))};
+    settings.until = context.time_at_share(step.ends_at);
+    return settings;
 }
-Asking asking_for_frameworks(Context& context, const Step& step) {
-    Asking asking = asking_for_tools(context, step);
-    asking.environment = context.framework_environment;
-    return asking;
+MeasurementSettings settings_for_frameworks(CheckState& context, const CheckStep& step) {
+    MeasurementSettings settings = settings_for_tools(context, step);
+    settings.environment = context.framework_environment;
+    return settings;
 }
 
-void check_products_of(Context& context, const Step& step) {
+void check_products_of(CheckState& context, const CheckStep& step) {
     context.lines.push_back(check_framework(step.measures, step.name, context.options.python,
-                                            asking_for_frameworks(context, step), context.judging.expects_tf32(),
+                                            settings_for_frameworks(context, step), context.judging.expects_tf32(),
                                             context.evidence[step.measures]));
 }
-void check_kernel_names(Context& context, const Step& step) {
-    context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, step),
+void check_kernel_names(CheckState& context, const CheckStep& step) {
+    context.lines.push_back(check_kernels(context.options.python, settings_for_frameworks(context, step),
                                           context.judging.expects_tf32(), context.evidence["kernels"]));
 }
-void check_ncu(Context& context, const Step& step) {
-    Asking asking = asking_for_tools(context, step);
-    asking.row_seconds = 60;  // ncu repeats each kernel several times
-    context.lines.push_back(check_counters(asking, context.judging.expects_tf32(), context.evidence["counters"]));
+void check_ncu(CheckState& context, const CheckStep& step) {
+    MeasurementSettings settings = settings_for_tools(context, step);
+    settings.row_seconds = 60;  // ncu repeats each kernel several times
+    context.lines.push_back(check_counters(settings, context.judging.expects_tf32(), context.evidence["counters"]));
 }
 
 constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
-constexpr Step steps[] = {
+constexpr CheckStep steps[] = {
     {"products", 0.5, check_section, "product", 2048, 100, 0.15},
     {"floor", 0.58, check_section, "opt_ins", 2048, 100, 0.15},
     {"float64", 0.63, check_section, "float64_rules", 512, 72, 0.05},
@@ -168,21 +169,21 @@ constexpr Step steps[] = {
 
 // ---- the whole check
 
-bool has_no_answer(const Line& line) {
+bool has_no_answer(const VerdictLine& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// Returns true if the device still multiplies. Called after a step that got no answer.
-bool device_still_answers(Context& context) {
-    Asking probe = context.asking;
+/// Returns true if the device still multiplies. Called after a step in which a process gave no answer in time.
+bool device_still_answers(CheckState& context) {
+    MeasurementSettings probe = context.settings;
     probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));
-    Findings findings;
+    FindingMap findings;
     try {
-        measure_section(section_called("machine"), probe, findings);
-    } catch (const NoDevice&) {
+        measure_section(section_named("machine"), probe, findings);
+    } catch (const NoDeviceError&) {
         return false;
     }
-    return findings.all("failure").empty();
+    return findings.values_of("failure").empty();
 }
 
 bool shows_colours() { return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
@@ -193,28 +194,28 @@ const char* colour_of(Verdict verdict) {
     return verdict == Verdict::wrong || verdict == Verdict::failed ? "\033[1;31m" : "\033[2m";
 }
 
-void print_line(const Line& line) {
+void print_line(const VerdictLine& line) {
     std::printf("%s%-9s%s  %-20s %s\n", colour_of(line.verdict), to_string(line.verdict),
                 shows_colours() ? "\033[0m" : "", line.name.c_str(), line.text.c_str());
     std::fflush(stdout);
 }
 
 /// On a terminal, shows on stderr what is being measured, and erases the line at the end.
-class Progress {
+class ProgressLine {
   public:
-    explicit Progress(const char* step) {
+    explicit ProgressLine(const char* step) {
         if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\rmeasuring: %s ...\033[K", step);
     }
-    ~Progress() {
+    ~ProgressLine() {
         if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\033[K");
     }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
 };
 
 /// Runs a step, and adds its lines to the verdict.
-void run_step(Context& context, const Step& step) {
-    const Progress progress(step.name);
+void run_step(CheckState& context, const CheckStep& step) {
+    const ProgressLine progress(step.name);
     if (context.device_is_gone) {
         context.lines.push_back({step.name, Verdict::not_tried, "the device no longer answers"});
         return;
@@ -234,8 +235,8 @@ void run_step(Context& context, const Step& step) {
     }
 }
 
-std::string machine_text(const Findings& machine) {
-    const auto of = [&](const char* name) { return machine.distinct(name); };
+std::string machine_text(const FindingMap& machine) {
+    const auto of = [&](const char* name) { return machine.joined_values(name); };
     const std::string capability = of("compute_capability");
     return of("device") + ", compute capability " + capability.substr(0, capability.size() - 1) + "." +
            capability.substr(capability.size() - 1) + ", driver for CUDA " + of("cuda_of_driver") + ", cuBLAS " +
@@ -250,18 +251,20 @@ std::string default_output() {
 }
 
 /// Prints the summary, and writes the report. Returns the exit status.
-int finish(Context& context) {
-    const auto count = [&](Verdict verdict) { return std::ranges::count(context.lines, verdict, &Line::verdict); };
+int finish(CheckState& context) {
+    const auto count = [&](Verdict verdict) {
+        return std::ranges::count(context.lines, verdict, &VerdictLine::verdict);
+    };
     const auto faults = count(Verdict::wrong) + count(Verdict::failed);
     const double seconds = duration<double>(Clock::now() - context.begun).count();
     json report = {{"schema", report_schema},
-                   {"tool", describe_tool(context.asking)},
+                   {"tool", describe_tool(context.settings)},
                    {"system", describe_system()},
                    {"machine", to_json(context.machine)},
                    {"seconds", {{"allowed", context.options.seconds}, {"used", seconds}}},
                    {"checks", to_json(context.lines)},
                    {"evidence", context.evidence}};
-    make_anonymous(report);
+    anonymize(report);
     const std::string path = context.options.output.empty() ? default_output() : context.options.output;
     write_report(path, report);
     std::printf("\n%td shown, %td wrong, %td failed, %td measured, %td not tried, in %.0f s. Full report: %s\n",
@@ -271,34 +274,35 @@ int finish(Context& context) {
 }
 
 /// Hides all devices but the first. Others would cost each process the time to start them, and JAX would use them.
-void hide_other_devices(Context& context) {
-    if (context.machine.distinct("devices") == "1") return;
-    std::string& visible = context.asking.environment["CUDA_VISIBLE_DEVICES"];
+void hide_other_devices(CheckState& context) {
+    if (context.machine.joined_values("devices") == "1") return;
+    std::string& visible = context.settings.environment["CUDA_VISIBLE_DEVICES"];
     visible = visible.empty() ? "0" : visible.substr(0, visible.find(','));
 }
 
-void find_machine(Context& context) {
-    const Progress progress("the machine");
-    const Options& options = context.options;
-    Asking& asking = context.asking;
-    asking.sizes = {256};
-    asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
-    asking.until = context.time_at_share(machine_ends_at);
-    const Environment before = asking.environment;
-    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
-    find_cuda(options.libraries, options.python, asking, context.machine);
+void find_machine(CheckState& context) {
+    const ProgressLine progress("the machine");
+    const CommandLineOptions& options = context.options;
+    MeasurementSettings& settings = context.settings;
+    settings.sizes = {256};
+    settings.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
+    settings.until = context.time_at_share(machine_ends_at);
+    const Environment before = settings.environment;
+    settings.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
+    find_working_cublas(options.libraries, options.python, settings, context.machine);
     // Every process needs this time to start, so the limit must be well above it. Otherwise a slow start would look
     // like a hang.
-    const double start = context.machine.numbers("seconds_to_start").front();
-    asking.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
+    const double start = context.machine.sorted_numbers("seconds_to_start").front();
+    settings.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
     hide_other_devices(context);
-    context.framework_environment = options.libraries.empty() ? before : asking.environment;
-    if (const auto& visible = asking.environment.find("CUDA_VISIBLE_DEVICES"); visible != asking.environment.end())
+    context.framework_environment = options.libraries.empty() ? before : settings.environment;
+    if (const auto& visible = settings.environment.find("CUDA_VISIBLE_DEVICES");
+        visible != settings.environment.end())
         context.framework_environment["CUDA_VISIBLE_DEVICES"] = visible->second;
 }
 
-/// Lists settings of this machine that govern other programs but are switched off in these measurements.
-void print_set_aside_settings(Context& context, const std::vector<std::string>& unset) {
+/// Prints the settings of this machine that govern other programs but are switched off in these measurements.
+void print_set_aside_settings(CheckState& context, const std::vector<std::string>& unset) {
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {
         context.machine.add("set_aside", "policy");
@@ -311,7 +315,7 @@ void print_set_aside_settings(Context& context, const std::vector<std::string>& 
     }
 }
 
-std::optional<int> parse(const std::vector<std::string>& words, Options& options) {
+std::optional<int> parse(const std::vector<std::string>& words, CommandLineOptions& options) {
     CLI::App app("Shows on this machine's GPU that the library does what it says.", "gpu-check");
     app.add_option("--seconds", options.seconds)->check(CLI::Range(10.0, 3600.0));
     app.add_option("--python", options.python);
@@ -330,20 +334,21 @@ std::optional<int> parse(const std::vector<std::string>& words, Options& options
 /// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried holds; 1 if one does not, or could not be
 /// measured; 77 if there is no CUDA device, or no CUDA.
 int check_gpu(const std::vector<std::string>& words) {
-    Context context;
-    Options& options = context.options;
+    CheckState context;
+    CommandLineOptions& options = context.options;
     if (const auto status = parse(words, options)) return *status;
-    context.asking.shim = options.shim.empty() ? own_folder() + "/libfp32shim.so" : options.shim;
-    if (access(context.asking.shim.c_str(), R_OK) != 0)
-        throw std::invalid_argument("--shim " + context.asking.shim + ": there is no such file");
+    context.settings.shim = options.shim.empty() ? program_folder() + "/libfp32shim.so" : options.shim;
+    if (access(context.settings.shim.c_str(), R_OK) != 0)
+        throw std::invalid_argument("--shim " + context.settings.shim + ": there is no such file");
     std::vector<std::string> left_out;
-    context.asking.environment = neutral_environment(left_out);
+    context.settings.environment = neutral_environment(left_out);
     find_machine(context);
-    context.judging.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
+    context.judging.compute_capability =
+        static_cast<int>(context.machine.sorted_numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
     print_set_aside_settings(context, left_out);
-    for (const Step& step : steps) {
+    for (const CheckStep& step : steps) {
         const std::size_t before = context.lines.size();
         run_step(context, step);
         std::for_each(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(), print_line);
@@ -354,4 +359,4 @@ int check_gpu(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace gpu
 
-int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::section_called, gpu::check_gpu); }
+int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::section_named, gpu::check_gpu); }

@@ -11,75 +11,69 @@ namespace gpu {
 
 namespace {
 
-/// A line without its name. Functions that judge throw it where a finding is missing.
+/// The verdict and the text of a line. Functions that judge throw it where a finding is missing.
 struct Judgement {
     Verdict verdict;
     std::string text;
 };
 
-/// Evidence for a judgement: the line's name, and the findings of its section.
-struct Case {
+/// The evidence for one line: the line's name, the findings of its section, and facts about the machine.
+struct Evidence {
     const std::string& name;
-    const Findings& findings;
+    const FindingMap& findings;
     const JudgementFacts& judging;
 
-    /// Ends the judgement if one of these variants was not measured.
-    void need(std::initializer_list<const char*> variants) const {
+    /// Throws the judgement if one of these variants was not measured.
+    void need_variants(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
-            const auto& failures = findings.all(std::string(variant) + "/failure");
+            const auto& failures = findings.values_of(std::string(variant) + "/failure");
             if (failures.empty()) continue;
             throw Judgement{failures.front() == no_time_left ? Verdict::not_tried : Verdict::failed,
                             std::string(variant) + ": " + failures.front()};
         }
     }
-    /// Ends the judgement if a variant has no finding of this name, with the variant's failure as the reason.
-    void need(const std::string& variant, const std::string& finding) const {
-        if (!findings.all(variant + "/" + finding).empty()) return;
-        need({variant.c_str()});
+    /// Throws the judgement if a variant has no finding of this name, with the variant's failure as the reason.
+    void need_finding(const std::string& variant, const std::string& finding) const {
+        if (!findings.values_of(variant + "/" + finding).empty()) return;
+        need_variants({variant.c_str()});
         throw Judgement{Verdict::failed, variant + ": " + not_measured};
     }
     void need_decisions(const std::string& variant) const {
-        if (findings.all(variant + "/decided").empty())
+        if (findings.values_of(variant + "/decided").empty())
             throw Judgement{Verdict::not_tried, "no product shows that the library is loaded here"};
     }
     std::string lowest_format(const std::string& variant, const std::string& finding) const {
         return findings.lowest_format(variant + "/" + finding);
     }
-    std::string distinct(const std::string& variant, const std::string& finding) const {
-        return findings.distinct(variant + "/" + finding);
+    std::string joined_values(const std::string& variant, const std::string& finding) const {
+        return findings.joined_values(variant + "/" + finding);
     }
 };
 
-std::string joined(const std::vector<std::string>& texts) {
-    std::string result;
-    for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
-    return result;
-}
-
 bool is_lower(const std::string& left, const std::string& right) {
-    return left != right && lower_format(left, right) == left;
+    return left != right && less_precise_format(left, right) == left;
 }
 
 // ---- one product
 
-Judgement judge_loading(const Case& of) {
+Judgement judge_loading(const Evidence& of) {
     try {
-        of.need("high", "decided");
+        of.need_finding("high", "decided");
     } catch (const Judgement& why) {
         if (why.text.ends_with(nothing_recorded))
             return {Verdict::wrong, "it was preloaded, but recorded no product"};
         if (why.text.find(not_preloaded) != std::string::npos) return {Verdict::wrong, why.text};
         throw;
     }
-    return {Verdict::shown,
-            "loaded; it decides and records: cublasSgemm at high is " + of.findings.all("high/decided").front()};
+    return {Verdict::shown, "loaded; it decides and records: cublasSgemm at high is " +
+                                of.findings.values_of("high/decided").front()};
 }
 
-Judgement judge_unconfigured(const Case& of) {
-    of.need({"native", "preloaded"});
-    for (const char* variant : {"native", "preloaded"}) of.need(variant, "bits");
-    const std::string without = of.distinct("native", "bits");
-    const std::string with = of.distinct("preloaded", "bits");
+Judgement judge_unconfigured(const Evidence& of) {
+    of.need_variants({"native", "preloaded"});
+    for (const char* variant : {"native", "preloaded"}) of.need_finding(variant, "bits");
+    const std::string without = of.joined_values("native", "bits");
+    const std::string with = of.joined_values("preloaded", "bits");
     const std::string format = of.lowest_format("native", "format");
     if (format != "fp32")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
@@ -89,66 +83,66 @@ Judgement judge_unconfigured(const Case& of) {
 }
 
 /// Returns the reason of a decision in brackets; empty: the decision is as requested.
-std::string reason_of(const Case& of, const std::string& word) {
-    const std::string reason = of.distinct(word, "reason");
+std::string reason_of(const Evidence& of, const std::string& word) {
+    const std::string reason = of.joined_values(word, "reason");
     return reason == not_measured ? "" : " (" + reason + ")";
 }
 
 /// Returns true if a product is more accurate than was decided, but still below FP32: FAST_16BF and FAST_16F also
 /// permit TF32, and nothing else. If the product is FP32, the decision had no effect, which is a fault.
 bool is_more_accurate(const std::string& format, const std::string& decided) {
-    return format == "tf32" && is_format(decided) && is_lower(decided, format);
+    return format == "tf32" && is_format_name(decided) && is_lower(decided, format);
 }
 
 /// Returns a description of the fault in one precision; empty: there is no fault. BF16x9 is as accurate as FP32.
-std::string fault_of(const Case& of, const std::string& word, const std::string& expected) {
+std::string fault_of(const Evidence& of, const std::string& word, const std::string& expected) {
     const std::string format = of.lowest_format(word, "format");
-    const std::string decided = of.distinct(word, "decided");
+    const std::string decided = of.joined_values(word, "decided");
     if (!expected.empty() && decided != expected)
         return word + " was decided as " + decided + reason_of(of, word) + ", not " + expected;
     if (format == (decided == "bf16x9" ? "fp32" : decided) || is_more_accurate(format, decided)) return {};
     return word + ": decided " + decided + ", measured " + format;
 }
 
-bool is_refusal(const std::string& answer) { return !is_format(answer) && answer != "wrong"; }
+bool is_refusal(const std::string& answer) { return !is_format_name(answer) && answer != "wrong"; }
 
-Judgement judge_precision(const Case& of) {
+Judgement judge_precision(const Evidence& of) {
     const std::string& word = of.name;
-    of.need({word.c_str()});
-    of.need(word, "format");
+    of.need_variants({word.c_str()});
+    of.need_finding(word, "format");
     const std::string format = of.lowest_format(word, "format");
-    const std::string decided = of.distinct(word, "decided");
+    const std::string decided = of.joined_values(word, "decided");
     if (is_refusal(format)) return {Verdict::failed, "the product was refused: " + format};
     // These variants set no floor themselves, so a floor can only come from this machine's policy.
-    if (of.distinct(word, "reason") == "floor" && fault_of(of, word, "").empty())
+    if (of.joined_values(word, "reason") == "floor" && fault_of(of, word, "").empty())
         return {Verdict::measured, "decided " + decided + ", measured " + format +
                                        ": this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
     const char* const lowered = word == "high" ? "tf32" : "bf16";
     const std::string fault = fault_of(of, word, word == "highest" || !of.judging.has_tf32() ? "fp32" : lowered);
     if (!fault.empty()) return {Verdict::wrong, fault};
-    std::string text =
-        "decided " + decided + ", measured " + format + reason_of(of, word) + ", error " + of.distinct(word, "error");
+    std::string text = "decided " + decided + ", measured " + format + reason_of(of, word) + ", error " +
+                       of.joined_values(word, "error");
     if (is_more_accurate(format, decided))
         text += ": " + decided + " permits " + format + ", and this cuBLAS used it";
     return {Verdict::shown, text};
 }
 
-Judgement judge_other_precisions(const Case& of) {
+Judgement judge_other_precisions(const Evidence& of) {
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
 #define FLOAT64_RULE_PRECISION(...)  // the product is of float32
 #include "policy/formats.def"
     };
-    of.need(words);
+    of.need_variants(words);
     std::vector<std::string> outcomes;
     bool is_each_as_decided = true;
     for (const char* word : words) {
-        of.need(word, "format");
+        of.need_finding(word, "format");
         const std::string format = of.lowest_format(word, "format");
         if (is_refusal(format)) return {Verdict::failed, std::string(word) + ": the product was refused: " + format};
         const std::string fault = fault_of(of, word, "");
         if (!fault.empty()) return {Verdict::wrong, fault};
-        const std::string decided = of.distinct(word, "decided");
+        const std::string decided = of.joined_values(word, "decided");
         outcomes.push_back(std::string(word) + ": " + decided);
         if (is_more_accurate(format, decided)) {
             outcomes.back() += ", which permits " + format;
@@ -157,20 +151,21 @@ Judgement judge_other_precisions(const Case& of) {
     }
     return {Verdict::shown,
             (is_each_as_decided ? "each measured as decided: " : "each measured as decided, or as it permits: ") +
-                joined(outcomes)};
+                joined(outcomes, ", ")};
 }
 
 // ---- a floor
 
-/// The ways to ask for less than FP32 that one line of the verdict covers.
-struct OptIns {
+/// A line of the verdict about a floor: the requests for less than FP32 that it covers, by the names of their
+/// findings.
+struct FloorCheck {
     const char* line;
     const char* what;
     std::vector<const char*> names;
     const char* without = "native";  // name of the variant without a floor
     const char* with = "floor";
 };
-const OptIns opt_ins[] = {
+const FloorCheck opt_ins[] = {
     {"floor: math mode", "math modes", {"mode_tf32", "mode_tensor_op"}},
     {"floor: compute type", "compute types", {"fast_tf32", "fast_16bf", "fast_16f"}},
     {"floor: algorithm", "algorithm 99", {"algorithm_99"}},
@@ -188,17 +183,17 @@ bool is_unavailable(const std::string& answer) {
     return std::ranges::find(words, answer) != std::end(words);
 }
 
-Judgement judge_floor(const Case& of) {
-    const OptIns& group = *std::ranges::find(opt_ins, of.name, &OptIns::line);
+Judgement judge_floor(const Evidence& of) {
+    const FloorCheck& group = *std::ranges::find(opt_ins, of.name, &FloorCheck::line);
     for (const char* name : group.names)
-        for (const char* variant : {group.without, group.with}) of.need(variant, name);
+        for (const char* variant : {group.without, group.with}) of.need_finding(variant, name);
     std::vector<std::string> winning, refused, lowered;
     int held_up = 0;
     for (const char* name : group.names) {
         const std::string native = of.lowest_format(group.without, name);
         const std::string held = of.lowest_format(group.with, name);
         if (held == native && is_unavailable(native)) continue;
-        if (is_lower(native, "fp32") && is_format(native)) lowered.push_back(std::string(name) + " " + native);
+        if (is_lower(native, "fp32") && is_format_name(native)) lowered.push_back(std::string(name) + " " + native);
         if (held == "fp32")
             ++held_up;
         else
@@ -206,15 +201,15 @@ Judgement judge_floor(const Case& of) {
     }
     const std::string what = group.what;
     if (!winning.empty())
-        return {Verdict::wrong,
-                what + (group.names.size() == 1 ? " goes" : " go") + " below a floor of fp32: " + joined(winning)};
-    if (!refused.empty()) return {Verdict::failed, "refused under a floor: " + joined(refused)};
+        return {Verdict::wrong, what + (group.names.size() == 1 ? " goes" : " go") +
+                                    " below a floor of fp32: " + joined(winning, ", ")};
+    if (!refused.empty()) return {Verdict::failed, "refused under a floor: " + joined(refused, ", ")};
     if (lowered.empty())
         return {Verdict::measured,
                 what + (held_up == 0 ? ": this cuBLAS refuses them"
                                      : ": fp32 under a floor, and without it too, so this proves nothing")};
     const std::string count = std::to_string(held_up);
-    return {Verdict::shown, count + " of " + count + " fp32 under a floor; without it " + joined(lowered)};
+    return {Verdict::shown, count + " of " + count + " fp32 under a floor; without it " + joined(lowered, ", ")};
 }
 
 // ---- float64
@@ -222,30 +217,31 @@ Judgement judge_floor(const Case& of) {
 constexpr const char* emulated_format = "fp64_emulated";
 
 /// Returns the names of the products of float64 that were measured.
-std::vector<std::string> products_of(const Findings& findings) {
+std::vector<std::string> products_of(const FindingMap& findings) {
     constexpr std::string_view begin = "native/", end = "_bits";
     std::vector<std::string> names;
-    for (const auto& [name, values] : findings.values())
+    for (const auto& [name, values] : findings.values_by_name())
         if (name.starts_with(begin) && name.ends_with(end))
             names.push_back(name.substr(begin.size(), name.size() - begin.size() - end.size()));
     return names;
 }
 
-Judgement judge_float64_as_called(const Case& of) {
-    of.need({"native", "recorded"});
+Judgement judge_float64_as_called(const Evidence& of) {
+    of.need_variants({"native", "recorded"});
     of.need_decisions("recorded");
     std::vector<std::string> changed;
     const auto names = products_of(of.findings);
     for (const std::string& each : names)
-        if (of.distinct("native", each + "_bits") != of.distinct("recorded", each + "_bits")) changed.push_back(each);
-    if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed)};
+        if (of.joined_values("native", each + "_bits") != of.joined_values("recorded", each + "_bits"))
+            changed.push_back(each);
+    if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed, ", ")};
     if (const std::string format = of.lowest_format("native", "dgemm"); format != "fp64")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
 
-Judgement judge_float64_pin(const Case& of) {
-    of.need({"native", "environment", "fp64", "environment, fp64"});
+Judgement judge_float64_pin(const Evidence& of) {
+    of.need_variants({"native", "environment", "fp64", "environment, fp64"});
     std::vector<std::string> winning, refused, lowered;
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
         of.need_decisions(with);
@@ -259,18 +255,18 @@ Judgement judge_float64_pin(const Case& of) {
                     .push_back(std::string(with) + "/" + each + " " + held);
         }
     }
-    if (!winning.empty()) return {Verdict::wrong, "under a rule of fp64: " + joined(winning)};
-    if (!refused.empty()) return {Verdict::failed, "refused under a rule of fp64: " + joined(refused)};
+    if (!winning.empty()) return {Verdict::wrong, "under a rule of fp64: " + joined(winning, ", ")};
+    if (!refused.empty()) return {Verdict::failed, "refused under a rule of fp64: " + joined(refused, ", ")};
     if (lowered.empty()) return {Verdict::measured, "fp64 under a rule, and without it too, so this proves nothing"};
     return {Verdict::shown, "none is emulated under a rule; without it, " + std::to_string(lowered.size()) +
-                                " were: " + joined(lowered)};
+                                " were: " + joined(lowered, ", ")};
 }
 
-Judgement judge_float64_emulation(const Case& of) {
-    of.need({"native", emulated_format});
+Judgement judge_float64_emulation(const Evidence& of) {
+    of.need_variants({"native", emulated_format});
     of.need_decisions(emulated_format);
-    if (of.judging.is_floored) return {Verdict::measured, "the floor of this machine's policy forbids it"};
-    if (of.distinct(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
+    if (of.judging.has_site_floor) return {Verdict::measured, "the floor of this machine's policy forbids it"};
+    if (of.joined_values(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
         return {Verdict::measured, "this GPU or this cuBLAS has no emulated FP64"};
     std::vector<std::string> kept, pedantic;
     for (const char* each : {"dgemm", "ex_64f", "lt_64f"})
@@ -279,86 +275,87 @@ Judgement judge_float64_emulation(const Case& of) {
     for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
         if (of.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
-        return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic)};
+        return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic, ", ")};
     // cuBLAS need not use what a rule allows.
-    if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept)};
+    if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept, ", ")};
     return {Verdict::shown, "dgemm, ex_64f and lt_64f are emulated under a rule; PEDANTIC ones are not"};
 }
 
 // ---- times
 
 std::string milliseconds_text(double milliseconds) {
-    return milliseconds < 1 ? digits("%.1f us", milliseconds * 1000) : digits("%.2f ms", milliseconds);
+    return milliseconds < 1 ? format_number("%.1f us", milliseconds * 1000) : format_number("%.2f ms", milliseconds);
 }
 
-Judgement judge_time(const Case& of, int n) {
+Judgement judge_time(const Evidence& of, int n) {
     const auto middle = [&](const std::string& what) {
-        return median(of.findings.numbers(what + "_ms_" + std::to_string(n)));
+        return median(of.findings.sorted_numbers(what + "_ms_" + std::to_string(n)));
     };
     const double fp32 = middle("native/fp32");
     const double tf32 = middle("native/tf32");
     const double forced = middle("high/forced");
     if (fp32 <= 0 || tf32 <= 0 || forced <= 0) {
-        of.need({"native", "high"});
+        of.need_variants({"native", "high"});
         return {Verdict::failed, "no time was measured"};
     }
     const double flops = 2.0 * n * n * n;
     const std::string word = of.judging.has_tf32() ? "TF32 " : "TF32, which this device does not have, ";
     return {Verdict::measured, "FP32 " + milliseconds_text(fp32) + ", " + word + milliseconds_text(tf32) + ": " +
-                                   digits("%.2f times as fast", fp32 / tf32) +
-                                   digits(" (%.1f TFLOP/s)", flops / tf32 / 1e9) +
-                                   digits("; forced takes %.3f of native", forced / tf32)};
+                                   format_number("%.2f times as fast", fp32 / tf32) +
+                                   format_number(" (%.1f TFLOP/s)", flops / tf32 / 1e9) +
+                                   format_number("; forced takes %.3f of native", forced / tf32)};
 }
 
-Judgement judge_cost(const Case& of) {
-    of.need({"turns"});
-    of.need("turns", "launch");
-    const auto number = [&](const std::string& name) { return median(of.findings.numbers("turns/" + name)); };
+Judgement judge_cost(const Evidence& of) {
+    of.need_variants({"turns"});
+    of.need_finding("turns", "launch");
+    const auto number = [&](const std::string& name) { return median(of.findings.sorted_numbers("turns/" + name)); };
     const double launch = number("launch");
-    std::string text = "a launch takes the host " + digits("%.2f us", launch / 1000);
+    std::string text = "a launch takes the host " + format_number("%.2f us", launch / 1000);
     for (const std::string cost : {"off", "summary", "calls"}) {
         const double low = number(cost + "_low"), high = number(cost + "_high");
         text += ", " + cost;
         if (low <= 0 && high >= 0)
-            text += digits(" below what this machine can show (%.0f ns)", std::max(-low, high));
+            text += format_number(" below what this machine can show (%.0f ns)", std::max(-low, high));
         else
-            text += digits(" %+.0f ns", number(cost)) + digits(" (%+.1f%%)", 100 * number(cost) / launch);
+            text +=
+                format_number(" %+.0f ns", number(cost)) + format_number(" (%+.1f%%)", 100 * number(cost) / launch);
     }
     return {Verdict::measured, text};
 }
 
 // ---- graphs and audits
 
-Judgement judge_graph(const Case& of) {
-    of.need({"native", "high"});
+Judgement judge_graph(const Evidence& of) {
+    of.need_variants({"native", "high"});
     const std::string expected = of.judging.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
     for (const std::string product : {"graph_sgemm", "graph_ex"}) {
-        for (const char* variant : {"native", "high"}) of.need(variant, product);
+        for (const char* variant : {"native", "high"}) of.need_finding(variant, product);
         const std::string what = product + ", captured at high and replayed, ";
-        const std::string format = of.distinct("high", product + "_format");
+        const std::string format = of.joined_values("high", product + "_format");
         if (format != expected) return {Verdict::wrong, what + "is " + format + ", not " + expected};
         // During a capture, a library may choose another kernel. Such a difference is no fault if it also occurs
         // without the shim.
-        const std::string bits = of.distinct("high", product + "_bits");
-        if (bits != of.distinct("native", product + "_bits")) return {Verdict::wrong, what + "has bits " + bits};
-        is_as_native = is_as_native && of.distinct("high", product) == of.distinct("native", product);
+        const std::string bits = of.joined_values("high", product + "_bits");
+        if (bits != of.joined_values("native", product + "_bits")) return {Verdict::wrong, what + "has bits " + bits};
+        is_as_native = is_as_native && of.joined_values("high", product) == of.joined_values("native", product);
     }
     return {Verdict::shown, "2 of 2 products, captured at high and replayed, are " + expected + "; nodes and bits " +
                                 (is_as_native ? "as" : "differ from those") +
                                 " where the program asks for TF32 itself"};
 }
 
-Judgement judge_audits(const Case& of) {
-    of.need({"high"});
-    of.need("high", "captured");
-    const auto& audits = of.findings.all("high/audit");
+Judgement judge_audits(const Evidence& of) {
+    of.need_variants({"high"});
+    of.need_finding("high", "captured");
+    const auto& audits = of.findings.values_of("high/audit");
     if (audits.size() != audited_products) return {Verdict::failed, std::string("high: ") + not_measured};
-    if (of.judging.is_floored)
+    if (of.judging.has_site_floor)
         return {Verdict::measured, "under the floor of this machine's policy they preview TF32: not compared"};
     const auto count = [&](const char* word) { return std::ranges::count(audits, word); };
     const std::string all = " of " + std::to_string(audits.size());
-    const std::string captured = of.distinct("high", "captured");
+    const std::string captured = of.joined_values("high", "captured");
     if (count("WRONG") != 0 || captured == "WRONG")
         return {Verdict::wrong, "audited errors that differ from those of the result: " +
                                     std::to_string(count("WRONG")) + all + "; in a graph: " + captured};
@@ -370,14 +367,14 @@ Judgement judge_audits(const Case& of) {
                 " errors match those that the host computes in float64, to 2%; a captured product is left alone"};
 }
 
-/// A line of the verdict about a section, and the function that judges it.
-struct VerdictLine {
+/// The section and the name of a line of the verdict, and the function that judges it.
+struct VerdictCheck {
     const char* section;
     const char* line;
-    Judgement (*judge)(const Case& of);
+    Judgement (*judge)(const Evidence& of);
 };
 /// The lines of each section, in the order of the verdict.
-constexpr VerdictLine verdict_lines[] = {
+constexpr VerdictCheck verdict_checks[] = {
     {"product", "library", judge_loading},
     {"product", "as called", judge_unconfigured},
     {"product", "highest", judge_precision},
@@ -397,9 +394,9 @@ constexpr VerdictLine verdict_lines[] = {
     {"audits", "audits", judge_audits},
 };
 
-/// Returns the line with this name and the judgement that `judge` returns or throws.
+/// Returns the line with this name, and with the judgement that `judge` returns or throws.
 template <class Judge>
-Line line_of(const std::string& name, const Judge& judge) {
+VerdictLine line_of(const std::string& name, const Judge& judge) {
     Judgement answer{};
     try {
         answer = judge();
@@ -427,13 +424,14 @@ const char* to_string(Verdict verdict) {
     return "";
 }
 
-bool is_floored(const Findings& findings) {
-    return findings.distinct("high/decided") != "tf32" && findings.distinct("high/reason") == "floor";
+bool has_site_floor(const FindingMap& findings) {
+    return findings.joined_values("high/decided") != "tf32" && findings.joined_values("high/reason") == "floor";
 }
 
-std::vector<Line> judge(const std::string& section, const Findings& findings, const JudgementFacts& judging) {
-    std::vector<Line> lines;
-    for (const VerdictLine& each : verdict_lines)
+std::vector<VerdictLine> judge_section(const std::string& section, const FindingMap& findings,
+                                       const JudgementFacts& judging) {
+    std::vector<VerdictLine> lines;
+    for (const VerdictCheck& each : verdict_checks)
         if (section == each.section) {
             const std::string name = each.line;
             lines.push_back(line_of(name, [&] { return each.judge({name, findings, judging}); }));

@@ -19,7 +19,7 @@ enum class Verdict {
 const char* to_string(Verdict verdict);
 
 /// One line of the verdict.
-struct Line {
+struct VerdictLine {
     std::string name;  ///< name of the check
     Verdict verdict = Verdict::not_tried;
     std::string text;  ///< evidence for the verdict
@@ -27,20 +27,21 @@ struct Line {
 
 /// Facts that a judgement needs besides the findings of its section.
 struct JudgementFacts {
-    int compute_capability = 0;  ///< 10·major + minor: 90 means 9.0
-    std::vector<int> sizes;      ///< sizes at which the section was measured
-    bool is_floored = false;     ///< a policy of this machine forbids formats below FP32
+    int compute_capability = 0;   ///< 10·major + minor: 90 means 9.0
+    std::vector<int> sizes;       ///< sizes at which the section was measured
+    bool has_site_floor = false;  ///< a policy of this machine forbids formats below FP32
 
     bool has_tf32() const { return compute_capability >= 80; }
     /// Returns true if `high` must result in TF32 on this machine.
-    bool expects_tf32() const { return has_tf32() && !is_floored; }
+    bool expects_tf32() const { return has_tf32() && !has_site_floor; }
 };
 
 /// Returns true if a floor raised the precision `high`. Such a floor comes from the site's policy, not from
 /// gpu-check.
-bool is_floored(const Findings& findings);
+bool has_site_floor(const FindingMap& findings);
 
 /// Returns the lines about a section, in the order of the verdict.
-std::vector<Line> judge(const std::string& section, const Findings& findings, const JudgementFacts& judging);
+std::vector<VerdictLine> judge_section(const std::string& section, const FindingMap& findings,
+                                       const JudgementFacts& judging);
 
 }  // namespace gpu

@@ -13,15 +13,16 @@ namespace gpu {
 /// asks for TF32. Each product runs once before it is judged, to warm up processor and device. evidence: receives the
 /// observations.
 /// framework: its name for frameworks/products.py. title: the name of the line.
-Line check_framework(const char* framework, const char* title, const std::string& python, const Asking& asking,
-                     bool expects_tf32, nlohmann::json& evidence);
+VerdictLine check_framework(const char* framework, const char* title, const std::string& python,
+                            const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence);
 
 /// Runs PyTorch's products under its profiler, and judges the names of the kernels.
-Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
+VerdictLine check_kernels(const std::string& python, const MeasurementSettings& settings, bool expects_tf32,
+                          nlohmann::json& evidence);
 
 /// Counts tensor-core instructions twice by Nsight Compute (ncu), the GPU's own evidence. Under `high` there must be
 /// some. Under a floor of fp32 there must be none, although the program asks for TF32 in every way. Not tried if
 /// `ncu` is not on the path or not permitted to count.
-Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
+VerdictLine check_counters(const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu

@@ -74,9 +74,9 @@ std::vector<std::string> private_names() {
 
 }  // namespace
 
-json describe_tool(const Asking& asking) {
+json describe_tool(const MeasurementSettings& settings) {
     return {{"version", FP32SHIM_VERSION},
-            {"sha256_of_library", checksum_of(asking.shim)},
+            {"sha256_of_library", checksum_of(settings.shim)},
             {"sha256_of_program", checksum_of("/proc/self/exe")}};
 }
 
@@ -91,20 +91,20 @@ json describe_system() {
             {"driver", version_of_driver()}};
 }
 
-json to_json(const Findings& findings) {
+json to_json(const FindingMap& findings) {
     json result = json::object();
-    for (const auto& [name, values] : findings.values()) result[name] = values;
+    for (const auto& [name, values] : findings.values_by_name()) result[name] = values;
     return result;
 }
 
-json to_json(const std::vector<Line>& lines) {
+json to_json(const std::vector<VerdictLine>& lines) {
     json result = json::array();
-    for (const Line& line : lines)
+    for (const VerdictLine& line : lines)
         result.push_back({{"check", line.name}, {"verdict", to_string(line.verdict)}, {"text", line.text}});
     return result;
 }
 
-std::string anonymous(std::string text) {
+std::string anonymized(std::string text) {
     // Only the last part of each path is kept.
     for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos;) {
         const bool begins_path = at == 0 || std::string_view(" '\"=:(,").find(text[at - 1]) != std::string_view::npos;
@@ -117,10 +117,10 @@ std::string anonymous(std::string text) {
     return text;
 }
 
-void make_anonymous(json& report) {
-    if (report.is_string()) report = anonymous(report.get<std::string>());
+void anonymize(json& report) {
+    if (report.is_string()) report = anonymized(report.get<std::string>());
     if (!report.is_structured()) return;
-    for (json& part : report) make_anonymous(part);
+    for (json& part : report) anonymize(part);
 }
 
 void write_report(const std::string& path, const json& report) {

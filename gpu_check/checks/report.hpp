@@ -12,19 +12,19 @@ namespace gpu {
 
 inline constexpr int report_schema = 1;
 
-/// Returns the first part of the report: versions and checksums of the programs and of the system. asking: has the
+/// Returns the first part of the report: versions and checksums of the programs and of the system. settings: has the
 /// path of the shim.
-nlohmann::json describe_tool(const Asking& asking);
+nlohmann::json describe_tool(const MeasurementSettings& settings);
 nlohmann::json describe_system();
 
 /// Returns the findings as {name: [value, ...]}.
-nlohmann::json to_json(const Findings& findings);
-nlohmann::json to_json(const std::vector<Line>& lines);
+nlohmann::json to_json(const FindingMap& findings);
+nlohmann::json to_json(const std::vector<VerdictLine>& lines);
 
 /// Removes from every text what identifies this machine or its user: folders of paths, the host's name, the user's
 /// name.
-void make_anonymous(nlohmann::json& report);
-std::string anonymous(std::string text);
+void anonymize(nlohmann::json& report);
+std::string anonymized(std::string text);
 
 /// Writes the file, completely or not at all. Throws std::runtime_error on failure.
 void write_report(const std::string& path, const nlohmann::json& report);

@@ -55,7 +55,7 @@ int major_version(const std::string& file) { return std::atoi(file.substr(file.r
 
 }  // namespace
 
-void check(CUresult result, const char* what) {
+void throw_on_error(CUresult result, const char* what) {
     if (result == CUDA_SUCCESS) return;
     throw std::runtime_error(std::string(what) + ": CUresult " + std::to_string(result) + meaning_of(result));
 }
@@ -70,8 +70,8 @@ Library::Library(std::initializer_list<const char*> names) {
         }
         if (first_error.empty()) first_error = dlerror();
     }
-    throw NoDevice(std::string(*names.begin()).starts_with("libcuda") ? "no CUDA device: " + first_error
-                                                                      : "no cuBLAS: " + first_error);
+    throw NoDeviceError(std::string(*names.begin()).starts_with("libcuda") ? "no CUDA device: " + first_error
+                                                                           : "no cuBLAS: " + first_error);
 }
 
 void* Library::address(const char* name) const { return dlsym(handle_, name); }
@@ -131,8 +131,8 @@ Device::Device() {
     int count = 0;
     if (started == CUDA_SUCCESS) CHECKED(driver, cuDeviceGetCount, &count);
     if (count == 0)
-        throw NoDevice("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
-                       ", devices: " + std::to_string(count) + why_no_device());
+        throw NoDeviceError("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
+                            ", devices: " + std::to_string(count) + why_no_device());
     devices = count;
 
     CUdevice device = 0;
@@ -153,7 +153,7 @@ Device::Device() {
 
 void Device::make_current() const { CHECKED(driver, cuCtxSetCurrent, context_); }
 
-std::string Device::free_memory() const {
+std::string Device::free_memory_text() const {
     std::size_t free_bytes = 0;
     std::size_t total = 0;
     const auto ask = driver.find<decltype(cuMemGetInfo_v2)>("cuMemGetInfo_v2");
@@ -163,7 +163,7 @@ std::string Device::free_memory() const {
 
 void Device::synchronise() const { CHECKED(driver, cuCtxSynchronize); }
 
-double milliseconds(const Device& device, int repeats, const std::function<void()>& call) {
+double measure_milliseconds(const Device& device, int repeats, const std::function<void()>& call) {
     const Library& driver = device.driver;
     CUevent start = nullptr;
     CUevent end = nullptr;
@@ -176,35 +176,35 @@ double milliseconds(const Device& device, int repeats, const std::function<void(
     auto elapsed = driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
     if (elapsed == nullptr) elapsed = &driver.get<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
     float result = 0;
-    check(elapsed(&result, start, end), "cuEventElapsedTime");
+    throw_on_error(elapsed(&result, start, end), "cuEventElapsedTime");
     for (const CUevent event : {start, end}) CHECKED(driver, cuEventDestroy_v2, event);
     return static_cast<double>(result) / repeats;
 }
 
-Buffer::Buffer(const Device& device, std::size_t bytes) : device_(device) {
+DeviceBuffer::DeviceBuffer(const Device& device, std::size_t bytes) : device_(device) {
     CHECKED(device.driver, cuMemAlloc_v2, &address_, bytes);
 }
 
-Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buffer(device, bytes) {
+DeviceBuffer::DeviceBuffer(const Device& device, const void* host, std::size_t bytes) : DeviceBuffer(device, bytes) {
     upload(host, bytes);
 }
 
-Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
+DeviceBuffer::~DeviceBuffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
 
 // These driver calls may return before the device has finished. A product on its own stream does not wait for the
 // default stream, so upload() and fill_with_nan() wait themselves.
-void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
+void DeviceBuffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
     CHECKED(device_.driver, cuMemcpyHtoD_v2, address_ + offset, host, bytes);
     device_.synchronise();
 }
 
-void Buffer::fill_with_nan(std::size_t bytes) {
+void DeviceBuffer::fill_with_nan(std::size_t bytes) {
     constexpr unsigned nan_bits = 0x7fc00000;
     CHECKED(device_.driver, cuMemsetD32_v2, address_, nan_bits, bytes / sizeof(float));
     device_.synchronise();
 }
 
-void Buffer::download(void* host, std::size_t bytes) const {
+void DeviceBuffer::download(void* host, std::size_t bytes) const {
     device_.synchronise();
     CHECKED(device_.driver, cuMemcpyDtoH_v2, host, address_, bytes);
 }
@@ -215,10 +215,10 @@ Cublas::Cublas(const Device& device) : device(device) {
         const int driver = device.driver_version;
         const std::string why = "cuBLAS does not run on " + device.name + ", whose driver supports CUDA " +
                                 std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
-                                ": cublasCreate of " + library.file() + " says " + text(status);
-        if (status == CUBLAS_STATUS_ARCH_MISMATCH || driver / 1000 < major_version(library.file()))
-            throw NoDevice(why);
-        throw std::runtime_error(why + device.free_memory());
+                                ": cublasCreate of " + library.file_name() + " says " + status_name(status);
+        if (status == CUBLAS_STATUS_ARCH_MISMATCH || driver / 1000 < major_version(library.file_name()))
+            throw NoDeviceError(why);
+        throw std::runtime_error(why + device.free_memory_text());
     }
     int number = 0;
     CHECKED(library, cublasGetVersion_v2, handle, &number);
@@ -230,7 +230,7 @@ Cublas::~Cublas() { library.get<decltype(cublasDestroy_v2)>("cublasDestroy_v2")(
 
 void Cublas::set_math_mode(cublasMath_t mode) const { CHECKED(library, cublasSetMathMode, handle, mode); }
 
-const char* text(cublasStatus_t status) {
+const char* status_name(cublasStatus_t status) {
     switch (status) {
 #define NAMED(name)            \
     case CUBLAS_STATUS_##name: \
@@ -250,8 +250,8 @@ const char* text(cublasStatus_t status) {
     return "unknown status";
 }
 
-void check(cublasStatus_t status, const char* what) {
-    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(what) + ": " + text(status));
+void throw_on_error(cublasStatus_t status, const char* what) {
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(what) + ": " + status_name(status));
 }
 
 }  // namespace gpu

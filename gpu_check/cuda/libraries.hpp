@@ -1,5 +1,5 @@
-// Opens CUDA's driver API and cuBLAS by dlopen, so that the program needs no CUDA to be linked. Used by the programs
-// of this folder, which call cuBLAS itself and know nothing of the shim.
+// Opens CUDA's driver API and cuBLAS by dlopen, so that programs are built, and start, without CUDA. Products go
+// to cuBLAS as in any program: whether the shim sees them depends on LD_PRELOAD only.
 #pragma once
 
 #include "gpu_check/cuda/api.hpp"
@@ -15,15 +15,15 @@
 namespace gpu {
 
 /// Thrown if there is no driver, no device, or no cuBLAS. Programs report it and end with `exit_skipped`.
-struct NoDevice : std::runtime_error {
+struct NoDeviceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 constexpr int exit_skipped = 77;
 
 class Library {
   public:
-    /// Opens the first of these names that the loader finds. If it finds none, throws NoDevice with its message about
-    /// the first name.
+    /// Opens the first of these names that the loader finds. If it finds none, throws NoDeviceError with its message
+    /// about the first name.
     explicit Library(std::initializer_list<const char*> names);
 
     /// Returns a function; nullptr if this version of the library does not have it.
@@ -46,7 +46,7 @@ class Library {
         return reinterpret_cast<Function*>(address_in_library(name));
     }
 
-    const std::string& file() const { return file_; }
+    const std::string& file_name() const { return file_; }
 
   private:
     void* address(const char* name) const;
@@ -73,7 +73,7 @@ class Device {
     /// Makes the context current on another thread.
     void make_current() const;
     /// Returns the amount of free memory, after a semicolon, for messages; empty: unknown.
-    std::string free_memory() const;
+    std::string free_memory_text() const;
 
     const Library driver{"libcuda.so.1"};
     std::string name;
@@ -86,18 +86,19 @@ class Device {
 };
 
 /// Returns the milliseconds of one call by the device's own clock: the mean of `repeats` calls in a row.
-double milliseconds(const Device& device, int repeats, const std::function<void()>& call);
+double measure_milliseconds(const Device& device, int repeats, const std::function<void()>& call);
 
 /// A buffer in device memory.
-class Buffer {
+class DeviceBuffer {
   public:
-    Buffer(const Device& device, std::size_t bytes);
-    Buffer(const Device& device, const void* host, std::size_t bytes);
+    DeviceBuffer(const Device& device, std::size_t bytes);
+    DeviceBuffer(const Device& device, const void* host, std::size_t bytes);
     template <class T>
-    Buffer(const Device& device, const std::vector<T>& host) : Buffer(device, host.data(), host.size() * sizeof(T)) {}
-    ~Buffer();
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
+    DeviceBuffer(const Device& device, const std::vector<T>& host)
+        : DeviceBuffer(device, host.data(), host.size() * sizeof(T)) {}
+    ~DeviceBuffer();
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
     void upload(const void* host, std::size_t bytes, std::size_t offset = 0);
     /// Fills the buffer with NaN, which shows the elements that a product does not write.
@@ -135,13 +136,13 @@ class Cublas {
 };
 
 /// Returns the name of a status without its prefix: NOT_SUPPORTED for CUBLAS_STATUS_NOT_SUPPORTED.
-const char* text(cublasStatus_t status);
-void check(cublasStatus_t status, const char* what);
-void check(CUresult result, const char* what);
+const char* status_name(cublasStatus_t status);
+void throw_on_error(cublasStatus_t status, const char* what);
+void throw_on_error(CUresult result, const char* what);
 
 /// Calls a function that must succeed: CHECKED(library, name of the function, arguments...). Throws
 /// std::runtime_error with that name and the status.
 #define CHECKED(library, function, ...) \
-    ::gpu::check((library).get<decltype(::gpu::function)>(#function)(__VA_ARGS__), #function)
+    ::gpu::throw_on_error((library).get<decltype(::gpu::function)>(#function)(__VA_ARGS__), #function)
 
 }  // namespace gpu

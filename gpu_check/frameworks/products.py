@@ -25,13 +25,13 @@ HEADING = ("| framework | operation | own setting | shim | measured | error | de
 
 
 class DecisionLog:
-    """What the shim added to the log since the last look."""
+    """Reads the decisions that the shim appends to its log, each once."""
 
     def __init__(self, path):
         self.path = path
         self.position = 0
 
-    def exists(self):
+    def file_exists(self):
         return os.path.exists(self.path)
 
     def new_decisions(self):
@@ -50,12 +50,12 @@ class DecisionLog:
         return [event for event in events if event["event"] == "decision"]
 
 
-def one_line(error):
+def error_in_one_line(error):
     return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".replace("|", "/")
 
 
-def summary(decisions):
-    """Each distinct decision once, with its count."""
+def summarize_decisions(decisions):
+    """Returns each distinct decision once, with its count."""
     lines = {}
     for d in decisions:
         reason = "" if d["reason"] == "as_requested" else f", {d['reason']}"
@@ -64,8 +64,8 @@ def summary(decisions):
     return "<br>".join(f"{count} x {text}" for text, count in lines.items())
 
 
-def verdict(measured, decisions, arguments, formats):
-    """(text, whether it fails)"""
+def judge_operation(measured, decisions, arguments, formats):
+    """Judges the measured format by the decisions. Returns a text, and True if it is a failure."""
     expect = arguments.expect
     known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
     if measured == "wrong":
@@ -74,8 +74,8 @@ def verdict(measured, decisions, arguments, formats):
         return ("FAIL: not seen", True) if arguments.must_be_seen else ("not seen", False)
     if not known:
         return ("FAIL: left unchanged", True) if expect else ("left unchanged", False)
-    applied = formats.lowest(known)
-    if formats.is_lower(measured, applied):
+    applied = formats.lowest_format(known)
+    if formats.is_lower_format(measured, applied):
         return f"FAIL: {measured} is lower than {applied}", True
     if measured not in (applied, "tf32", "fp32"):  # FP16 permits no BF16, which has fewer bits
         return f"FAIL: {applied} does not permit {measured}", True
@@ -87,7 +87,7 @@ def verdict(measured, decisions, arguments, formats):
     return ("ok" if measured == applied or applied == "bf16x9" else f"ok: {applied} permits {measured}, which was used"), False
 
 
-def print_row(answer, framework, arguments):
+def print_operation(answer, framework, arguments):
     """Prints the result of one operation: a row of the table, or a line of JSON."""
     if arguments.json:
         answer["decisions"] = [{key: d[key] for key in ("function", "applied", "how", "reason")} for d in answer["decisions"]]
@@ -95,7 +95,7 @@ def print_row(answer, framework, arguments):
         return
     error = "-" if answer["error"] is None else f"{answer['error']:.1e}"
     print(f"| {arguments.framework} {framework} | {answer['operation']} | {arguments.own} | {arguments.shim} "
-          f"| {answer['measured'] or '-'} | {error} | {summary(answer['decisions']) or '-'} | {answer['verdict']} |",
+          f"| {answer['measured'] or '-'} | {error} | {summarize_decisions(answer['decisions']) or '-'} | {answer['verdict']} |",
           flush=True)
 
 
@@ -116,15 +116,15 @@ def main():
         import measured as formats
         import operations
 
-        version, device, functions = getattr(operations, f"start_{arguments.framework}")(arguments.own)
+        version, device, functions = getattr(operations, f"load_{arguments.framework}")(arguments.own)
     except (ImportError, RuntimeError) as error:
         print(f"products.py: {arguments.framework}: {error}", file=sys.stderr)
         return 77
 
     if arguments.json:
         print(json.dumps({"version": version, "device": device}), flush=True)
-    a, b = formats.operands(arguments.size)
-    product = formats.Product(a, b)
+    a, b = formats.random_operands(arguments.size)
+    product = formats.ReferenceProduct(a, b)
     log = DecisionLog(arguments.log)
     failed = False
     ran = 0
@@ -134,23 +134,24 @@ def main():
         try:
             results = [operation(a, b), operation(a, b)]
         except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
-            print_row({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{version}, {device}", arguments)
+            answer["verdict"] = f"did not run: {error_in_one_line(error)}"
+            print_operation(answer, f"{version}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
         # The second run may replay, from a graph, decisions of the first run. So both results count.
-        judged = [product.judge(result) for result in results]
+        judged = [product.judge_result(result) for result in results]
         answer["measured"], _, error = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
         answer["error"] = error if math.isfinite(error) else None  # JSON has no infinity
-        answer["verdict"], answer["fails"] = verdict(answer["measured"], decisions, arguments, formats)
+        answer["verdict"], answer["fails"] = judge_operation(answer["measured"], decisions, arguments, formats)
         answer["decisions"] = decisions
         if arguments.kernels:
-            answer["kernels"] = operations.torch_kernels_of(lambda: operation(a, b))
+            answer["kernels"] = operations.kernels_of_torch_operation(lambda: operation(a, b))
         failed |= answer["fails"]
-        print_row(answer, f"{version}, {device}", arguments)
+        print_operation(answer, f"{version}, {device}", arguments)
     if not ran:
         print("products.py: no operation ran", file=sys.stderr)
-    if arguments.log and not log.exists():
+    if arguments.log and not log.file_exists():
         print(f"products.py: {arguments.log} was not written: the shim was not loaded, or saw nothing", file=sys.stderr)
         failed |= arguments.must_be_seen
     return 1 if failed or not ran else 0

@@ -73,8 +73,9 @@ std::string match_of(Rounding rounding) {
     return std::string(name_of(rounding.format)) + " operands, " + words[rounding.ties];
 }
 
-/// Errors of a result: of all elements, and of those whose operands are numbers of FP16.
-struct Errors {
+/// The errors of a result: that of all elements, and that of the elements whose operands are within the range of
+/// FP16.
+struct ResultErrors {
     double of_all = infinity;
     double in_range_of_fp16 = infinity;
 };
@@ -82,7 +83,7 @@ struct Errors {
 /// Names a format by the size of the error alone. Needed when no reference can match, because the library rounds sums
 /// of operands (3m) or intermediate results (trsm). tf32, bf16: the errors if operands are truncated to these
 /// formats.
-const char* format_by_level(const Errors& errors, double tf32, double bf16) {
+const char* format_by_level(const ResultErrors& errors, double tf32, double bf16) {
     // Rounding to the nearest number of BF16 has half of the error that truncating has.
     const double limit_of_tf32 = std::sqrt(tf32 * bf16 / 2);
     if (errors.of_all < limit_of_tf32) return "tf32";
@@ -111,8 +112,8 @@ Complex rounded(std::complex<float> value, Rounding rounding) {
     return {rounded(value.real(), rounding), rounded(value.imag(), rounding)};
 }
 
-Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
-               const std::function<std::vector<Complex>(Rounding)>& reference) {
+MeasuredRounding identify_rounding(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
+                                   const std::function<std::vector<Complex>(Rounding)>& reference) {
     const std::vector<Complex> exact = reference({});
     const std::vector<bool> all(exact.size(), true);
     const double error = distance(result, exact, exact, all);
@@ -130,7 +131,7 @@ Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_r
         nearest = rounding;
     }
     if (least < lower_match_distance) return {name_of(nearest.format), match_of(nearest), error};
-    const Errors errors{error, distance(result, exact, exact, is_in_range_of_fp16)};
+    const ResultErrors errors{error, distance(result, exact, exact, is_in_range_of_fp16)};
     return {format_by_level(errors, truncated[Rounding::tf32], truncated[Rounding::bf16]), "level", error};
 }
 

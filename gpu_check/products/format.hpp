@@ -17,7 +17,7 @@ namespace gpu {
 
 using Complex = std::complex<double>;
 
-/// Rounding of the operands of a product. At FP32 they are not rounded.
+/// A rounding of the operands of a product. At FP32 they are not rounded.
 struct Rounding {
     enum Format { fp32, tf32, bf16, fp16 };
     enum Ties { even, away, truncate };  // truncate: every number, not only a tie, is rounded towards zero
@@ -36,8 +36,8 @@ inline constexpr Rounding all_roundings[] = {
 float rounded(float value, Rounding rounding);
 Complex rounded(std::complex<float> value, Rounding rounding);
 
-/// Rounding of the operands, as found from a result.
-struct Measured {
+/// The rounding of the operands of a product, found from the product's result.
+struct MeasuredRounding {
     std::string format;  // fp32, tf32, bf16, fp16, or wrong: the result is not this product at all
     std::string match;   // rounding whose reference matches, or "level": only the size of the error was judged
     double error =
@@ -47,7 +47,7 @@ struct Measured {
 /// Finds the rounding of a result. `reference` computes the same elements from operands with the given rounding. An
 /// element that is infinite or NaN agrees with any element that is infinite or NaN. is_in_range_of_fp16: elements
 /// whose operands FP16 rounds as TF32 does.
-Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
-               const std::function<std::vector<Complex>(Rounding)>& reference);
+MeasuredRounding identify_rounding(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
+                                   const std::function<std::vector<Complex>(Rounding)>& reference);
 
 }  // namespace gpu

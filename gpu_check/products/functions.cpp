@@ -16,111 +16,113 @@ cudaDataType data_type(Element element) {
     constexpr cudaDataType in_order[] = {CUDA_R_16F, CUDA_R_32F, CUDA_C_32F, CUDA_R_64F};
     return in_order[static_cast<int>(element)];
 }
-long long stride_of(const Call& p) { return static_cast<long long>(p.n) * p.n; }
+long long stride_of(const CallArguments& p) { return static_cast<long long>(p.n) * p.n; }
 /// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.
-const void* second_operand(const Call& p, Shape shape) {
-    return shape == Shape::syrk || shape == Shape::herk ? p.a : p.b;
+const void* second_operand(const CallArguments& p, ProductKind shape) {
+    return shape == ProductKind::syrk || shape == ProductKind::herk ? p.a : p.b;
 }
 
 // ---- one call for each type of function
 
-cublasStatus_t call(Gemm& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Gemm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc);
 }
-cublasStatus_t call(GemmStridedBatched& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(GemmStridedBatched& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     const long long stride = stride_of(p);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, stride, p.b, p.ldb, stride, p.beta,
              p.c, p.ldc, stride, p.count);
 }
-cublasStatus_t call(GemmBatched& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(GemmBatched& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a_array, p.lda, p.b_array, p.ldb, p.beta,
              p.c_array, p.ldc, p.count);
 }
-cublasStatus_t call(decltype(cublasSgemmGroupedBatched)& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(decltype(cublasSgemmGroupedBatched)& f, cublasHandle_t handle, ProductKind,
+                    const CallArguments& p) {
     return f(handle, &p.trans_a, &p.trans_b, &p.m, &p.n, &p.k, p.alpha, p.a_array, &p.lda, p.b_array, &p.ldb, p.beta,
              p.c_array, &p.ldc, 1, &p.count);
 }
-cublasStatus_t call(TypedGemm& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TypedGemm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, type, p.lda, p.b, type, p.ldb, p.beta, p.c,
              type, p.ldc);
 }
-cublasStatus_t call(Symm& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Symm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, left, lower, p.n, p.n, p.alpha, p.a, p.n, p.b, p.n, p.beta, p.c, p.n);
 }
-cublasStatus_t call(Syrk& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Syrk& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, p.n, p.beta, p.c, p.n);
 }
-cublasStatus_t call(TypedSyrk& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TypedSyrk& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, type, p.n, p.beta, p.c, type, p.n);
 }
-cublasStatus_t call(Syr2k& f, cublasHandle_t handle, Shape shape, const Call& p) {
+cublasStatus_t call(Syr2k& f, cublasHandle_t handle, ProductKind shape, const CallArguments& p) {
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, p.n, second_operand(p, shape), p.n, p.beta, p.c, p.n);
 }
-cublasStatus_t call(Trmm& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Trmm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_NON_UNIT, p.n, p.n, p.alpha, p.a, p.n, p.b, p.n, p.c, p.n);
 }
-cublasStatus_t call(Trsm& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Trsm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_UNIT, p.n, p.n, p.alpha, p.a, p.n, p.c, p.n);
 }
-cublasStatus_t call(TrsmBatched& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TrsmBatched& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_UNIT, p.n, p.n, p.alpha, p.a_array, p.n, p.c_array, p.n, p.count);
 }
-cublasStatus_t call(decltype(cublasGemmEx)& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(decltype(cublasGemmEx)& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, type, p.lda, p.b, type, p.ldb, p.beta, p.c,
              type, p.ldc, p.type, p.algorithm);
 }
-cublasStatus_t call(decltype(cublasGemmStridedBatchedEx)& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(decltype(cublasGemmStridedBatchedEx)& f, cublasHandle_t handle, ProductKind,
+                    const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     const long long stride = stride_of(p);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, type, p.lda, stride, p.b, type, p.ldb, stride,
              p.beta, p.c, type, p.ldc, stride, p.count, p.type, p.algorithm);
 }
-cublasStatus_t call(decltype(cublasGemmBatchedEx)& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(decltype(cublasGemmBatchedEx)& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a_array, type, p.lda, p.b_array, type, p.ldb,
              p.beta, p.c_array, type, p.ldc, p.count, p.type, p.algorithm);
 }
-cublasStatus_t call(decltype(cublasGemmGroupedBatchedEx)& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(decltype(cublasGemmGroupedBatchedEx)& f, cublasHandle_t handle, ProductKind,
+                    const CallArguments& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, &p.trans_a, &p.trans_b, &p.m, &p.n, &p.k, p.alpha, p.a_array, type, &p.lda, p.b_array, type,
              &p.ldb, p.beta, p.c_array, type, &p.ldc, 1, &p.count, p.type);
 }
 
 template <class F>
-Status run(const Cublas& cublas, const char* name, Shape shape, const Call& p) {
+Status run(const Cublas& cublas, const char* name, ProductKind shape, const CallArguments& p) {
     F* const function = cublas.library.find<F>(name);
     return function == nullptr ? Status() : call(*function, cublas.handle, shape, p);
 }
 
-/// Calls cublasLtMatmul with the first algorithm that cublasLt's heuristic finds.
-Status run_lt(const Cublas& cublas, const char*, Shape, const Call& p) {
-    Lt lt(cublas.device, p);
+/// Calls cublasLtMatmul with the first algorithm that cublasLt's heuristic finds, or without an algorithm.
+template <bool has_algorithm>
+Status run_lt(const Cublas& cublas, const char*, ProductKind, const CallArguments& p) {
+    LtProduct lt(cublas.device, p);
     cublasLtMatmulDesc_t descriptor = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
-    cublasStatus_t status = lt.describe(p.type, descriptor);
-    if (status == CUBLAS_STATUS_SUCCESS) status = lt.ask_heuristic(descriptor, algorithm);
-    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, &algorithm) : status;
+    cublasStatus_t status = lt.create_descriptor(p.type, descriptor);
+    if (has_algorithm && status == CUBLAS_STATUS_SUCCESS) status = lt.find_algorithm(descriptor, algorithm);
+    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, has_algorithm ? &algorithm : nullptr) : status;
 }
 
-/// Calls cublasLtMatmul without an algorithm.
-Status run_lt_null(const Cublas& cublas, const char*, Shape, const Call& p) {
-    Lt lt(cublas.device, p);
-    cublasLtMatmulDesc_t descriptor = nullptr;
-    const cublasStatus_t status = lt.describe(p.type, descriptor);
-    return status == CUBLAS_STATUS_SUCCESS ? lt.multiply(descriptor, nullptr) : status;
+template <class F>
+constexpr CublasFunction row(const char* name, const char* function, ProductKind shape, Element element,
+                             CublasFunction::Kind kind, bool is_batch) {
+    return {name, function, shape, element, kind, is_batch, run<F>};
 }
-
-#define ROW(name, function, shape, element, kind, is_batch) \
-    { #name, #function, Shape::shape, Element::element, Function::kind, is_batch, run < decltype(gpu::function)> }
+#define ROW(name, function, shape, element, kind, is_batch)                                                    \
+    row<decltype(gpu::function)>(#name, #function, ProductKind::shape, Element::element, CublasFunction::kind, \
+                                 is_batch)
 #define MODE(name, function, shape, element) ROW(name, function, shape, element, by_mode, false)
 #define MODE_BATCH(name, function, shape, element) ROW(name, function, shape, element, by_mode, true)
 #define TYPE(name, function) ROW(name, function, gemm, real, by_type, false)
 #define TYPE_BATCH(name, function) ROW(name, function, gemm, real, by_type, true)
 
-constexpr Function table[] = {
+constexpr CublasFunction table[] = {
     MODE(sgemm, cublasSgemm_v2, gemm, real),
     MODE(cgemm, cublasCgemm_v2, gemm, complex),
     MODE_BATCH(sgemm_strided_batched, cublasSgemmStridedBatched, gemm, real),
@@ -163,8 +165,8 @@ constexpr Function table[] = {
     TYPE_BATCH(gemm_strided_batched_ex, cublasGemmStridedBatchedEx),
     TYPE_BATCH(gemm_batched_ex, cublasGemmBatchedEx),
     TYPE_BATCH(gemm_grouped_batched_ex, cublasGemmGroupedBatchedEx),
-    {"lt", "cublasLtMatmul", Shape::gemm, Element::real, Function::by_type, false, run_lt},
-    {"lt_null", "cublasLtMatmul", Shape::gemm, Element::real, Function::by_type, false, run_lt_null},
+    {"lt", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt<true>},
+    {"lt_null", "cublasLtMatmul", ProductKind::gemm, Element::real, CublasFunction::by_type, false, run_lt<false>},
 };
 
 }  // namespace
@@ -179,8 +181,9 @@ Scalar::operator const void*() const {
     return element_ == Element::float64 ? static_cast<const void*>(&wide_) : complex_;
 }
 
-Call square(int n, const Buffer& a, const Buffer& b, const Buffer& c, Element element, std::size_t offset) {
-    Call call;
+CallArguments square_call(int n, const DeviceBuffer& a, const DeviceBuffer& b, const DeviceBuffer& c, Element element,
+                          std::size_t offset) {
+    CallArguments call;
     call.element = element;
     call.m = call.n = call.k = call.lda = call.ldb = call.ldc = n;
     call.a = a.address(offset), call.b = b.address(offset), call.c = c.address(offset);
@@ -188,10 +191,10 @@ Call square(int n, const Buffer& a, const Buffer& b, const Buffer& c, Element el
     return call;
 }
 
-std::span<const Function> functions() { return table; }
+std::span<const CublasFunction> all_functions() { return table; }
 
-const Function& function_called(std::string_view name) {
-    return *std::ranges::find_if(table, [&](const Function& function) { return function.name == name; });
+const CublasFunction& function_named(std::string_view name) {
+    return *std::ranges::find_if(table, [&](const CublasFunction& function) { return function.name == name; });
 }
 
 }  // namespace gpu

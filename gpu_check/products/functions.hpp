@@ -15,7 +15,7 @@ namespace gpu {
 
 using Status = std::optional<cublasStatus_t>;  ///< nullopt: the library does not have the function
 
-/// Type of the elements of matrices.
+/// The type of the elements of matrices.
 enum class Element { half, real, complex, float64 };
 std::size_t bytes_of(Element element);
 
@@ -35,7 +35,7 @@ class Scalar {
 
 /// Operands and settings of a call. Matrices are column-major. Functions of symmetric and of triangular matrices use
 /// the order n only.
-struct Call {
+struct CallArguments {
     Element element = Element::real;
     int m = 0, n = 0, k = 0;
     void *a = nullptr, *b = nullptr, *c = nullptr;
@@ -51,27 +51,28 @@ struct Call {
 };
 
 /// Returns the call for three square matrices of order n. offset: of their first elements, in bytes.
-Call square(int n, const Buffer& a, const Buffer& b, const Buffer& c, Element element = Element::real,
-            std::size_t offset = 0);
+CallArguments square_call(int n, const DeviceBuffer& a, const DeviceBuffer& b, const DeviceBuffer& c,
+                          Element element = Element::real, std::size_t offset = 0);
 
-struct Function {
+/// A row of the table: a function of cuBLAS, and how it is called.
+struct CublasFunction {
     enum Kind { by_mode, by_type };  ///< whether the handle's math mode or a compute type decides the precision
 
     const char* name;      ///< name as in the rows of tests/cublas/stand_in/semantics.def
     const char* function;  ///< name of the library's function
-    Shape shape;
+    ProductKind shape;
     Element element;  ///< type of elements for functions `by_mode`; others take every type
     Kind kind;
     bool is_batch;
-    Status (*call)(const Cublas& cublas, const char* function, Shape shape, const Call& call);
+    Status (*call)(const Cublas& cublas, const char* function, ProductKind shape, const CallArguments& call);
 
-    Status operator()(const Cublas& cublas, const Call& arguments) const {
+    Status operator()(const Cublas& cublas, const CallArguments& arguments) const {
         return call(cublas, function, shape, arguments);
     }
 };
 
-std::span<const Function> functions();
+std::span<const CublasFunction> all_functions();
 /// Returns the function with this name, which must be in the table.
-const Function& function_called(std::string_view name);
+const CublasFunction& function_named(std::string_view name);
 
 }  // namespace gpu

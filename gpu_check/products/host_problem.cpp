@@ -50,50 +50,50 @@ std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale
 
 /// Returns positions below the diagonal, spread over the matrix, which products of every shape write. For trsm all
 /// are in one column.
-std::vector<std::pair<int, int>> samples(Shape shape, int n) {
+std::vector<std::pair<int, int>> samples(ProductKind shape, int n) {
     constexpr int count = 48;
     std::vector<std::pair<int, int>> result;
     for (int i = 0; i < count; ++i) {
         const int row = 1 + static_cast<int>((n - 2) * static_cast<long>(i + 1) / count);
-        result.emplace_back(row, shape == Shape::trsm ? 0 : (i * 37) % row);
+        result.emplace_back(row, shape == ProductKind::trsm ? 0 : (i * 37) % row);
     }
     return result;
 }
 
 }  // namespace
 
-HostProblem::HostProblem(int n, bool complex, Use use)
+HostProblem::HostProblem(int n, bool complex, OperandUse use)
     : n(n),
       complex(complex),
-      a(random_matrix(n, complex, use == Use::solve ? 1 / std::sqrt(n) : 1, 1)),
+      a(random_matrix(n, complex, use == OperandUse::solve ? 1 / std::sqrt(n) : 1, 1)),
       b(random_matrix(n, complex, 1, 2)),
-      scales_(scales_of_rows(n, use == Use::solve ? scales_of_solve : scales_of_product)) {
+      scales_(scales_of_rows(n, use == OperandUse::solve ? scales_of_solve : scales_of_product)) {
     // A solve has D A D^-1 and D B, whose solution is D A^-1 B; any other product has D A and B.
     for (int column = 0; column < n; ++column) {
         for (int row = 0; row < n; ++row) {
             const std::size_t at = row + static_cast<std::size_t>(column) * n;
             const auto scale = static_cast<float>(scales_[row]);
-            a[at] *= use == Use::solve ? static_cast<float>(scales_[row] / scales_[column]) : scale;
-            if (use == Use::solve) b[at] *= scale;
+            a[at] *= use == OperandUse::solve ? static_cast<float>(scales_[row] / scales_[column]) : scale;
+            if (use == OperandUse::solve) b[at] *= scale;
         }
     }
 }
 
 /// Returns the power of two by which the scales of rows have scaled an element below the diagonal.
-double HostProblem::scale_of_result(Shape shape, int row, int column) const {
+double HostProblem::scale_of_result(ProductKind shape, int row, int column) const {
     switch (shape) {
-        case Shape::syrk:
-        case Shape::herk:
+        case ProductKind::syrk:
+        case ProductKind::herk:
             return scales_[row] * scales_[column];
-        case Shape::syr2k:
-        case Shape::her2k:
+        case ProductKind::syr2k:
+        case ProductKind::her2k:
             return std::max(scales_[row], scales_[column]);
         default:
             return scales_[row];
     }
 }
 
-Measured HostProblem::judge(Shape shape, const float* result) const {
+MeasuredRounding HostProblem::judge_result(ProductKind shape, const float* result) const {
     const auto chosen = samples(shape, n);
     const auto scaled = [&](std::size_t i, Complex value) {
         return value / scale_of_result(shape, chosen[i].first, chosen[i].second);
@@ -106,53 +106,54 @@ Measured HostProblem::judge(Shape shape, const float* result) const {
         elements.push_back(scaled(i, {element[0], complex ? element[1] : 0.0F}));
         is_in_range_of_fp16.push_back(scale_of_result(shape, chosen[i].first, chosen[i].second) == 1);
     }
-    return gpu::judge(elements, is_in_range_of_fp16, [&](Rounding rounding) {
-        const auto column = shape == Shape::trsm ? solved_column(0, rounding) : std::vector<Complex>();
+    return gpu::identify_rounding(elements, is_in_range_of_fp16, [&](Rounding rounding) {
+        const auto column = shape == ProductKind::trsm ? solved_column(0, rounding) : std::vector<Complex>();
         std::vector<Complex> reference;
         for (std::size_t i = 0; i < chosen.size(); ++i) {
             const auto [row, at] = chosen[i];
-            reference.push_back(scaled(i, shape == Shape::trsm ? column[row] : entry(shape, row, at, rounding)));
+            reference.push_back(
+                scaled(i, shape == ProductKind::trsm ? column[row] : reference_element(shape, row, at, rounding)));
         }
         return reference;
     });
 }
 
-Complex HostProblem::entry(Shape shape, int row, int column, Rounding rounding) const {
+Complex HostProblem::reference_element(ProductKind shape, int row, int column, Rounding rounding) const {
     const auto at = [&](const std::vector<std::complex<float>>& matrix, int i, int j) {
         return rounded(matrix[i + static_cast<std::size_t>(j) * n], rounding);
     };
     Complex sum = 0;
     for (int k = 0; k < n; ++k) {
         switch (shape) {
-            case Shape::gemm:
+            case ProductKind::gemm:
                 sum += at(a, row, k) * at(b, k, column);
                 break;
-            case Shape::symm:
+            case ProductKind::symm:
                 sum += (row >= k ? at(a, row, k) : at(a, k, row)) * at(b, k, column);
                 break;
-            case Shape::hemm: {
+            case ProductKind::hemm: {
                 const Complex element = row > k    ? at(a, row, k)
                                         : row == k ? Complex(at(a, k, k).real())
                                                    : std::conj(at(a, k, row));
                 sum += element * at(b, k, column);
                 break;
             }
-            case Shape::syrk:
+            case ProductKind::syrk:
                 sum += at(a, row, k) * at(a, column, k);
                 break;
-            case Shape::herk:
+            case ProductKind::herk:
                 sum += at(a, row, k) * std::conj(at(a, column, k));
                 break;
-            case Shape::syr2k:
+            case ProductKind::syr2k:
                 sum += at(a, row, k) * at(b, column, k) + at(b, row, k) * at(a, column, k);
                 break;
-            case Shape::her2k:
+            case ProductKind::her2k:
                 sum += at(a, row, k) * std::conj(at(b, column, k)) + at(b, row, k) * std::conj(at(a, column, k));
                 break;
-            case Shape::trmm:
+            case ProductKind::trmm:
                 if (k <= row) sum += at(a, row, k) * at(b, k, column);
                 break;
-            case Shape::trsm:
+            case ProductKind::trsm:
                 break;  // judged by solved_column() instead
         }
     }

@@ -16,7 +16,7 @@ namespace gpu {
 
 /// The kind of product. Triangles are lower, matrices stand on the left side, and nothing is transposed unless the
 /// formula says so.
-enum class Shape {
+enum class ProductKind {
     gemm,   // A B
     symm,   // A symmetric
     hemm,   // A hermitian
@@ -30,23 +30,23 @@ enum class Shape {
 
 /// Kind of operands: those for all shapes but trsm, or those for trsm, whose solution would otherwise grow beyond
 /// float32's range.
-enum class Use { product, solve };
+enum class OperandUse { product, solve };
 
 /// A and B of a product: n×n, column-major, leading dimension n.
 class HostProblem {
   public:
-    HostProblem(int n, bool complex, Use use);
+    HostProblem(int n, bool complex, OperandUse use);
 
     /// Judges a result: n×n, column-major, real or (real, imaginary) as the operands.
-    Measured judge(Shape shape, const float* result) const;
+    MeasuredRounding judge_result(ProductKind shape, const float* result) const;
 
     int n;
     bool complex;
     std::vector<std::complex<float>> a, b;
 
   private:
-    double scale_of_result(Shape shape, int row, int column) const;
-    Complex entry(Shape shape, int row, int column, Rounding rounding) const;
+    double scale_of_result(ProductKind shape, int row, int column) const;
+    Complex reference_element(ProductKind shape, int row, int column, Rounding rounding) const;
     std::vector<Complex> solved_column(int column, Rounding rounding) const;
 
     std::vector<double> scales_;  // powers of two that scale the rows

@@ -11,7 +11,7 @@ cudaDataType type_of(Element element) { return element == Element::float64 ? CUD
 
 }  // namespace
 
-Lt::Lt(const Device& device, const Call& call, cublasLtHandle_t given)
+LtProduct::LtProduct(const Device& device, const CallArguments& call, cublasLtHandle_t given)
     : device_(device),
       call_(call),
       workspace_(device, call.workspace + 1),
@@ -25,20 +25,20 @@ Lt::Lt(const Device& device, const Call& call, cublasLtHandle_t given)
             &call_.workspace, sizeof call_.workspace);
 }
 
-Lt::~Lt() {
+LtProduct::~LtProduct() {
     for (const auto descriptor : descriptors_) LT(cublasLtMatmulDescDestroy, descriptor);
     LT(cublasLtMatmulPreferenceDestroy, preference_);
     LT(cublasLtMatrixLayoutDestroy, layout_);
     if (owns_handle_) LT(cublasLtDestroy, handle_);
 }
 
-cublasStatus_t Lt::describe(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor) {
+cublasStatus_t LtProduct::create_descriptor(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor) {
     const auto status = LT(cublasLtMatmulDescCreate, &descriptor, compute_type, type_of(call_.element));
     if (status == CUBLAS_STATUS_SUCCESS) descriptors_.push_back(descriptor);
     return status;
 }
 
-cublasStatus_t Lt::ask_heuristic(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const {
+cublasStatus_t LtProduct::find_algorithm(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const {
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
     const auto status = LT(cublasLtMatmulAlgoGetHeuristic, handle_, descriptor, layout_, layout_, layout_, layout_,
@@ -49,12 +49,13 @@ cublasStatus_t Lt::ask_heuristic(cublasLtMatmulDesc_t descriptor, cublasLtMatmul
     return result.state;
 }
 
-cublasStatus_t Lt::check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const {
+cublasStatus_t LtProduct::check_algorithm(cublasLtMatmulDesc_t descriptor,
+                                          const cublasLtMatmulAlgo_t& algorithm) const {
     cublasLtMatmulHeuristicResult_t result{};
     return LT(cublasLtMatmulAlgoCheck, handle_, descriptor, layout_, layout_, layout_, layout_, &algorithm, &result);
 }
 
-cublasStatus_t Lt::multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
+cublasStatus_t LtProduct::multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
     const auto status =
         LT(cublasLtMatmul, handle_, descriptor, call_.alpha, call_.a, layout_, call_.b, layout_, call_.beta, call_.c,
            layout_, call_.c, layout_, algorithm, workspace_.address(), call_.workspace, nullptr);

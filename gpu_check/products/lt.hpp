@@ -7,16 +7,17 @@
 
 namespace gpu {
 
-class Lt {
+/// A product of square matrices by cublasLt.
+class LtProduct {
   public:
     /// call: the operands, and the size of the workspace. given: a handle that the caller keeps; nullptr: a new one.
-    Lt(const Device& device, const Call& call, cublasLtHandle_t given = nullptr);
-    ~Lt();
-    Lt(const Lt&) = delete;
-    Lt& operator=(const Lt&) = delete;
+    LtProduct(const Device& device, const CallArguments& call, cublasLtHandle_t given = nullptr);
+    ~LtProduct();
+    LtProduct(const LtProduct&) = delete;
+    LtProduct& operator=(const LtProduct&) = delete;
 
-    cublasStatus_t describe(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor);
-    cublasStatus_t ask_heuristic(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const;
+    cublasStatus_t create_descriptor(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor);
+    cublasStatus_t find_algorithm(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const;
     cublasStatus_t check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const;
     /// Runs the product, and waits for its end. algorithm: nullptr lets the library choose.
     cublasStatus_t multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
@@ -24,8 +25,8 @@ class Lt {
   private:
     const Library library_ = open_cuda_library("libcublasLt");
     const Device& device_;
-    const Call call_;
-    const Buffer workspace_;
+    const CallArguments call_;
+    const DeviceBuffer workspace_;
     const bool owns_handle_;
     cublasLtHandle_t handle_;
     cublasLtMatrixLayout_t layout_ = nullptr;

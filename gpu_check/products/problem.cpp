@@ -15,9 +15,9 @@ constexpr double largest_plausible_error = 1e-2;  // larger: not this product at
 constexpr int spread = 20;                        // the largest shift of a factor, in bits
 constexpr int not_written = -2;                   // cuBLAS writes -1 for a product that it does not emulate
 
-std::vector<void*> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
+std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
     std::vector<void*> result;
-    for (int copy = 0; copy < Problem::copies; ++copy)
+    for (int copy = 0; copy < DeviceProblem::copies; ++copy)
         result.push_back(matrices.address(offset + copy * matrix_bytes));
     return result;
 }
@@ -44,7 +44,7 @@ std::vector<double> shifted(std::vector<double> matrix, int n, bool is_b) {
 
 }  // namespace
 
-Problem::Problem(const Device& device, int n, Element element, const Layout& layout)
+DeviceProblem::DeviceProblem(const Device& device, int n, Element element, const MatrixLayout& layout)
     : n(n),
       element(element),
       layout_(layout),
@@ -56,10 +56,10 @@ Problem::Problem(const Device& device, int n, Element element, const Layout& lay
       b_pointers_(device, addresses(b_, matrix_bytes_, layout.offset)),
       c_pointers_(device, addresses(c_, matrix_bytes_, layout.offset)) {}
 
-void Problem::prepare(Shape) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
+void DeviceProblem::prepare_output(ProductKind) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
 
 /// Returns a hash by the method FNV-1a.
-std::string Problem::hash_of_result() const {
+std::string DeviceProblem::hash_of_result() const {
     const auto bytes = c_.download<unsigned char>(layout_.offset + matrix_bytes_);
     std::uint64_t hash = 0xcbf29ce484222325;
     for (std::size_t i = layout_.offset; i < bytes.size(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
@@ -68,8 +68,8 @@ std::string Problem::hash_of_result() const {
     return text;
 }
 
-Call Problem::call() const {
-    Call call = square(n, a_, b_, c_, element, layout_.offset);
+CallArguments DeviceProblem::call_arguments() const {
+    CallArguments call = square_call(n, a_, b_, c_, element, layout_.offset);
     call.lda = call.ldb = call.ldc = n + layout_.more_rows;
     call.trans_a = layout_.trans_a, call.trans_b = layout_.trans_b;
     call.count = copies;
@@ -79,14 +79,15 @@ Call Problem::call() const {
     return call;
 }
 
-Float32Problem::Float32Problem(const Device& device, int n, bool complex, Use use, const Layout& layout)
-    : Problem(device, n, complex ? Element::complex : Element::real, layout), host_(n, complex, use) {
+Float32Problem::Float32Problem(const Device& device, int n, bool complex, OperandUse use, const MatrixLayout& layout)
+    : DeviceProblem(device, n, complex ? Element::complex : Element::real, layout), host_(n, complex, use) {
     upload(a_, host_.a, layout.trans_a);
     upload(b_, host_.b, layout.trans_b);
 }
 
 /// Uploads `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
-void Float32Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const {
+void Float32Problem::upload(DeviceBuffer& target, const std::vector<std::complex<float>>& matrix,
+                            Operation trans) const {
     std::vector<float> values;
     values.reserve(copies * matrix_bytes_ / sizeof(float));
     const auto size = static_cast<std::size_t>(n);
@@ -101,14 +102,14 @@ void Float32Problem::upload(Buffer& target, const std::vector<std::complex<float
     target.upload(values.data(), values.size() * sizeof(float), layout_.offset);
 }
 
-void Float32Problem::prepare(Shape shape) {
-    if (shape == Shape::trsm)
+void Float32Problem::prepare_output(ProductKind shape) {
+    if (shape == ProductKind::trsm)
         upload(c_, host_.b, CUBLAS_OP_N);
     else
-        Problem::prepare(shape);
+        DeviceProblem::prepare_output(shape);
 }
 
-Measured Float32Problem::judge(Shape shape, int copy) const {
+MeasuredRounding Float32Problem::judge_result(ProductKind shape, int copy) const {
     const std::size_t first = (layout_.offset + copy * matrix_bytes_) / sizeof(float);
     const std::size_t column = matrix_bytes_ / n / sizeof(float);
     std::vector<float> result = c_.download<float>(first + n * column);
@@ -116,11 +117,11 @@ Measured Float32Problem::judge(Shape shape, int copy) const {
     const std::size_t kept = n * bytes_of(element) / sizeof(float);  // number of floats of a column that are kept
     for (std::size_t i = 1; i < static_cast<std::size_t>(n) && kept != column; ++i)
         std::copy_n(result.data() + i * column, kept, result.data() + i * kept);
-    return host_.judge(shape, result.data());
+    return host_.judge_result(shape, result.data());
 }
 
 Float64Problem::Float64Problem(const Cublas& cublas, int n)
-    : Problem(cublas.device, n, Element::float64),
+    : DeviceProblem(cublas.device, n, Element::float64),
       host_a_(random_matrix(n, 1)),
       host_b_(random_matrix(n, 2)),
       kept_bits_(cublas.device, sizeof(int)) {
@@ -132,14 +133,14 @@ Float64Problem::Float64Problem(const Cublas& cublas, int n)
         count(cublas.handle, static_cast<int*>(kept_bits_.address()));
 }
 
-void Float64Problem::prepare(Shape shape) {
-    Problem::prepare(shape);
+void Float64Problem::prepare_output(ProductKind shape) {
+    DeviceProblem::prepare_output(shape);
     kept_bits_.upload(&not_written, sizeof not_written);
 }
 
 /// Compares some columns of the result with the exact ones: rms of the difference over rms of the product.
-Measured Float64Problem::judge(Shape shape, int) const {
-    const bool is_syrk = shape == Shape::syrk;  // A times its own transpose, lower triangle
+MeasuredRounding Float64Problem::judge_result(ProductKind shape, int) const {
+    const bool is_syrk = shape == ProductKind::syrk;  // A times its own transpose, lower triangle
     const auto result = c_.download<double>(host_a_.size());
     const auto at = [this](int i, int j) { return static_cast<std::size_t>(j) * n + i; };
     long double distance = 0, size = 0;
@@ -162,24 +163,25 @@ Measured Float64Problem::judge(Shape shape, int) const {
             kept == not_written ? "-" : std::to_string(kept) + " bits", error};
 }
 
-std::string answer_of(const Status& status, const Measured& measured) {
+std::string format_or_error(const Status& status, const MeasuredRounding& measured) {
     if (!status) return "absent";
-    return *status == CUBLAS_STATUS_SUCCESS ? measured.format : text(*status);
+    return *status == CUBLAS_STATUS_SUCCESS ? measured.format : status_name(*status);
 }
 
-Result multiply(const Cublas& cublas, Problem& problem, const Way& way) {
-    const Function& function = function_called(way.function);
+ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way) {
+    const CublasFunction& function = function_named(way.function);
     auto& set_mode = cublas.library.get<decltype(cublasSetMathMode)>("cublasSetMathMode");
-    problem.prepare(function.shape);
-    Call call = problem.call();
+    problem.prepare_output(function.shape);
+    CallArguments call = problem.call_arguments();
     call.type = way.type;
     call.algorithm = way.algorithm;
     if (problem.element == Element::float64) call.workspace = std::size_t{256} << 20;  // for emulation
     Status status = set_mode(cublas.handle, way.mode);
     if (status == CUBLAS_STATUS_SUCCESS) status = function(cublas, call);
     set_mode(cublas.handle, CUBLAS_DEFAULT_MATH);
-    const Measured measured = problem.judge(function.shape, function.is_batch ? Problem::copies - 1 : 0);
-    return {answer_of(status, measured), measured, status == CUBLAS_STATUS_SUCCESS};
+    const MeasuredRounding measured =
+        problem.judge_result(function.shape, function.is_batch ? DeviceProblem::copies - 1 : 0);
+    return {format_or_error(status, measured), measured, status == CUBLAS_STATUS_SUCCESS};
 }
 
 RandomMatrices::RandomMatrices(const Device& device, int n)
@@ -192,10 +194,10 @@ RandomMatrices::RandomMatrices(const Device& device, int n)
     std::mt19937 generator(1);
     for (float& element : block) element = static_cast<float>(generator()) / 2147483648.0F - 1;
     for (std::size_t done = 0; done < all; done += block.size())
-        for (Buffer* const matrix : {&a, &b})
+        for (DeviceBuffer* const matrix : {&a, &b})
             matrix->upload(block.data(), std::min(block.size(), all - done) * sizeof(float), done * sizeof(float));
 }
 
-Call RandomMatrices::call() const { return square(n, a, b, c); }
+CallArguments RandomMatrices::call_arguments() const { return square_call(n, a, b, c); }
 
 }  // namespace gpu

@@ -12,26 +12,26 @@
 namespace gpu {
 
 /// The layout of a product's matrices in memory. Libraries choose kernels by it.
-struct Layout {
+struct MatrixLayout {
     std::size_t offset = 0;  ///< offset of the first elements, in bytes; the memory itself is aligned to 256 bytes
     int more_rows = 0;       ///< leading dimension minus the number of rows
     Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;  ///< T: a matrix lies transposed, and the call says so
 };
 
 /// Matrices of a product on the device: n×n, column-major. Derived classes fill and judge them.
-class Problem {
+class DeviceProblem {
   public:
-    virtual ~Problem() = default;
-    Problem(const Problem&) = delete;
-    Problem& operator=(const Problem&) = delete;
+    virtual ~DeviceProblem() = default;
+    DeviceProblem(const DeviceProblem&) = delete;
+    DeviceProblem& operator=(const DeviceProblem&) = delete;
 
     /// Puts NaN into C. For trsm, which solves in place, puts B there instead.
-    virtual void prepare(Shape shape);
+    virtual void prepare_output(ProductKind shape);
     /// Judges product number `copy` of a batch, from 0.
-    virtual Measured judge(Shape shape, int copy = 0) const = 0;
+    virtual MeasuredRounding judge_result(ProductKind shape, int copy = 0) const = 0;
     /// Returns a hash of the bits of the first product's result.
     std::string hash_of_result() const;
-    Call call() const;
+    CallArguments call_arguments() const;
 
     static constexpr int copies = 2;  ///< products of a batch, all equal
 
@@ -39,25 +39,25 @@ class Problem {
     const Element element;
 
   protected:
-    Problem(const Device& device, int n, Element element, const Layout& layout = {});
+    DeviceProblem(const Device& device, int n, Element element, const MatrixLayout& layout = {});
 
-    const Layout layout_;
+    const MatrixLayout layout_;
     const std::size_t matrix_bytes_;
-    Buffer a_, b_, c_;                             // matrices, `copies` of each in a row
-    Buffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices
+    DeviceBuffer a_, b_, c_;                             // matrices, `copies` of each in a row
+    DeviceBuffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices
 };
 
 /// A and B are those of HostProblem: real or complex numbers of float32.
-class Float32Problem : public Problem {
+class Float32Problem : public DeviceProblem {
   public:
-    Float32Problem(const Device& device, int n, bool complex = false, Use use = Use::product,
-                   const Layout& layout = {});
+    Float32Problem(const Device& device, int n, bool complex = false, OperandUse use = OperandUse::product,
+                   const MatrixLayout& layout = {});
 
-    void prepare(Shape shape) override;
-    Measured judge(Shape shape, int copy = 0) const override;
+    void prepare_output(ProductKind shape) override;
+    MeasuredRounding judge_result(ProductKind shape, int copy = 0) const override;
 
   private:
-    void upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const;
+    void upload(DeviceBuffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const;
 
     HostProblem host_;
 };
@@ -68,22 +68,22 @@ class Float32Problem : public Problem {
 /// their factors in A are up to 2^20 smaller than the largest of their row. So an emulated product has errors of some
 /// 1e-4, and another one of some 1e-15. Where cuBLAS ignores that setting, and keeps the 55 bits of its default for
 /// fixed numbers of bits, errors are some 1e-11. The handle's own count of bits is asked, too.
-class Float64Problem : public Problem {
+class Float64Problem : public DeviceProblem {
   public:
     Float64Problem(const Cublas& cublas, int n);
 
-    void prepare(Shape shape) override;
+    void prepare_output(ProductKind shape) override;
     /// The format is fp64, fp64_emulated or wrong; `match` is the number of bits that cuBLAS kept, "-" if it does not
     /// tell.
-    Measured judge(Shape shape, int copy = 0) const override;
+    MeasuredRounding judge_result(ProductKind shape, int copy = 0) const override;
 
   private:
     const std::vector<double> host_a_, host_b_;
-    Buffer kept_bits_;  // the number of bits that cuBLAS kept
+    DeviceBuffer kept_bits_;  // the number of bits that cuBLAS kept
 };
 
 /// One way to ask cuBLAS for a product.
-struct Way {
+struct ProductRequest {
     const char* function;  ///< its name in the table of functions
     cublasMath_t mode = CUBLAS_DEFAULT_MATH;
     cublasComputeType_t type = CUBLAS_COMPUTE_32F;
@@ -92,26 +92,26 @@ struct Way {
 
 /// Returns the format of a product; if it was refused, the name of its cublasStatus_t; "absent" if the library does
 /// not have the function.
-std::string answer_of(const Status& status, const Measured& measured);
+std::string format_or_error(const Status& status, const MeasuredRounding& measured);
 
-/// The result of a product.
-struct Result {
-    std::string answer;  ///< see answer_of()
-    Measured measured;   ///< what was measured of the last product of a batch
-    bool ran;            ///< the product was not refused
+/// The outcome of a product.
+struct ProductResult {
+    std::string answer;         ///< see format_or_error()
+    MeasuredRounding measured;  ///< what was measured of the last product of a batch
+    bool ran;                   ///< the product was not refused
 };
 /// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.
-Result multiply(const Cublas& cublas, Problem& problem, const Way& way);
+ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way);
 
 /// Three n×n matrices for products that are timed. Their numbers are random, between -1 and 1, because the clock of a
 /// GPU, and so its speed, depends on how many bits change.
 class RandomMatrices {
   public:
     RandomMatrices(const Device& device, int n);
-    Call call() const;
+    CallArguments call_arguments() const;
 
     const int n;
-    Buffer a, b, c;
+    DeviceBuffer a, b, c;
 };
 
 }  // namespace gpu

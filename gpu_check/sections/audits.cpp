@@ -39,13 +39,13 @@ constexpr AuditedProduct products[] = {
 };
 static_assert(std::size(products) == audited_products);
 
-struct Errors {
+struct ResultErrors {
     double norm = 0;
     double row = 0;  ///< error by row or by column, whichever is larger
 };
 
 /// Returns the errors of a column-major n×n result, compared with `exact`.
-Errors errors_of(const float* result, const std::vector<double>& exact, int n) {
+ResultErrors errors_of(const float* result, const std::vector<double>& exact, int n) {
     std::vector<double> rows(static_cast<std::size_t>(n)), columns = rows, d_rows = rows, d_columns = rows;
     double reference = 0;
     double difference = 0;
@@ -61,7 +61,7 @@ Errors errors_of(const float* result, const std::vector<double>& exact, int n) {
             reference += r;
             difference += d;
         }
-    Errors errors{std::sqrt(difference / reference), 0};
+    ResultErrors errors{std::sqrt(difference / reference), 0};
     for (int i = 0; i < n; ++i)
         errors.row = std::max({errors.row, std::sqrt(d_rows[i] / rows[i]), std::sqrt(d_columns[i] / columns[i])});
     return errors;
@@ -98,27 +98,28 @@ Numbers as_operand(const Numbers& numbers, bool is_complex) {
 }
 
 /// Multiplies once, and returns the largest errors of the result.
-Errors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
+ResultErrors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
     const std::size_t one = static_cast<std::size_t>(n) * n;
-    const Function& function = function_called(product.function);
+    const CublasFunction& function = function_named(product.function);
     const bool is_complex = function.element == Element::complex;
     const bool is_random = product.value == 0;
     const Numbers a = is_random ? random_numbers(one * product.count, 1) : Numbers(one, product.value);
     const Numbers b = is_random ? random_numbers(one * product.count, 2) : Numbers(one, 1);
-    const Buffer device_a(cublas.device, as_operand(a, is_complex));
-    const Buffer device_b(cublas.device, as_operand(b, is_complex));
-    const Buffer device_c(cublas.device, as_operand(a, is_complex));
-    Call call = square(n, device_a, device_b, device_c);
+    const DeviceBuffer device_a(cublas.device, as_operand(a, is_complex));
+    const DeviceBuffer device_b(cublas.device, as_operand(b, is_complex));
+    const DeviceBuffer device_c(cublas.device, as_operand(a, is_complex));
+    CallArguments call = square_call(n, device_a, device_b, device_c);
     call.trans_a = product.trans_a;
     call.alpha = Scalar(alpha);
     call.count = product.count;
-    check(*function(cublas, call), function.function);
+    throw_on_error(*function(cublas, call), function.function);
     Numbers result = device_c.download<float>(a.size() * (is_complex ? 2 : 1));
     for (std::size_t i = 0; is_complex && i < a.size(); ++i) result[i] = result[2 * i];
-    Errors largest;
+    ResultErrors largest;
     for (std::size_t begin = 0; begin < a.size(); begin += one) {
         const bool is_transposed = product.trans_a == CUBLAS_OP_T;
-        const Errors errors = errors_of(&result[begin], multiply_exactly(&a[begin], is_transposed, &b[begin], n), n);
+        const ResultErrors errors =
+            errors_of(&result[begin], multiply_exactly(&a[begin], is_transposed, &b[begin], n), n);
         largest = {std::max(largest.norm, errors.norm), std::max(largest.row, errors.row)};
     }
     return largest;
@@ -128,30 +129,30 @@ Errors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
 /// once and plays the capture twice. Returns true if C is 1 + 3 n afterwards.
 bool replays_correctly(const Cublas& cublas, int n) {
     const Numbers ones(static_cast<std::size_t>(n) * n, 1.0F);
-    const Buffer a(cublas.device, ones), b(cublas.device, ones), c(cublas.device, ones);
-    Call call = square(n, a, b, c);
+    const DeviceBuffer a(cublas.device, ones), b(cublas.device, ones), c(cublas.device, ones);
+    CallArguments call = square_call(n, a, b, c);
     call.beta = Scalar(1);
-    const auto multiply = [&] { check(*function_called("sgemm")(cublas, call), "cublasSgemm"); };
+    const auto multiply = [&] { throw_on_error(*function_named("sgemm")(cublas, call), "cublasSgemm"); };
     const CUstream stream = use_own_stream(cublas);
     multiply();
     cublas.device.synchronise();
-    replay(cublas.device, capture(cublas.device, stream, multiply), stream);
+    replay_graph_twice(cublas.device, capture_graph(cublas.device, stream, multiply), stream);
     const Numbers result = c.download<float>(ones.size());
     return std::ranges::all_of(result, [&](float element) { return element == 1.0F + 3.0F * static_cast<float>(n); });
 }
 
-struct FoundAudits {
+struct AuditSummary {
     int audits = 0;
     int skipped = 0;
     fp32shim::record::AuditErrors errors;
 };
 
 /// Returns the audits of one size in a recording.
-FoundAudits find_audits(const std::string& recording, int n) {
+AuditSummary summarize_audits(const std::string& recording, int n) {
     const auto opened = fp32shim::record::RecordingReader::open(recording);
     if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);
     const auto& reader = opened.reader;
-    FoundAudits found;
+    AuditSummary found;
     reader->visit_audits([&](const fp32shim::record::RecordedAudit& recorded) {
         const auto* const row = reader->row(recorded.row);
         if (row == nullptr || row->decision.call.n != n) return true;
@@ -170,36 +171,37 @@ bool agree(double audited, double measured) {
 
 /// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as on a GPU
 /// without TF32, has no audit.
-void send_comparison(Worker& worker, const FoundAudits& found, const Errors& measured) {
+void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
     const double row = found.errors.by(fp32shim::policy::Metric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);
     const bool needs_none = found.audits == 0 && measured.norm < largest_fp32_error;
-    worker.found("audits", std::to_string(found.audits));
-    worker.found("norm",
-                 digits("%.4e", found.errors.norm) + " audited, " + digits("%.4e", measured.norm) + " measured");
-    worker.found("row", digits("%.4e", row) + " audited, " + digits("%.4e", measured.row) + " measured");
-    worker.found("audit", is_right ? "as measured" : needs_none ? "skipped" : "WRONG");
+    worker.report_finding("audits", std::to_string(found.audits));
+    worker.report_finding("norm", format_number("%.4e", found.errors.norm) + " audited, " +
+                                      format_number("%.4e", measured.norm) + " measured");
+    worker.report_finding(
+        "row", format_number("%.4e", row) + " audited, " + format_number("%.4e", measured.row) + " measured");
+    worker.report_finding("audit", is_right ? "as measured" : needs_none ? "skipped" : "WRONG");
 }
 
 }  // namespace
 
-void measure_audits(Worker& worker) {
+void measure_audit_errors(Worker& worker) {
     const char* const recording = std::getenv("FP32_MATMUL_LOG");
     if (recording == nullptr) throw std::runtime_error("FP32_MATMUL_LOG is not set");
     int n = worker.sizes.front();
     for (const AuditedProduct& product : products) {
-        worker.row(product.title, "", [&] {
-            const Errors measured = multiply(worker.cublas(), product, n);
-            send_comparison(worker, find_audits(recording, n), measured);
+        worker.measure_row(product.title, "", [&] {
+            const ResultErrors measured = multiply(worker.cublas(), product, n);
+            send_comparison(worker, summarize_audits(recording, n), measured);
         });
         n += 4;
     }
-    worker.row("cublasSgemm, captured and replayed", "", [&] {
+    worker.measure_row("cublasSgemm, captured and replayed", "", [&] {
         const bool graph_is_right = replays_correctly(worker.cublas(), n);
-        const FoundAudits captured = find_audits(recording, n);
+        const AuditSummary captured = summarize_audits(recording, n);
         // Without TF32, the product before the capture ran at FP32 and was not audited either.
         const bool is_left_alone = graph_is_right && captured.audits <= 1 && captured.skipped == 2 - captured.audits;
-        worker.found("captured", is_left_alone ? "not audited, result right" : "WRONG");
+        worker.report_finding("captured", is_left_alone ? "not audited, result right" : "WRONG");
     });
 }
 

@@ -1,40 +1,37 @@
 #include "gpu_check/sections/findings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
+#include <sstream>
 #include <string_view>
 
 namespace gpu {
 
-const std::vector<std::string>& Findings::all(const std::string& name) const {
+const std::vector<std::string>& FindingMap::values_of(const std::string& name) const {
     static const std::vector<std::string> none;
     const auto found = values_.find(name);
     return found == values_.end() ? none : found->second;
 }
 
-std::string Findings::lowest_format(const std::string& name) const {
-    const auto& values = all(name);
+std::string FindingMap::lowest_format(const std::string& name) const {
+    const auto& values = values_of(name);
     if (values.empty()) return not_measured;
     std::string result = values.front();
-    for (const std::string& value : values) result = lower_format(result, value);
+    for (const std::string& value : values) result = less_precise_format(result, value);
     return result;
 }
 
-std::string Findings::distinct(const std::string& name) const {
-    const auto& values = all(name);
-    std::string result;
-    for (const std::string& value : std::set<std::string>(values.begin(), values.end())) {
-        result += (result.empty() ? "" : "+") + value;
-    }
-    return result.empty() ? not_measured : result;
+std::string FindingMap::joined_values(const std::string& name) const {
+    std::vector<std::string> values = values_of(name);
+    std::ranges::sort(values);
+    values.erase(std::ranges::unique(values).begin(), values.end());
+    return values.empty() ? not_measured : joined(values, "+");
 }
 
-std::vector<double> Findings::numbers(const std::string& name) const {
+std::vector<double> FindingMap::sorted_numbers(const std::string& name) const {
     std::vector<double> result;
-    for (const std::string& value : all(name)) {
+    for (const std::string& value : values_of(name)) {
         char* end = nullptr;
         const double number = std::strtod(value.c_str(), &end);
         if (end != value.c_str() && *end == '\0') result.push_back(number);
@@ -45,23 +42,34 @@ std::vector<double> Findings::numbers(const std::string& name) const {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> format_names{"fp32", "tf32", "bf16", "fp16"};  // formats from highest to
-                                                                                         // lowest
+/// Returns the position of an answer among the formats from the highest to the lowest; 4: it is no format.
+std::ptrdiff_t rank_of(std::string_view answer) {
+    constexpr std::string_view formats[] = {"fp32", "tf32", "bf16", "fp16"};
+    return std::ranges::find(formats, answer) - formats;
+}
 
 }  // namespace
 
-bool is_format(const std::string& answer) {
-    return std::find(format_names.begin(), format_names.end(), answer) != format_names.end();
+bool is_format_name(const std::string& answer) { return rank_of(answer) < 4; }
+
+std::string less_precise_format(const std::string& left, const std::string& right) {
+    return rank_of(left) < rank_of(right) ? right : left;
 }
 
-std::string lower_format(const std::string& left, const std::string& right) {
-    const auto rank = [](const std::string& answer) {
-        return std::find(format_names.begin(), format_names.end(), answer);
-    };
-    return rank(left) < rank(right) ? right : left;
+std::string joined(const std::vector<std::string>& texts, const char* separator) {
+    std::string result;
+    for (const std::string& text : texts) result += (&text == texts.data() ? "" : separator) + text;
+    return result;
 }
 
-std::string digits(const char* format, double number) {
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+    return parts;
+}
+
+std::string format_number(const char* format, double number) {
     char text[64];
     std::snprintf(text, sizeof text, format, number);
     return text;

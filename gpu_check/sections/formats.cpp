@@ -8,14 +8,14 @@ namespace gpu {
 namespace {
 
 /// A way with its title, and the name of its finding.
-struct NamedWay {
+struct NamedRequest {
     const char* name;
     const char* title;
-    Way way;
+    ProductRequest way;
 };
 constexpr auto default_mode = CUBLAS_DEFAULT_MATH;
 
-constexpr NamedWay opt_ins[] = {
+constexpr NamedRequest opt_ins[] = {
     {"nothing", "cublasSgemm, nothing asked for", {"sgemm"}},
     {"mode_tf32", "cublasSgemm, math mode TF32", {"sgemm", CUBLAS_TF32_TENSOR_OP_MATH}},
     {"mode_tensor_op", "cublasSgemm, math mode TENSOR_OP", {"sgemm", CUBLAS_TENSOR_OP_MATH}},
@@ -35,7 +35,7 @@ constexpr NamedWay opt_ins[] = {
 };
 
 constexpr auto emulated_mode = CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH;
-constexpr NamedWay ways_of_float64[] = {
+constexpr NamedRequest ways_of_float64[] = {
     {"dgemm", "cublasDgemm", {"dgemm"}},
     {"dgemm_pedantic", "cublasDgemm, PEDANTIC mode", {"dgemm", CUBLAS_PEDANTIC_MATH}},
     {"dgemm_mode", "cublasDgemm, mode FP64_EMULATED", {"dgemm", emulated_mode}},
@@ -52,37 +52,36 @@ constexpr NamedWay ways_of_float64[] = {
     {"lt_emulated", "cublasLtMatmul, 64F_EMULATED", {"lt", default_mode, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT}},
 };
 
-std::string title_with_order(const std::string& title, int n) { return title + ", n = " + std::to_string(n); }
-
 }  // namespace
 
 /// Measures one product of a program that asks for no particular precision.
-void measure_product(Worker& worker) {
+void measure_default_product(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
-    worker.row(title_with_order("cublasSgemm", problem.n), "", [&] {
-        const Result result = multiply(worker.cublas(), problem, {"sgemm"});
-        worker.found("format", result.answer);
-        worker.found("error", digits("%.1e", result.measured.error));
-        worker.found("match", result.measured.match);
-        worker.found("bits", problem.hash_of_result());
+    worker.measure_row("cublasSgemm, n = " + std::to_string(problem.n), "", [&] {
+        const ProductResult result = multiply(worker.cublas(), problem, {"sgemm"});
+        worker.report_finding("format", result.answer);
+        worker.report_finding("error", format_number("%.1e", result.measured.error));
+        worker.report_finding("match", result.measured.match);
+        worker.report_finding("bits", problem.hash_of_result());
     });
 }
 
-void measure_opt_ins(Worker& worker) {
+void measure_lowering_requests(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
     for (const auto& [name, title, way] : opt_ins)
-        worker.row(title, "", [&] { worker.found(name, multiply(worker.cublas(), problem, way).answer); });
+        worker.measure_row(title, "",
+                           [&] { worker.report_finding(name, multiply(worker.cublas(), problem, way).answer); });
 }
 
-void measure_float64(Worker& worker) {
+void measure_float64_formats(Worker& worker) {
     Float64Problem problem(worker.cublas(), worker.sizes.back());
     for (const auto& [name, title, way] : ways_of_float64)
-        worker.row(title, name, [&] {
+        worker.measure_row(title, name, [&] {
             const auto& [answer, measured, ran] = multiply(worker.cublas(), problem, way);
-            worker.found("", answer);
-            worker.found("_error", ran ? digits("%.1e", measured.error) : "-");
-            worker.found("_kept", ran ? measured.match : "-");
-            worker.found("_bits", ran ? problem.hash_of_result() : "-");
+            worker.report_finding("", answer);
+            worker.report_finding("_error", ran ? format_number("%.1e", measured.error) : "-");
+            worker.report_finding("_kept", ran ? measured.match : "-");
+            worker.report_finding("_bits", ran ? problem.hash_of_result() : "-");
         });
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "gpu_check/products/problem.hpp"
+#include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
@@ -16,19 +17,18 @@ std::string types_of(const Device& device, CUgraph graph) {
     const auto get_type = device.driver.find<decltype(cuGraphNodeGetType)>("cuGraphNodeGetType");
     if (get_nodes == nullptr || get_type == nullptr) return "absent";
     std::size_t count = 0;
-    check(get_nodes(graph, nullptr, &count), "cuGraphGetNodes");
+    throw_on_error(get_nodes(graph, nullptr, &count), "cuGraphGetNodes");
     std::vector<CUgraphNode> nodes(count);
-    check(get_nodes(graph, nodes.data(), &count), "cuGraphGetNodes");
+    throw_on_error(get_nodes(graph, nodes.data(), &count), "cuGraphGetNodes");
     std::map<int, int> types;
     for (const CUgraphNode node : nodes) {
         CUgraphNodeType type{};
-        check(get_type(node, &type), "cuGraphNodeGetType");
+        throw_on_error(get_type(node, &type), "cuGraphNodeGetType");
         ++types[type];
     }
-    std::string result;
-    for (const auto& [type, number] : types)
-        result += (result.empty() ? "" : ", ") + std::to_string(number) + " x " + std::to_string(type);
-    return result;
+    std::vector<std::string> texts;
+    for (const auto& [type, number] : types) texts.push_back(std::to_string(number) + " x " + std::to_string(type));
+    return joined(texts, ", ");
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ CUstream use_own_stream(const Cublas& cublas) {
     return stream;
 }
 
-CUgraph capture(const Device& device, CUstream stream, const std::function<void()>& multiply) {
+CUgraph capture_graph(const Device& device, CUstream stream, const std::function<void()>& multiply) {
     CUgraph graph = nullptr;
     CHECKED(device.driver, cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     multiply();
@@ -48,7 +48,7 @@ CUgraph capture(const Device& device, CUstream stream, const std::function<void(
     return graph;
 }
 
-void replay(const Device& device, CUgraph graph, CUstream stream) {
+void replay_graph_twice(const Device& device, CUgraph graph, CUstream stream) {
     CUgraphExec executable = nullptr;
     CHECKED(device.driver, cuGraphInstantiateWithFlags, &executable, graph, 0);
     for (int i = 0; i < 2; ++i) CHECKED(device.driver, cuGraphLaunch, executable, stream);
@@ -56,7 +56,7 @@ void replay(const Device& device, CUgraph graph, CUstream stream) {
 }
 
 /// Captured products must have the same nodes and bits, no matter if the program asks for TF32 or the shim.
-void measure_graph(Worker& worker) {
+void measure_captured_products(Worker& worker) {
     // Without the shim the program asks for TF32 itself.
     const bool asks = worker.variant == "native";
     const Device& device = worker.device();
@@ -64,25 +64,27 @@ void measure_graph(Worker& worker) {
     Float32Problem problem(device, worker.sizes.back());
     const CUstream stream = use_own_stream(cublas);
     cublas.set_math_mode(asks ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
-    Call call = problem.call();
+    CallArguments call = problem.call_arguments();
     if (asks) call.type = CUBLAS_COMPUTE_32F_FAST_TF32;
     using Product = std::array<const char*, 3>;
     for (const auto& [title, name, function] :
          {Product{"cublasSgemm", "graph_sgemm", "sgemm"}, {"cublasGemmEx", "graph_ex", "gemm_ex"}})
-        worker.row(title, name, [&] {
-            const auto multiply = [&] { check(function_called(function)(cublas, call).value(), "the product"); };
-            problem.prepare(Shape::gemm);
+        worker.measure_row(title, name, [&] {
+            const auto multiply = [&] {
+                throw_on_error(function_named(function)(cublas, call).value(), "the product");
+            };
+            problem.prepare_output(ProductKind::gemm);
             multiply();
             const std::string outside = problem.hash_of_result();
-            problem.prepare(Shape::gemm);
-            const CUgraph graph = capture(device, stream, multiply);
+            problem.prepare_output(ProductKind::gemm);
+            const CUgraph graph = capture_graph(device, stream, multiply);
             const std::string types = types_of(device, graph);
-            replay(device, graph, stream);
-            const std::string format = problem.judge(Shape::gemm).format;
+            replay_graph_twice(device, graph, stream);
+            const std::string format = problem.judge_result(ProductKind::gemm).format;
             const std::string bits = problem.hash_of_result();
-            worker.found("", types + "; " + format + " " + bits);
-            worker.found("_format", format);
-            worker.found("_bits", bits == outside ? "as outside a graph" : "others than outside a graph");
+            worker.report_finding("", types + "; " + format + " " + bits);
+            worker.report_finding("_format", format);
+            worker.report_finding("_bits", bits == outside ? "as outside a graph" : "others than outside a graph");
         });
 }
 

@@ -69,12 +69,12 @@ class RecordingSwitch {
 
 /// Ways to call, in the order of a round.
 enum Kind { direct, off, summary, calls, kind_count };
-struct Turn {
+struct CallVariant {
     const char* name;
     const char* level;   ///< argument of RecordingSwitch::record()
     Kind compared_with;  ///< the way whose times are subtracted
 };
-constexpr Turn turns[kind_count] = {
+constexpr CallVariant turns[kind_count] = {
     {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
 
 /// Sends the median of the differences, one for each round, and the bounds between which the true median lies with
@@ -87,31 +87,31 @@ void send_difference(Worker& worker, const std::string& name, const std::vector<
     // Each difference is as likely above the true median as below it. 2.576: 99% of a normal distribution.
     const auto count = static_cast<double>(each.size());
     const auto rank = static_cast<std::size_t>(std::max(count / 2 - 2.576 * std::sqrt(count) / 2, 0.0));
-    worker.found(name, digits("%.1f", median(each)));
-    worker.found(name + "_low", digits("%.1f", each[rank]));
-    worker.found(name + "_high", digits("%.1f", each[each.size() - 1 - rank]));
+    worker.report_finding(name, format_number("%.1f", median(each)));
+    worker.report_finding(name + "_low", format_number("%.1f", each[rank]));
+    worker.report_finding(name + "_high", format_number("%.1f", each[each.size() - 1 - rank]));
 }
 
 }  // namespace
 
-void measure_cost(Worker& worker) {
-    worker.row("cublasSgemm", "", [&] {
+void measure_recording_cost(Worker& worker) {
+    worker.measure_row("cublasSgemm", "", [&] {
         RecordingSwitch policy;  // comes first, since it writes the file that the library reads at its first product
         const Cublas& cublas = worker.cublas();
         using Sgemm = decltype(cublasSgemm_v2);
         Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");
         if (own == nullptr)
-            throw std::runtime_error(cublas.library.file() + ": its own cublasSgemm_v2 was not found");
+            throw std::runtime_error(cublas.library.file_name() + ": its own cublasSgemm_v2 was not found");
         Sgemm* const called = &cublas.library.get<Sgemm>("cublasSgemm_v2");
         const RandomMatrices matrices(worker.device(), matrix_order);
-        const Call p = matrices.call();
+        const CallArguments p = matrices.call_arguments();
         std::array<std::vector<double>, kind_count> times;
         const auto run_turn = [&](int kind) {
             policy.record(turns[kind].level);
             const auto call = [&, function = kind == direct ? own : called] {
-                check(function(cublas.handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb,
-                               p.beta, p.c, p.ldc),
-                      "cublasSgemm_v2");
+                throw_on_error(function(cublas.handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b,
+                                        p.ldb, p.beta, p.c, p.ldc),
+                               "cublasSgemm_v2");
             };
             // The first calls after a change of settings take longer.
             for (int i = 0; i < unmeasured_calls; ++i) call();
@@ -128,7 +128,7 @@ void measure_cost(Worker& worker) {
         }
         std::vector<double> launches = times[direct];
         std::ranges::sort(launches);
-        worker.found(turns[direct].name, digits("%.1f", median(launches)));
+        worker.report_finding(turns[direct].name, format_number("%.1f", median(launches)));
         for (const Kind kind : {off, summary, calls})
             send_difference(worker, turns[kind].name, times[kind], times[turns[kind].compared_with]);
     });

@@ -32,33 +32,34 @@ struct Section {
 };
 
 /// Returns the sections in the order of measurement.
-std::span<const Section> sections();
+std::span<const Section> verdict_sections();
 /// Returns the section called `name`. Throws std::invalid_argument if there is none.
-const Section& section_called(const std::string& name);
+const Section& section_named(const std::string& name);
 
-inline constexpr std::size_t audited_products = 6;  ///< number of products that measure_audits() compares
+inline constexpr std::size_t audited_products = 6;  ///< number of products that measure_audit_errors() compares
 
-// machine.cpp
-void measure_machine(Worker& worker);
 // formats.cpp
-void measure_product(Worker& worker);
-void measure_opt_ins(Worker& worker);
-void measure_float64(Worker& worker);
+void measure_default_product(Worker& worker);
+void measure_lowering_requests(Worker& worker);
+void measure_float64_formats(Worker& worker);
 // speed.cpp
-void measure_times(Worker& worker);
+void measure_machine(Worker& worker);
+void measure_product_times(Worker& worker);
 /// Returns the median time of one call, in milliseconds.
-double median_milliseconds(Worker& worker, const Function& function, const Call& product, cublasMath_t mode);
+double median_milliseconds(Worker& worker, const CublasFunction& function, const CallArguments& product,
+                           cublasMath_t mode);
 // host_time.cpp
-void measure_cost(Worker& worker);
-// graph.cpp: behaviour that the shim must not change
-void measure_graph(Worker& worker);
+void measure_recording_cost(Worker& worker);
+// graph.cpp
+/// Measures products that are captured into a graph, whose behaviour the shim must not change.
+void measure_captured_products(Worker& worker);
 /// Makes a stream that does not wait for others, and sets it as the handle's stream.
 CUstream use_own_stream(const Cublas& cublas);
 /// Captures the calls that `multiply` makes.
-CUgraph capture(const Device& device, CUstream stream, const std::function<void()>& multiply);
+CUgraph capture_graph(const Device& device, CUstream stream, const std::function<void()>& multiply);
 /// Plays a graph twice, and waits for the end.
-void replay(const Device& device, CUgraph graph, CUstream stream);
+void replay_graph_twice(const Device& device, CUgraph graph, CUstream stream);
 // audits.cpp
-void measure_audits(Worker& worker);
+void measure_audit_errors(Worker& worker);
 
 }  // namespace gpu

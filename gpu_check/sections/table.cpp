@@ -45,20 +45,21 @@ const std::vector<Variant> with_audits = {
 // The most decisive sections come first, since a time limit cuts off the end.
 const std::vector<Section> table = {
     {"machine", "Machine", measure_machine},
-    {"product", "One cublasSgemm under each precision", measure_product, every_precision},
-    {"opt_ins", "Every way to ask for less than FP32, and a floor of fp32", measure_opt_ins, floors},
-    {"float64_rules", "float64 as called, and under rules", measure_float64, rules_of_float64},
-    {"graph", "Products captured into a graph: nodes, and replayed bits", measure_graph, native_and_high},
-    {"times", "FP32, TF32 and forced TF32, in turns", measure_times, in_turns},
-    {"audits", "Audits against float64", measure_audits, with_audits},
-    {"cost", "What recording costs the host, ns, by turns in one process", measure_cost, turns_in_one_process},
+    {"product", "One cublasSgemm under each precision", measure_default_product, every_precision},
+    {"opt_ins", "Every way to ask for less than FP32, and a floor of fp32", measure_lowering_requests, floors},
+    {"float64_rules", "float64 as called, and under rules", measure_float64_formats, rules_of_float64},
+    {"graph", "Products captured into a graph: nodes, and replayed bits", measure_captured_products, native_and_high},
+    {"times", "FP32, TF32 and forced TF32, in turns", measure_product_times, in_turns},
+    {"audits", "Audits against float64", measure_audit_errors, with_audits},
+    {"cost", "What recording costs the host, ns, by turns in one process", measure_recording_cost,
+     turns_in_one_process},
 };
 
 }  // namespace
 
-std::span<const Section> sections() { return table; }
+std::span<const Section> verdict_sections() { return table; }
 
-const Section& section_called(const std::string& name) {
+const Section& section_named(const std::string& name) {
     const auto found = std::ranges::find_if(table, [&](const Section& each) { return each.name == name; });
     if (found == table.end()) throw std::invalid_argument("unknown section '" + name + "'; --list shows them");
     return *found;

@@ -22,7 +22,7 @@ const Cublas& Worker::cublas() {
     return *cublas_;
 }
 
-void Worker::row(const std::string& title, const std::string& prefix, const std::function<void()>& measure) {
+void Worker::measure_row(const std::string& title, const std::string& prefix, const std::function<void()>& measure) {
     if (next_row_++ < first_row_) return;
     send_message(line::begins, {title, prefix});
     prefix_ = prefix;
@@ -34,7 +34,7 @@ void Worker::row(const std::string& title, const std::string& prefix, const std:
     send_message(line::ends, {});
 }
 
-void Worker::found(const std::string& name, const std::string& value) const {
+void Worker::report_finding(const std::string& name, const std::string& value) const {
     send_message(line::found, {prefix_ + name, value});
 }
 

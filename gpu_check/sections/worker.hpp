@@ -32,10 +32,11 @@ class Worker {
     const Cublas& cublas();
     const Device& device();
 
-    /// Measures one row, unless an earlier worker has begun it. prefix: beginning of the names of its findings.
-    void row(const std::string& title, const std::string& prefix, const std::function<void()>& measure);
+    /// Measures one row by `measure`, unless an earlier worker has begun the row. prefix: the beginning of the names
+    /// of its findings.
+    void measure_row(const std::string& title, const std::string& prefix, const std::function<void()>& measure);
     /// Sends a finding of the row to the parent. A name may have several values.
-    void found(const std::string& name, const std::string& value) const;
+    void report_finding(const std::string& name, const std::string& value) const;
 
     const std::vector<int> sizes;
     const std::string variant;

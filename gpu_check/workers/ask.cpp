@@ -13,17 +13,10 @@ namespace gpu {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-    return parts;
-}
-
 /// Reads the messages of a worker until it ends.
 class MessageReader {
   public:
-    MessageReader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
+    MessageReader(const Section& section, const Variant& variant, FindingMap& findings, const RowHandler& sink)
         : prefix(section.variants.empty() ? "" : std::string(variant.name) + "/"),
           section_(section),
           variant_(variant),
@@ -74,53 +67,53 @@ class MessageReader {
   private:
     const Section& section_;
     const Variant& variant_;
-    Findings& findings_;
-    const RowSink& sink_;
+    FindingMap& findings_;
+    const RowHandler& sink_;
     std::string title_, row_prefix_, found_;  // title, prefix and findings of the row that is being measured
     bool is_in_row_ = false;
 };
 
 /// Measures a section under one variant. Returns false if the device did not answer at all; other variants would then
 /// wait in vain, too.
-bool ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
-                 const RowSink& sink) {
+bool ask_variant(const Section& section, const Variant& variant, const MeasurementSettings& settings,
+                 FindingMap& findings, const RowHandler& sink) {
     MessageReader reader(section, variant, findings, sink);
-    const VariantRun run(variant, asking.environment, asking.shim);
+    const VariantEnvironment run(variant, settings.environment, settings.shim);
     const auto handle_line = [&](const std::string& text) { reader.handle_line(text); };
     for (;;) {
         const int before = reader.rows;
         const auto begun = Clock::now();
-        if (begun >= asking.until) {
+        if (begun >= settings.until) {
             reader.fail(no_time_left);
             return true;
         }
-        const ProcessEnd ended =
-            run_process(worker_words(section, variant, asking, before), run.environment(), asking.until, handle_line);
-        if (ended.succeeded()) {
-            if (!run.add_decisions(reader.prefix, findings))
+        const ProcessOutcome ended = run_process(worker_words(section, variant, settings, before), run.environment(),
+                                                 settings.until, handle_line);
+        if (ended.has_succeeded()) {
+            if (!run.add_recorded_decisions(reader.prefix, findings))
                 reader.fail(ended.errors.find(not_preloaded) == std::string::npos ? nothing_recorded
                                                                                   : last_line(ended.errors));
             return true;
         }
-        if (reader.has_no_device) throw NoDevice(reader.reason);
+        if (reader.has_no_device) throw NoDeviceError(reader.reason);
         // If this worker began no row, another worker would not get further.
         const bool may_go_on = reader.rows > before;
         // If the worker had less time than one row may take, it was cut off and did not hang.
         const auto used = Clock::now() - begun;
-        if (ended.timed_out && used < std::chrono::seconds(asking.row_seconds)) {
+        if (ended.timed_out && used < std::chrono::seconds(settings.row_seconds)) {
             reader.fail(no_time_left);
             return true;
         }
         const std::string end =
-            how_it_ended(ended, ended.timed_out ? used : std::chrono::seconds(asking.row_seconds));
-        reader.fail(ended.hung() || ended.errors.empty() ? end : end + ", " + last_line(ended.errors));
-        if (!may_go_on) return !ended.hung();
+            describe_failure(ended, ended.timed_out ? used : std::chrono::seconds(settings.row_seconds));
+        reader.fail(ended.has_hung() || ended.errors.empty() ? end : end + ", " + last_line(ended.errors));
+        if (!may_go_on) return !ended.has_hung();
     }
 }
 
 /// Measures a section as a worker, and ends the process.
 [[noreturn]] void run_as_worker(const std::vector<std::string>& words,
-                                const Section& (*section_called)(const std::string&)) {
+                                const Section& (*section_named)(const std::string&)) {
     Environment options;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) options[words[i]] = words[i + 1];
     int status = 0;
@@ -128,8 +121,8 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
         const auto number = [&](const char* name) { return std::atoi(options[name].c_str()); };
         Worker worker(parse_sizes(options["--size"]), options["--variant"], number("--first"),
                       static_cast<unsigned>(number("--row-seconds")));
-        section_called(options["--worker"]).measure(worker);
-    } catch (const NoDevice& absent) {
+        section_named(options["--worker"]).measure(worker);
+    } catch (const NoDeviceError& absent) {
         send_message(line::no_device, {absent.what()});
         status = exit_skipped;
     } catch (const std::exception& error) {
@@ -144,10 +137,10 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
 
 }  // namespace
 
-std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
-                                      int first_row) {
+std::vector<std::string> worker_words(const Section& section, const Variant& variant,
+                                      const MeasurementSettings& settings, int first_row) {
     std::string sizes;
-    for (const int size : asking.sizes) sizes.append(sizes.empty() ? "" : ",").append(std::to_string(size));
+    for (const int size : settings.sizes) sizes.append(sizes.empty() ? "" : ",").append(std::to_string(size));
     return {std::filesystem::read_symlink("/proc/self/exe").string(),
             "--worker",
             section.name,
@@ -156,25 +149,26 @@ std::vector<std::string> worker_words(const Section& section, const Variant& var
             "--first",
             std::to_string(first_row),
             "--row-seconds",
-            std::to_string(asking.row_seconds),
+            std::to_string(settings.row_seconds),
             "--size",
             sizes};
 }
 
-void measure_section(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink) {
-    if (section.variants.empty()) static_cast<void>(ask_variant(section, {"", ""}, asking, findings, sink));
+void measure_section(const Section& section, const MeasurementSettings& settings, FindingMap& findings,
+                     const RowHandler& sink) {
+    if (section.variants.empty()) static_cast<void>(ask_variant(section, {"", ""}, settings, findings, sink));
     for (const Variant& variant : section.variants) {
-        if (mentions(variant, "SHIM") && !std::filesystem::exists(asking.shim)) {
-            const std::string why = "left out: there is no " + asking.shim;
+        if (variables_mention(variant, "SHIM") && !std::filesystem::exists(settings.shim)) {
+            const std::string why = "left out: there is no " + settings.shim;
             findings.add(std::string(variant.name) + "/failure", why);
             sink(variant, "-", why);
-        } else if (!ask_variant(section, variant, asking, findings, sink)) {
+        } else if (!ask_variant(section, variant, settings, findings, sink)) {
             return;
         }
     }
 }
 
-int run_program(int argc, char** argv, const Section& (*section_called)(const std::string&),
+int run_program(int argc, char** argv, const Section& (*section_named)(const std::string&),
                 int (*run)(const std::vector<std::string>&)) {
     const std::vector<std::string> words(argv + (argc > 0), argv + argc);
     const auto fail = [](const std::exception& error, int status) {
@@ -182,9 +176,9 @@ int run_program(int argc, char** argv, const Section& (*section_called)(const st
         return status;
     };
     try {
-        if (!words.empty() && words.front() == "--worker") run_as_worker(words, section_called);
+        if (!words.empty() && words.front() == "--worker") run_as_worker(words, section_named);
         return run(words);
-    } catch (const NoDevice& absent) {
+    } catch (const NoDeviceError& absent) {
         return fail(absent, exit_skipped);
     } catch (const std::invalid_argument& error) {
         return fail(error, 2);

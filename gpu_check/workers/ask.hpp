@@ -11,8 +11,8 @@
 
 namespace gpu {
 
-/// Settings for measuring sections.
-struct Asking {
+/// Settings for measuring a section.
+struct MeasurementSettings {
     std::vector<int> sizes;   ///< sizes of matrices, in ascending order
     std::string shim;         ///< path of libfp32shim.so; if the file is missing, variants that use it are left out
     Environment environment;  ///< environment of the workers; each variant adds to it
@@ -21,7 +21,7 @@ struct Asking {
 };
 
 /// Receives each row of a table: the variant, the row's title, and its findings, as text: "name value; name value".
-using RowSink = std::function<void(const Variant& variant, const std::string& title, const std::string& found)>;
+using RowHandler = std::function<void(const Variant& variant, const std::string& title, const std::string& found)>;
 
 /// Measures a section. Names of findings begin with the variant's name and a slash. Besides the workers' findings
 /// there are:
@@ -29,10 +29,10 @@ using RowSink = std::function<void(const Variant& variant, const std::string& ti
 ///   decided      format that the shim applied to a recorded product, if the variant keeps a recording in FOLDER
 ///   reason       reason why that format is not the requested one
 /// Findings called "failures" name the section. Sections in which a fault is a valid answer have none.
-/// Throws NoDevice if there is nothing to measure on.
+/// Throws NoDeviceError if there is nothing to measure on.
 void measure_section(
-    const Section& section, const Asking& asking, Findings& findings,
-    const RowSink& sink = [](const Variant&, const std::string&, const std::string&) {});
+    const Section& section, const MeasurementSettings& settings, FindingMap& findings,
+    const RowHandler& sink = [](const Variant&, const std::string&, const std::string&) {});
 
 /// Texts of failures that get a special treatment.
 inline constexpr const char* no_time_left = "no time left";
@@ -40,12 +40,13 @@ inline constexpr const char* nothing_recorded = "nothing was recorded";
 inline constexpr const char* not_preloaded = "cannot be preloaded";  ///< part of the loader's message
 
 /// Returns the command line that starts this program as a worker.
-std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
-                                      int first_row = 0);
+std::vector<std::string> worker_words(const Section& section, const Variant& variant,
+                                      const MeasurementSettings& settings, int first_row = 0);
 /// Runs a program that may be started as its own worker: `--worker SECTION --variant NAME --first ROW --row-seconds N
-/// --size N,N` measures one of the sections that `section_called` returns, other words go to `run`. Returns the exit
-/// status. An exception becomes a line on stderr and a status: 77 for NoDevice, 2 for wrong arguments, 1 otherwise.
-int run_program(int argc, char** argv, const Section& (*section_called)(const std::string& name),
+/// --size N,N` measures one of the sections that `section_named` returns, other words go to `run`. Returns the exit
+/// status. An exception becomes a line on stderr and a status: 77 for NoDeviceError, 2 for wrong arguments, 1
+/// otherwise.
+int run_program(int argc, char** argv, const Section& (*section_named)(const std::string& name),
                 int (*run)(const std::vector<std::string>& words));
 
 /// Returns the numbers in a text such as "64,512". Throws std::invalid_argument.

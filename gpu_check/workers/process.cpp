@@ -142,20 +142,20 @@ Environment neutral_environment(std::vector<std::string>& left_out) {
     return result;
 }
 
-std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
+std::string program_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
 
-bool ProcessEnd::hung() const { return timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM); }
+bool ProcessOutcome::has_hung() const { return timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM); }
 
-int ProcessEnd::exit_status() const { return !timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+int ProcessOutcome::exit_status() const { return !timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 
-ProcessEnd run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                       const std::function<void(const std::string&)>& handle_line) {
+ProcessOutcome run_process(const std::vector<std::string>& words, const Environment& environment,
+                           Clock::time_point until, const std::function<void(const std::string&)>& handle_line) {
     Pipe output;
     Pipe errors;
     const pid_t child = start(words, environment, output.ends[1], errors.ends[1]);
     output.close_end(1);
     errors.close_end(1);
-    ProcessEnd ended;
+    ProcessOutcome ended;
     std::string text;
     while (output.ends[0] >= 0 || errors.ends[0] >= 0) {
         std::array<pollfd, 2> waiting{{{output.ends[0], POLLIN, 0}, {errors.ends[0], POLLIN, 0}}};
@@ -181,8 +181,8 @@ std::string last_line(const std::string& text) {
     return text.substr(before + 1, end - before);
 }
 
-std::string how_it_ended(const ProcessEnd& ended, Clock::duration limit) {
-    if (ended.hung()) {
+std::string describe_failure(const ProcessOutcome& ended, Clock::duration limit) {
+    if (ended.has_hung()) {
         const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
         return "no answer in " + std::to_string(seconds) + " s";
     }

@@ -18,29 +18,30 @@ using Environment = std::map<std::string, std::string>;
 Environment neutral_environment(std::vector<std::string>& left_out);
 Environment own_environment();
 /// Returns the folder that contains this program.
-std::string own_folder();
+std::string program_folder();
 
-struct ProcessEnd {
+/// The way in which a process ended.
+struct ProcessOutcome {
     int status = 0;          ///< status from waitpid(); meaningless if `timed_out`
     bool timed_out = false;  ///< the process was killed because its time was over
     std::string errors;      ///< the last kilobytes that the process wrote to stderr
 
-    bool succeeded() const { return !timed_out && status == 0; }
+    bool has_succeeded() const { return !timed_out && status == 0; }
     /// Returns true if the process ran out of time, or SIGALRM ended it.
-    bool hung() const;
+    bool has_hung() const;
     /// Returns the exit status; -1 if the process was killed.
     int exit_status() const;
 };
 
 /// Runs a program until it ends, or until the time `until`. Processes that the program started are then killed, too.
 /// handle_line: receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
-ProcessEnd run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                       const std::function<void(const std::string&)>& handle_line);
+ProcessOutcome run_process(const std::vector<std::string>& words, const Environment& environment,
+                           Clock::time_point until, const std::function<void(const std::string&)>& handle_line);
 
 /// Returns the last line that is not empty.
 std::string last_line(const std::string& text);
 
 /// Describes the failure of a process: `status 3`, `signal 11`, `no answer in 20 s`.
-std::string how_it_ended(const ProcessEnd& ended, Clock::duration limit);
+std::string describe_failure(const ProcessOutcome& ended, Clock::duration limit);
 
 }  // namespace gpu

@@ -32,15 +32,15 @@ bool is_preloaded_everywhere() {
     return content.str().find("libfp32shim") != std::string::npos;
 }
 
-bool mentions(const Variant& variant, const char* word) {
+bool variables_mention(const Variant& variant, const char* word) {
     return std::string(variant.variables).find(word) != std::string::npos;
 }
 
-VariantRun::VariantRun(const Variant& variant, Environment environment, const std::string& shim)
-    : keeps_recordings_(mentions(variant, ".fp32rec")), environment_(std::move(environment)) {
-    const bool is_under_shim = mentions(variant, "SHIM");
+VariantEnvironment::VariantEnvironment(const Variant& variant, Environment environment, const std::string& shim)
+    : keeps_recordings_(variables_mention(variant, ".fp32rec")), environment_(std::move(environment)) {
+    const bool is_under_shim = variables_mention(variant, "SHIM");
     const bool has_rule = variant.rule != nullptr || (is_under_shim && has_site_policy());
-    if (has_rule || mentions(variant, "FOLDER")) make_folder();
+    if (has_rule || variables_mention(variant, "FOLDER")) make_folder();
     std::istringstream variables(variant.variables + std::string(is_under_shim ? "" : " FP32_MATMUL_DISABLE=1"));
     for (std::string variable; variables >> variable;) {
         replace_word(variable, "SHIM", shim);
@@ -50,15 +50,17 @@ VariantRun::VariantRun(const Variant& variant, Environment environment, const st
     }
     if (!has_rule) return;
     const auto asked = environment_.find("FP32_MATMUL_PRECISION");
-    write_rule(variant.rule != nullptr ? variant.rule : asked != environment_.end() ? asked->second : "native");
+    write_policy_rule(variant.rule != nullptr       ? variant.rule
+                      : asked != environment_.end() ? asked->second
+                                                    : "native");
 }
 
-VariantRun::~VariantRun() {
+VariantEnvironment::~VariantEnvironment() {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-void VariantRun::make_folder() {
+void VariantEnvironment::make_folder() {
     folder_ = (std::filesystem::temp_directory_path() / "fp32shim-gpu-check-XXXXXX").string();
     if (mkdtemp(folder_.data()) == nullptr) {
         const std::string name = std::exchange(folder_, "");
@@ -66,7 +68,7 @@ void VariantRun::make_folder() {
     }
 }
 
-void VariantRun::write_rule(const std::string& precision) {
+void VariantEnvironment::write_policy_rule(const std::string& precision) {
     const std::string path = folder_ + "/policy.toml";
     std::ofstream policy(path);
     const auto known = fp32shim::policy::parse_precision(precision);
@@ -78,7 +80,7 @@ void VariantRun::write_rule(const std::string& precision) {
     environment_["FP32_MATMUL_POLICY"] = path;
 }
 
-bool VariantRun::add_decisions(const std::string& prefix, Findings& findings) const {
+bool VariantEnvironment::add_recorded_decisions(const std::string& prefix, FindingMap& findings) const {
     if (!keeps_recordings_) return true;
     bool any = false;
     for (const auto& file : std::filesystem::directory_iterator(folder_)) {

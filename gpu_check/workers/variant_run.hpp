@@ -1,4 +1,4 @@
-// Environment and folder that a variant gives to its processes.
+// The environment and the folder in which the processes of a variant run.
 #pragma once
 
 #include <string>
@@ -21,23 +21,23 @@ bool is_preloaded_everywhere();
 /// Nothing but the variant shall govern its processes. So its rule comes before those of the site's policy, whose
 /// floor still holds. If every process of this machine loads the library, the library is switched off in variants
 /// without it.
-class VariantRun {
+class VariantEnvironment {
   public:
     /// environment: base to which the variant adds its variables. shim: path of the library.
-    VariantRun(const Variant& variant, Environment environment, const std::string& shim);
-    ~VariantRun();
-    VariantRun(const VariantRun&) = delete;
-    VariantRun& operator=(const VariantRun&) = delete;
+    VariantEnvironment(const Variant& variant, Environment environment, const std::string& shim);
+    ~VariantEnvironment();
+    VariantEnvironment(const VariantEnvironment&) = delete;
+    VariantEnvironment& operator=(const VariantEnvironment&) = delete;
 
     const Environment& environment() const { return environment_; }
     const std::string& folder() const { return folder_; }
     /// Adds the recorded decisions to the findings. Returns false if the variant keeps a recording but it has no
     /// decisions.
-    bool add_decisions(const std::string& prefix, Findings& findings) const;
+    bool add_recorded_decisions(const std::string& prefix, FindingMap& findings) const;
 
   private:
     void make_folder();
-    void write_rule(const std::string& precision);
+    void write_policy_rule(const std::string& precision);
 
     bool keeps_recordings_;
     Environment environment_;
@@ -45,6 +45,6 @@ class VariantRun {
 };
 
 /// Returns true if the variables of a variant contain the word SHIM or FOLDER.
-bool mentions(const Variant& variant, const char* word);
+bool variables_mention(const Variant& variant, const char* word);
 
 }  // namespace gpu

@@ -8,11 +8,11 @@ namespace {
 using policy::Accumulator;
 using policy::Reason;
 
-bool is_lt(const Asked& asked) { return asked.road == Road::lt_matmul; }
+bool is_lt(const RequestedPrecision& asked) { return asked.road == Road::lt_matmul; }
 
 /// Returns the reason why a product cannot be made to add in FP32; as_requested if it can.
-Reason obstacle_to_fp32(const Request& request, Accumulator as_called) {
-    const Asked& asked = request.asked;
+Reason obstacle_to_fp32(const PlanRequest& request, Accumulator as_called) {
+    const RequestedPrecision& asked = request.asked;
     if (!request.handle_is_known) return Reason::unknown_handle;
     if (as_called == Accumulator::unknown) return Reason::unknown_value;
     if (as_called != Accumulator::fp16) return Reason::as_requested;
@@ -23,8 +23,8 @@ Reason obstacle_to_fp32(const Request& request, Accumulator as_called) {
 
 }  // namespace
 
-Accumulator accumulator_of(const Asked& asked) {
-    const Half& half = asked.half;
+Accumulator accumulator_of(const RequestedPrecision& asked) {
+    const HalfProduct& half = asked.half;
     if (!half.is_half) return Accumulator::unknown;
     switch (asked.compute_type) {
         case compute_16f:
@@ -44,11 +44,11 @@ Accumulator accumulator_of(const Asked& asked) {
     return forbids || half.is_result_float || is_pedantic(asked) ? Accumulator::fp32 : Accumulator::fp32_reduced;
 }
 
-Plan plan_accumulation(const Request& request, const policy::Decision& decision) {
-    const Asked& asked = request.asked;
+Plan plan_accumulation(const PlanRequest& request, const policy::Decision& decision) {
+    const RequestedPrecision& asked = request.asked;
     Plan plan;
     plan.decision = decision;
-    plan.asked = plan.change.format = Format::fp16;  // no algorithm rounds such operands below this
+    plan.asked = plan.change.format = Format::fp16;  // no algorithm rounds half operands to a lower format
     plan.reason = decision.reason;
     plan.accumulator = plan.accumulator_as_called = accumulator_of(asked);
     if (decision.accumulate != policy::Accumulate::fp32 || plan.accumulator == Accumulator::fp32) return plan;

@@ -1,5 +1,5 @@
-// Finds the type in which half products (of float16 and bfloat16) add, and plans how to make them add in FP32. Pure,
-// as formats.hpp is.
+// Finds the type in which half products (of float16 and bfloat16) add, and plans how to make them add in FP32. The
+// code is pure, as that of formats.hpp.
 //
 // cuBLAS adds in FP16 if the compute type is 16F. If it is 32F, it may still add the partial sums of split-K in the
 // type of the result, unless bit 4 of the handle's math mode or the algorithm's reduction scheme forbids that.
@@ -8,19 +8,19 @@
 #include <bit>
 #include <cstdint>
 
-#include "shim/cublas/own_frame.hpp"
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/plan_request.hpp"
 
 namespace fp32shim::cublas {
 
-/// Returns what a product adds in as the program calls it; unknown for products of other types.
-policy::Accumulator accumulator_of(const Asked& asked);
+/// Returns the type in which a half product adds as the program calls it; unknown for products of other types.
+policy::Accumulator accumulator_of(const RequestedPrecision& asked);
 
 /// Plans how to run a product of narrower operands than float32, whose format is left to the program.
-Plan plan_accumulation(const Request& request, const policy::Decision& decision);
+Plan plan_accumulation(const PlanRequest& request, const policy::Decision& decision);
 
 /// Returns the value of a float16, without an operation that rounds or that the program's settings change.
-constexpr float float_of_half(std::uint16_t half) {
+constexpr float half_to_float(std::uint16_t half) {
     const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
     const std::uint32_t bits = half & 0x7fff;
     std::uint32_t magnitude = (bits << 13) + (112U << 23);  // the exponents' biases differ by 112
@@ -32,20 +32,20 @@ constexpr float float_of_half(std::uint16_t half) {
     return std::bit_cast<float>(sign | magnitude);
 }
 
-/// Alpha and beta as float32, in place of those of float16 in a call's arguments at these positions. They must exist
-/// until the call returns.
-class FloatScalars {
+/// Replaces alpha and beta of float16, which are at these positions of a call's arguments, by equal numbers of
+/// float32. They lie in this object, so it must exist until the call returns.
+class ScalarConversion {
   public:
-    FloatScalars(OwnFrame& arguments, int alpha, int beta) {
+    ScalarConversion(ArgumentFrame& arguments, int alpha, int beta) {
         const int positions[] = {alpha, beta};
         for (int i = 0; i < 2; ++i) {
             const auto* given = reinterpret_cast<const std::uint16_t*>(arguments.frame().word(positions[i]));
-            values_[i] = float_of_half(*given);
-            arguments.put(positions[i], static_cast<const void*>(&values_[i]));
+            values_[i] = half_to_float(*given);
+            arguments.set(positions[i], static_cast<const void*>(&values_[i]));
         }
     }
-    FloatScalars(const FloatScalars&) = delete;
-    FloatScalars& operator=(const FloatScalars&) = delete;
+    ScalarConversion(const ScalarConversion&) = delete;
+    ScalarConversion& operator=(const ScalarConversion&) = delete;
 
   private:
     float values_[2];

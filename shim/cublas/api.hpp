@@ -174,7 +174,7 @@ enum MemoryType : std::int32_t { memory_host = 1, memory_unified = 4 };
 
 /// CUDA_MEMCPY2D: a copy of `height` rows of `width` bytes. Rows begin `pitch` bytes apart.
 struct Copy2D {
-    struct Side {
+    struct Endpoint {
         std::size_t x = 0;
         std::size_t y = 0;
         std::int32_t memory_type = 0;
@@ -183,8 +183,8 @@ struct Copy2D {
         void* array = nullptr;
         std::size_t pitch = 0;
     };
-    Side from;
-    Side to;
+    Endpoint from;
+    Endpoint to;
     std::size_t width = 0;
     std::size_t height = 0;
 };

@@ -1,4 +1,5 @@
-// Reads the arguments of a cuBLAS call by role. Reads values only, since matrices and scalars may lie on the device.
+// The arguments of a cuBLAS call: reads the program's by role, and holds those of the shim's own calls. Matrices and
+// scalars are not read, since they may lie on the device.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,15 @@ inline char letter_of_operation(std::int32_t value) {
     return value >= op_n && value <= op_conjg ? "NTCR"[value] : '?';
 }
 
-/// Reads the arguments of one call. Functions that take a role but no fallback have the precondition has(role).
+/// Reads the arguments of one call. handle(), array(), the functions of groups, and enumerator() without a fallback
+/// have the precondition has(role).
 class ArgumentReader {
   public:
     ArgumentReader(const Function& function, const Frame& frame)
         : ArgumentReader(function.positions(), frame, function.width == Width::ilp64) {
         is_legacy_ = function.convention == Convention::legacy;
     }
-    /// Reads those of a function with these positions; not of the legacy interface.
+    /// Reads the arguments of a function with these positions, which is not of cuBLAS's interface before version 2.
     ArgumentReader(const Positions& positions, const Frame& frame, bool is_wide)
         : positions_(positions), frame_(frame), is_wide_(is_wide) {}
 
@@ -50,15 +52,15 @@ class ArgumentReader {
 
     char operation(Role role) const {
         if (!has(role)) return 0;
-        return is_legacy_ ? letter(enumerator(role)) : letter_of_operation(enumerator(role));
+        return is_legacy_ ? upper_case_letter(enumerator(role)) : letter_of_operation(enumerator(role));
     }
     bool is_right_sided() const {
         if (!has(Role::side)) return false;
-        return is_legacy_ ? letter(enumerator(Role::side)) == 'R' : enumerator(Role::side) == side_right;
+        return is_legacy_ ? upper_case_letter(enumerator(Role::side)) == 'R' : enumerator(Role::side) == side_right;
     }
 
   private:
-    static char letter(std::int32_t value) {
+    static char upper_case_letter(std::int32_t value) {
         const char text = static_cast<char>(value);
         return text >= 'a' && text <= 'z' ? static_cast<char>(text - 32) : text;
     }
@@ -67,6 +69,29 @@ class ArgumentReader {
     const Frame& frame_;
     bool is_wide_;
     bool is_legacy_ = false;
+};
+
+/// The arguments of a call that the shim itself makes. They have the layout that entry points use for the program's
+/// calls, so a Route can make the call.
+class ArgumentFrame {
+  public:
+    ArgumentFrame() = default;
+    /// Begins with the arguments of the program's call of this function.
+    ArgumentFrame(const Function& function, const Frame& frame) {
+        for (int i = 0; i < function.positions().words; ++i) set(i, frame.word(i));
+    }
+
+    /// Sets the argument at a position. Does nothing if the position is -1, which means that the function has no such
+    /// argument.
+    void set(int position, std::int64_t word) {
+        if (position >= 0) words_[Frame::offset_of(position) / sizeof(std::int64_t)] = word;
+    }
+    void set(int position, const void* pointer) { set(position, reinterpret_cast<std::int64_t>(pointer)); }
+
+    const Frame& frame() const { return *static_cast<const Frame*>(static_cast<const void*>(words_)); }
+
+  private:
+    std::int64_t words_[max_words + 1] = {};
 };
 
 }  // namespace fp32shim::cublas

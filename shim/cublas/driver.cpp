@@ -18,7 +18,7 @@ const LoadedObject* driver_object() {
 
 using GetAttribute = ForeignFunction<std::int32_t(std::int32_t* value, std::int32_t attribute, std::int32_t device)>;
 
-/// Returns 0 if the driver does not tell.
+/// Returns a device's compute capability as Device has it; 0 if the driver does not tell.
 std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32_t device) {
     std::int32_t major = 0, minor = 0;
     return get_attribute(&major, compute_capability_major, device) == 0 &&
@@ -27,9 +27,9 @@ std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32
                : 0;
 }
 
-/// Asks the driver by a function that stores one number. Returns false if it does not answer, or tells no attributes
-/// of devices.
-bool ask(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
+/// Calls the driver's function of this name, which stores a number, and finds cuDeviceGetAttribute. Returns false if
+/// the driver lacks one of them or reports an error.
+bool call_driver(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
     ForeignFunction<std::int32_t(std::int32_t*)> get;
     {
         const elf::Reading reading;
@@ -46,7 +46,7 @@ bool ask(std::string_view function, std::int32_t& number, GetAttribute& get_attr
 Device current_device() {
     GetAttribute get_attribute;
     std::int32_t index = -1;
-    if (!ask("cuCtxGetDevice", index, get_attribute)) return {};
+    if (!call_driver("cuCtxGetDevice", index, get_attribute)) return {};
     return {.index = index, .compute_capability = compute_capability_of(get_attribute, index)};
 }
 
@@ -54,7 +54,7 @@ std::array<std::int32_t, 9> compute_capabilities() {
     std::array<std::int32_t, 9> found{};
     GetAttribute get_attribute;
     std::int32_t count = 0;
-    if (!ask("cuDeviceGetCount", count, get_attribute)) return found;
+    if (!call_driver("cuDeviceGetCount", count, get_attribute)) return found;
     std::size_t size = 0;
     for (std::int32_t i = 0; i < count && size + 1 < found.size(); ++i) {
         const std::int32_t one = compute_capability_of(get_attribute, i);
@@ -63,11 +63,11 @@ std::array<std::int32_t, 9> compute_capabilities() {
     return found;
 }
 
-void* Driver::find(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
+void* CudaDriver::symbol(const char* name) const { return object == nullptr ? nullptr : find_in(*object, name); }
 
-Driver find_driver() {
+CudaDriver find_cuda_driver() {
     const elf::Reading reading;
-    return Driver(driver_object());
+    return CudaDriver(driver_object());
 }
 
 }  // namespace fp32shim::cublas

@@ -24,34 +24,35 @@ Device current_device();
 /// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
 std::array<std::int32_t, 9> compute_capabilities();
 
-/// The functions of the driver that audits and measurements of time call. nullptr: the driver lacks the function.
-struct Driver {
+/// The functions of the driver that audits and measurements of time call. A member is nullptr if the driver lacks it.
+struct CudaDriver {
     const LoadedObject* object = nullptr;  ///< the driver; nullptr: there is none, and no function
 
-    explicit Driver(const LoadedObject* driver = nullptr) : object(driver) {}
-    void* find(const char* name) const;
+    explicit CudaDriver(const LoadedObject* driver = nullptr) : object(driver) {}
+    void* symbol(const char* name) const;
 
-    ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing{find("cuStreamIsCapturing")};
+    ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing{symbol("cuStreamIsCapturing")};
     ForeignFunction<std::int32_t(std::int32_t* mode)> exchange_capture_mode{
-        find("cuThreadExchangeStreamCaptureMode")};
-    ForeignFunction<std::int32_t(Stream)> query_stream{find("cuStreamQuery")};
-    ForeignFunction<std::int32_t(std::size_t* free, std::size_t* total)> memory_info{find("cuMemGetInfo_v2")};
-    ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate{find("cuMemAllocAsync")};
-    ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release{find("cuMemFreeAsync")};
-    ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy{find("cuMemcpy2DAsync_v2")};
-    ForeignFunction<std::int32_t(void* context, std::uint64_t* id)> context_id{find("cuCtxGetId")};
-    ForeignFunction<std::int32_t(Event*, std::uint32_t flags)> create_event{find("cuEventCreate")};
-    ForeignFunction<std::int32_t(Event, Stream)> record_event{find("cuEventRecord")};
-    ForeignFunction<std::int32_t(Event)> query_event{find("cuEventQuery")};
+        symbol("cuThreadExchangeStreamCaptureMode")};
+    ForeignFunction<std::int32_t(Stream)> query_stream{symbol("cuStreamQuery")};
+    ForeignFunction<std::int32_t(std::size_t* free, std::size_t* total)> memory_info{symbol("cuMemGetInfo_v2")};
+    ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate{
+        symbol("cuMemAllocAsync")};
+    ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release{symbol("cuMemFreeAsync")};
+    ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy{symbol("cuMemcpy2DAsync_v2")};
+    ForeignFunction<std::int32_t(void* context, std::uint64_t* id)> context_id{symbol("cuCtxGetId")};
+    ForeignFunction<std::int32_t(Event*, std::uint32_t flags)> create_event{symbol("cuEventCreate")};
+    ForeignFunction<std::int32_t(Event, Stream)> record_event{symbol("cuEventRecord")};
+    ForeignFunction<std::int32_t(Event)> query_event{symbol("cuEventQuery")};
     ForeignFunction<std::int32_t(float* milliseconds, Event begin, Event end)> elapsed_time{
-        find("cuEventElapsedTime")};
+        symbol("cuEventElapsedTime")};
 
-    bool is_complete() const {
+    bool has_audit_functions() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
                memory_info != nullptr && allocate != nullptr && release != nullptr && copy != nullptr;
     }
-    /// Returns true if there are all functions for measuring times by events.
-    bool has_events() const {
+    /// Returns true if the driver has all functions for measuring times by events.
+    bool has_event_functions() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && context_id != nullptr &&
                create_event != nullptr && record_event != nullptr && query_event != nullptr &&
                elapsed_time != nullptr;
@@ -60,6 +61,6 @@ struct Driver {
 
 /// Returns the functions of the driver that the program has loaded; none if there is no driver. The shim itself loads
 /// nothing.
-Driver find_driver();
+CudaDriver find_cuda_driver();
 
 }  // namespace fp32shim::cublas

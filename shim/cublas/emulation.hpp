@@ -1,4 +1,5 @@
-// How cuBLAS emulates a product of float64: how many bits it is to keep, and where it tells how many it kept.
+// Settings by which cuBLAS emulates products of float64: the number of bits to keep, and the address to which cuBLAS
+// writes how many bits a product kept.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace fp32shim::cublas {
 
-/// The detail of a call whose rule has mantissa_bits, if the library did not take them.
+/// The detail that is recorded of a call whose rule has mantissa_bits, if the library did not take them.
 inline constexpr std::string_view mantissa_bits_not_set = "cuBLAS did not take the rule's mantissa_bits";
 
 /// Makes a call while the handle keeps a fixed number of bits, and then sets the program's settings back. If the
@@ -37,20 +38,20 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
     return status;
 }
 
-/// What the shim asks of the emulation of one product.
-struct EmulationWish {
+/// The shim's settings for the emulation of one product.
+struct EmulationRequest {
     std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
     std::int32_t* kept_bits = nullptr;  ///< device memory that gets their number; nullptr: as the program has it
 
-    bool is_any() const { return bits != 0 || kept_bits != nullptr; }
+    bool asks_anything() const { return bits != 0 || kept_bits != nullptr; }
 };
 
 /// A cublasLtEmulationDesc_t for one product, in place of the program's.
-class EmulationDesc {
+class EmulationDescriptor {
   public:
-    /// Gives `desc`, a copy of the program's descriptor, the program's settings with those of a wish. Returns false
-    /// if the library refuses. `desc` must not be used after this object.
-    bool give(const Library& library, const EmulationWish& wish, ChangedDesc& desc) {
+    /// Makes `desc`, a copy of the program's descriptor, refer to this object, which gets the program's settings and
+    /// then those of `request`. Returns false if the library refuses. This object must outlive the use of `desc`.
+    bool attach_to(const Library& library, const EmulationRequest& request, ChangedDescriptor& desc) {
         const void* own = nullptr;
         if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
             library.emulation_get == nullptr || !read(library.desc_get, desc.address(), desc_emulation, own) ||
@@ -66,10 +67,10 @@ class EmulationDesc {
         for (std::int32_t attribute = 0; attribute < emulation_count_pointer; ++attribute)
             if (!copy(attribute, std::int32_t{})) return false;
         if (!copy(emulation_count_pointer, static_cast<std::int32_t*>(nullptr))) return false;
-        if (wish.bits != 0 && !(set(emulation_offset, std::int32_t{0}) && set(emulation_most_bits, wish.bits) &&
-                                set(emulation_control, std::int32_t{control_fixed})))
+        if (request.bits != 0 && !(set(emulation_offset, std::int32_t{0}) && set(emulation_most_bits, request.bits) &&
+                                   set(emulation_control, std::int32_t{control_fixed})))
             return false;
-        if (wish.kept_bits != nullptr && !set(emulation_count_pointer, wish.kept_bits)) return false;
+        if (request.kept_bits != nullptr && !set(emulation_count_pointer, request.kept_bits)) return false;
         return desc.set(library, desc_emulation, static_cast<const void*>(words_.data()));
     }
 
@@ -78,7 +79,7 @@ class EmulationDesc {
 };
 
 /// Returns the program's address for the number of bits in a descriptor of a product; nullptr: there is none.
-inline std::int32_t* own_count_pointer(const Library& library, const void* desc) {
+inline std::int32_t* program_count_pointer(const Library& library, const void* desc) {
     const void* own = nullptr;
     std::int32_t* address = nullptr;
     if (library.emulation_get == nullptr || !read(library.desc_get, desc, desc_emulation, own) || own == nullptr ||

@@ -18,7 +18,7 @@ __attribute__((constructor)) void read_at_start() { at_start = read_environment(
 
 }  // namespace
 
-Environment environment() { return in_force.load(std::memory_order_acquire); }
+Environment environment_in_force() { return in_force.load(std::memory_order_acquire); }
 
 void update_environment(bool makes_handle) {
     if (has_been_read.exchange(true, std::memory_order_acq_rel)) return;

@@ -21,7 +21,7 @@ struct alignas(4) Environment {   // the struct fits in one word, so that thread
 Environment read_environment(const char* const* entries);
 
 /// Returns the variables as cuBLAS has read them. Before its first handle, none counts as set.
-Environment environment();
+Environment environment_in_force();
 
 /// Reads the environment unless cuBLAS has done so already. Called at each new call site of cuBLAS, before the call.
 /// `makes_handle`: the call makes a handle. If a value is new, counts a change of settings, so that calls are planned

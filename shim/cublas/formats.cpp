@@ -35,13 +35,13 @@ constexpr bool are_the_formats_of_gpus() {
 static_assert(are_the_formats_of_gpus());
 
 Format nearest_available_format(Format format, std::int32_t compute_capability) {
-    return has(format, compute_capability) ? format : Format::fp32;
+    return gpu_has_format(format, compute_capability) ? format : Format::fp32;
 }
 
 /// Returns the format that environment variables give to a call that asks for FP32 but not for PEDANTIC.
-Format format_of_environment(const Asked& asked, const Environment& environment) {
-    if (environment.tf32_may_be_on && has(Format::tf32, asked.compute_capability)) return Format::tf32;
-    if (environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
+Format format_of_environment(const RequestedPrecision& asked, const Environment& environment) {
+    if (environment.tf32_may_be_on && gpu_has_format(Format::tf32, asked.compute_capability)) return Format::tf32;
+    if (environment.emulates_fp32 && gpu_has_format(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
     return Format::fp32;
 }
 
@@ -49,8 +49,8 @@ Format less_precise_of(Format a, Format b) { return a < b ? a : b; }
 
 /// Returns the format that the handle's math mode allows, apart from PEDANTIC. A mode that the header does not list
 /// is read as the bits that it consists of. A mode with unknown bits is assumed to allow any format.
-Format format_of_mode_bits(const Asked& asked) {
-    if (!has_known_mode(asked)) return Format::fp16;
+Format format_of_mode_bits(const RequestedPrecision& asked) {
+    if (!has_known_math_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
         case math_tf32_tensor_op:
             return nearest_available_format(Format::tf32, asked.compute_capability);
@@ -67,14 +67,14 @@ Format format_of_mode_bits(const Asked& asked) {
 }
 
 /// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits may.
-bool mode_emulates_float64(const Asked& asked) {
-    return !has_known_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
+bool mode_emulates_float64(const RequestedPrecision& asked) {
+    return !has_known_math_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
 }
 
-bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
+bool has_pedantic_mode(const RequestedPrecision& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
 
 /// Returns the format that compute type, math mode and environment allow if the algorithm is the default one.
-Format format_without_algorithm(const Asked& asked, const Environment& environment) {
+Format format_without_algorithm(const RequestedPrecision& asked, const Environment& environment) {
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
         case compute_32f_fast_16f:
@@ -99,8 +99,8 @@ Format format_without_algorithm(const Asked& asked, const Environment& environme
 
 /// Returns the format that the algorithm allows. From compute capability 8.0 on, cublasGemmAlgo_t has no effect
 /// (manual, section 2.2.9).
-Format format_of_algorithm(const Asked& asked) {
-    if (!is_tensor_op(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
+Format format_of_algorithm(const RequestedPrecision& asked) {
+    if (!is_tensor_op_algorithm(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
     return less_precise_of(nearest_available_format(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
@@ -131,8 +131,8 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
 
 /// Returns the format that a decision wants. For `native`, that is the format `asked` of the program, or a higher one
 /// if `floor` forbids it. `without_algorithm` is the format that the call allows with cuBLAS's default algorithm.
-WantedFormat wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
-                     const policy::Policy& policy) {
+WantedFormat wanted_format(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
+                           const policy::Policy& policy) {
     if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
         if (*wanted == Applied::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
@@ -148,22 +148,24 @@ WantedFormat wish_of(const Decision& decision, Format asked, Format without_algo
 }
 
 /// Replaces a format to which the call cannot be changed by the next stricter one to which it can.
-WantedFormat nearest_reachable_wish(const Asked& asked, const Environment& environment, WantedFormat wish) {
+WantedFormat nearest_reachable_wish(const RequestedPrecision& asked, const Environment& environment,
+                                    WantedFormat wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
         return {Format::fp32, Reason::bf16x9_unavailable};
     const Reason reason = wish.reason == Reason::floor ? Reason::floor : Reason::no_such_format;
     const bool has_bf16 = asked.road != Road::math_mode && asked.has_compute_type_form && !asked.is_grouped;
     if (wish.format == Format::bf16 && !has_bf16) wish = {Format::tf32, reason};
-    if (!has(wish.format, asked.compute_capability)) wish = {Format::fp32, reason};
+    if (!gpu_has_format(wish.format, asked.compute_capability)) wish = {Format::fp32, reason};
     return wish;
 }
 
-void change_compute_type(const Asked& asked, const WantedFormat& wish, bool pedantic, Change& change) {
+void change_compute_type(const RequestedPrecision& asked, const WantedFormat& wish, bool pedantic,
+                         CallChange& change) {
     change.how = record::How::compute_type;
-    change.replaces_algorithm = is_tensor_op(asked.algorithm);
+    change.replaces_algorithm = is_tensor_op_algorithm(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // Plain COMPUTE_32F depends on the handle's mode, which the documentation does not say.
+    // COMPUTE_32F also depends on the handle's math mode, although the documentation does not say so.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -188,7 +190,7 @@ std::optional<Format> format_of(Applied format) {
     return static_cast<Format>(found - std::begin(applied));
 }
 
-bool has(Format format, std::int32_t compute_capability) {
+bool gpu_has_format(Format format, std::int32_t compute_capability) {
     return compute_capability == 0 || policy::gpu_has(applied_of(format), compute_capability);
 }
 
@@ -213,7 +215,7 @@ std::int32_t math_mode_for(Format format, bool pedantic) {
     return modes[static_cast<std::size_t>(format)];
 }
 
-std::int32_t kept_mode_bits(Format format) {
+std::int32_t kept_math_mode_bits(Format format) {
     return is_of_float64(format) ? math_flags & ~math_fp64_emulated_fixedpoint : math_flags;
 }
 
@@ -227,18 +229,20 @@ Environment read_environment(const char* const* entries) {
             .emulates_fp64 = !of_double.empty() && of_double != "0"};
 }
 
-bool is_tensor_op(std::int32_t algorithm) {
+bool is_tensor_op_algorithm(std::int32_t algorithm) {
     return algorithm >= gemm_default_tensor_op && algorithm <= gemm_algo15_tensor_op;
 }
 
-bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }
+bool has_known_math_mode(const RequestedPrecision& asked) {
+    return (asked.math_mode & ~(math_choice | math_flags)) == 0;
+}
 
 bool ignores_tf32_mode(const ProductFamily& family) {
     return family.road == Road::math_mode && !policy::is_double(family.dtype) &&
            family.operation != blas::Operation::gemm && family.operation != blas::Operation::trsm;
 }
 
-bool is_known(const Asked& asked) {
+bool is_known_request(const RequestedPrecision& asked) {
     constexpr std::int32_t types[] = {0,
                                       compute_32f,
                                       compute_32f_pedantic,
@@ -250,42 +254,43 @@ bool is_known(const Asked& asked) {
            is_known_algorithm(asked.algorithm);
 }
 
-bool is_pedantic(const Asked& asked) {
+bool is_pedantic(const RequestedPrecision& asked) {
     return asked.compute_type == compute_32f_pedantic || asked.compute_type == compute_64f_pedantic ||
            (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
-bool depends_on_mode(const Asked& asked) {
+bool depends_on_math_mode(const RequestedPrecision& asked) {
     return asked.compute_type == 0 || asked.compute_type == compute_32f || asked.compute_type == compute_64f;
 }
 
 bool is_known_algorithm(std::int32_t algorithm) {
-    return (algorithm >= gemm_default && algorithm <= gemm_algo23) || is_tensor_op(algorithm) ||
+    return (algorithm >= gemm_default && algorithm <= gemm_algo23) || is_tensor_op_algorithm(algorithm) ||
            algorithm == gemm_autotune;
 }
 
-bool is_known_of_float64(const Asked& asked) {
+bool is_known_float64_request(const RequestedPrecision& asked) {
     return asked.compute_type == 0 || asked.compute_type == compute_64f ||
            asked.compute_type == compute_64f_pedantic ||
            (asked.compute_type == compute_64f_emulated_fixedpoint && asked.has_fp64_emulation);
 }
 
-Format asked_format_of_float64(const Asked& asked, const Environment& environment) {
+Format requested_float64_format(const RequestedPrecision& asked, const Environment& environment) {
     if (is_pedantic(asked)) return Format::fp64;
     const bool may_be_emulated = asked.compute_type == compute_64f_emulated_fixedpoint || environment.emulates_fp64 ||
                                  mode_emulates_float64(asked);
     return may_be_emulated ? Format::fp64_emulated : Format::fp64;
 }
 
-Format asked_format(const Asked& asked, const Environment& environment) {
+Format requested_format(const RequestedPrecision& asked, const Environment& environment) {
     return less_precise_of(format_without_algorithm(asked, environment), format_of_algorithm(asked));
 }
 
-Change plan_change(const Asked& asked, const Environment& environment, Reason forbids_lowering,
-                   const Decision& decision, Floor floor, const policy::Policy& policy) {
-    const Format as_called = asked_format(asked, environment);
-    Change change{.format = as_called, .reason = decision.reason};
-    WantedFormat wish = wish_of(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
+CallChange plan_change(const RequestedPrecision& asked, const Environment& environment, Reason forbids_lowering,
+                       const Decision& decision, Floor floor, const policy::Policy& policy) {
+    const Format as_called = requested_format(asked, environment);
+    CallChange change{.format = as_called, .reason = decision.reason};
+    WantedFormat wish =
+        wanted_format(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
     if (wish.format != as_called && !wish.only_without_algorithm)
         wish = nearest_reachable_wish(asked, environment, wish);
     change.reason = wish.reason;
@@ -324,10 +329,10 @@ Change plan_change(const Asked& asked, const Environment& environment, Reason fo
     return change;
 }
 
-Change plan_change_of_float64(const Asked& asked, const Environment& environment, Reason forbids_lowering,
-                              const Decision& decision, std::uint8_t mantissa_bits) {
-    const Format as_called = asked_format_of_float64(asked, environment);
-    Change change{.format = as_called, .reason = decision.reason};
+CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environment& environment,
+                                  Reason forbids_lowering, const Decision& decision, std::uint8_t mantissa_bits) {
+    const Format as_called = requested_float64_format(asked, environment);
+    CallChange change{.format = as_called, .reason = decision.reason};
     const std::optional<Applied> wanted = policy::format_of(decision.precision);
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
     if (wanted == Applied::fp64_emulated) change.mantissa_bits = mantissa_bits;
@@ -358,7 +363,7 @@ Change plan_change_of_float64(const Asked& asked, const Environment& environment
     return change;
 }
 
-Change by_math_mode(Change change) {
+CallChange as_math_mode_change(CallChange change) {
     change.how = record::How::math_mode;
     change.math_mode = math_mode_for(change.format, change.compute_type == compute_32f_pedantic);
     return change;

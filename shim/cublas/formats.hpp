@@ -1,5 +1,6 @@
 // The formats of a cuBLAS call: the one that the program asks for, the one that a decision wants, and the arguments
-// that express a format. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
+// that express a format. The code depends on its arguments only, and tables of cases test it
+// (tests/unit/shim/cublas_formats_test.cpp).
 //
 // A format is one to which operands may be rounded. cuBLAS's FAST types and TF32 mode *allow* rounding, so every
 // format here is the lowest that a call allows.
@@ -28,14 +29,14 @@ std::optional<Format> format_of(policy::Applied format);
 
 /// Returns true if the GPU can compute in the format; otherwise cuBLAS uses FP32. An unknown GPU (0) counts as able
 /// to.
-bool has(Format format, std::int32_t compute_capability);
+bool gpu_has_format(Format format, std::int32_t compute_capability);
 
-/// Returns the compute type, or the bits of the math mode that choose a format. `pedantic` asks for FP32 or FP64
-/// regardless of the environment.
+/// Return the compute type, or the bits of the math mode, that chooses a format. With `pedantic`, FP32 and FP64 do
+/// not depend on the environment.
 std::int32_t compute_type_for(Format format, bool pedantic);
 std::int32_t math_mode_for(Format format, bool pedantic);
 /// Returns the bits of the program's math mode that stay as they are when a product's mode is set for a format.
-std::int32_t kept_mode_bits(Format format);
+std::int32_t kept_math_mode_bits(Format format);
 
 /// Where a call has alpha and beta.
 enum class ScalarPlace : std::uint8_t {
@@ -44,8 +45,8 @@ enum class ScalarPlace : std::uint8_t {
     unreadable,  ///< not two numbers that the library is sure to read
 };
 
-/// The facts about a product of float16 or bfloat16 on which depends what it adds in.
-struct Half {
+/// Facts about a product of float16 or bfloat16 that decide in which type it adds.
+struct HalfProduct {
     bool is_half = false;
     bool adds_in_fp16 = false;     ///< the function has no compute type, and is cublasHgemm or a batch of it
     bool is_result_float = false;  ///< the result is of float32, so partial sums lose nothing when they are stored
@@ -53,10 +54,11 @@ struct Half {
     /// cublasLt: the algorithm adds partial sums in the compute type, or has none.
     bool has_full_reduction = false;
 
-    bool operator==(const Half&) const = default;
+    bool operator==(const HalfProduct&) const = default;
 };
 
-struct Asked {
+/// The facts of a call that decide in which format cuBLAS may compute it, apart from the environment.
+struct RequestedPrecision {
     Road road = Road::none;
     std::int32_t math_mode = 0;     ///< math mode that the program set on the handle; 0 for cublasLt, which has none
     std::int32_t compute_type = 0;  ///< 0: the function has none; -1: an invalid value
@@ -69,9 +71,9 @@ struct Asked {
     bool has_fp64_emulation = false;      ///< the library is cuBLAS 13.1 or newer
     Format of_algorithm =
         Format::fp32;  ///< format to which the program's cublasLt algorithm rounds, by its capability flags
-    Half half{};
+    HalfProduct half{};
 
-    bool operator==(const Asked&) const = default;
+    bool operator==(const RequestedPrecision&) const = default;
 };
 
 /// Returns true if no cuBLAS is known to round a function's operands in TF32 or TENSOR_OP mode: symm, syrk, syr2k,
@@ -81,31 +83,32 @@ struct Asked {
 bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
-bool is_known(const Asked& asked);
+bool is_known_request(const RequestedPrecision& asked);
 
 /// Returns false if the math mode has bits that the shim does not know. Such a mode counts as allowing any format.
-bool has_known_mode(const Asked& asked);
+bool has_known_math_mode(const RequestedPrecision& asked);
 
 /// Returns true if the program explicitly keeps FP32 or FP64 by PEDANTIC: in the compute type or, for a function
 /// without one, in the handle's math mode.
-bool is_pedantic(const Asked& asked);
+bool is_pedantic(const RequestedPrecision& asked);
 
 /// Returns true if the format depends on the handle's math mode, not only on the call's compute type.
-bool depends_on_mode(const Asked& asked);
+bool depends_on_math_mode(const RequestedPrecision& asked);
 
 /// Returns the lowest format to which cuBLAS may round operands in the program's own call. If NVIDIA's documentation
-/// leaves several possible, returns the lowest of them. Precondition: is_known(asked).
-Format asked_format(const Asked& asked, const Environment& environment);
+/// leaves several possible, returns the lowest of them. Precondition: is_known_request(asked).
+Format requested_format(const RequestedPrecision& asked, const Environment& environment);
 
 /// Returns true if the shim knows the compute type of a product of float64.
-bool is_known_of_float64(const Asked& asked);
+bool is_known_float64_request(const RequestedPrecision& asked);
 
 /// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it
 /// by fixed-point products. cuBLAS then decides itself, by the size, the GPU and the workspace. Rows f64_* of
-/// tests/cublas/stand_in/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
-Format asked_format_of_float64(const Asked& asked, const Environment& environment);
+/// tests/cublas/stand_in/semantics.def state what is assumed. Precondition: is_known_float64_request(asked).
+Format requested_float64_format(const RequestedPrecision& asked, const Environment& environment);
 
-struct Change {
+/// The changes with which the shim makes a call instead of the program's own.
+struct CallChange {
     Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
@@ -113,35 +116,38 @@ struct Change {
     std::int32_t math_mode = -1;        ///< math_mode_for() the format during the call; -1: left unchanged
     bool replaces_algorithm = false;    ///< the default algorithm replaces the program's, which allows FP16
     bool converts_scalars = false;      ///< alpha and beta of float16 are passed as float32
-    bool needs_full_reduction = false;  ///< cublasLt: only algorithms with Half::has_full_reduction
+    bool needs_full_reduction = false;  ///< cublasLt: only algorithms with HalfProduct::has_full_reduction
     std::uint8_t mantissa_bits = 0;     ///< with fp64_emulated: bits that cuBLAS is to keep; 0: it decides
 
-    bool operator==(const Change&) const = default;
+    bool operator==(const CallChange&) const = default;
 };
 
 bool is_known_algorithm(std::int32_t algorithm);
 
 /// Returns true if an algorithm allows FP16 for every compute type.
-bool is_tensor_op(std::int32_t algorithm);
+bool is_tensor_op_algorithm(std::int32_t algorithm);
 
 /// Plans how to run a call in the format that a decision wants. `forbids_lowering` is a reason not to round operands
 /// to a lower format than the program asked for; as_requested: there is none. `floor` is the lowest precision allowed
 /// to a decision `native`, which leaves the format to the program. Other decisions obey the floor already.
-/// Precondition: is_known(asked).
-Change plan_change(const Asked& asked, const Environment& environment, policy::Reason forbids_lowering,
-                   const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
+/// Precondition: is_known_request(asked).
+CallChange plan_change(const RequestedPrecision& asked, const Environment& environment,
+                       policy::Reason forbids_lowering, const policy::Decision& decision, policy::Floor floor,
+                       const policy::Policy& policy);
 
 /// Plans how to run a product of float64. A decision other than fp64 and fp64_emulated leaves it as the program made
-/// it. `mantissa_bits` are those of Change, if the product is emulated. Precondition: is_known_of_float64(asked).
-Change plan_change_of_float64(const Asked& asked, const Environment& environment, policy::Reason forbids_lowering,
-                              const policy::Decision& decision, std::uint8_t mantissa_bits = 0);
+/// it. `mantissa_bits` are those of CallChange, if the product is emulated. Precondition:
+/// is_known_float64_request(asked).
+CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environment& environment,
+                                  policy::Reason forbids_lowering, const policy::Decision& decision,
+                                  std::uint8_t mantissa_bits = 0);
 
 /// Returns a change that reaches the same format by the handle's math mode, for a function that takes no compute
 /// type.
-Change by_math_mode(Change change);
+CallChange as_math_mode_change(CallChange change);
 
 /// Returns FP32 instead of TF32 if NVIDIA_TF32_OVERRIDE=0 turns TF32 off; otherwise `format`.
-inline Format with_override(Format format, const Environment& environment) {
+inline Format apply_tf32_override(Format format, const Environment& environment) {
     return format == Format::tf32 && environment.tf32_is_off ? Format::fp32 : format;
 }
 

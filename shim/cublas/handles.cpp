@@ -31,7 +31,7 @@ HandleRecord* find_or_make_record(Handle handle) {
     HandleRecord* fresh = nullptr;
     HandleRecord* head = bucket.load(std::memory_order_acquire);
     for (;;) {
-        if (HandleRecord* known = record_of(handle)) return known;
+        if (HandleRecord* known = known_record_of(handle)) return known;
         if (fresh == nullptr) {
             fresh = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
             fresh->lock = allocate_lock();
@@ -72,9 +72,9 @@ void HandleLock::release() {
         system::raw::syscall6(SYS_futex, system::raw::address(&state_), FUTEX_WAKE_PRIVATE, 1);
 }
 
-HandleRecord* find_handle(Handle handle) {
+HandleRecord* live_record_of(Handle handle) {
     if (handle == nullptr) return nullptr;
-    HandleRecord* record = record_of(handle);
+    HandleRecord* record = known_record_of(handle);
     if (record == nullptr) record = find_or_make_record(handle);
     return record->destroyed.load(std::memory_order_acquire) ? nullptr : record;
 }
@@ -103,14 +103,14 @@ void on_handle_created(Handle handle) {
 }
 
 void on_handle_destroyed(Handle handle) {
-    HandleRecord* record = record_of(handle);
+    HandleRecord* record = known_record_of(handle);
     if (record == nullptr) return;
     record->destroyed.store(true, std::memory_order_release);
     record->key.store(key_unknown, std::memory_order_release);
 }
 
 void on_destroy_failed(Handle handle) {
-    if (HandleRecord* record = record_of(handle)) record->destroyed.store(false, std::memory_order_release);
+    if (HandleRecord* record = known_record_of(handle)) record->destroyed.store(false, std::memory_order_release);
 }
 
 std::int32_t program_math_mode(HandleRecord& record, const Library& library) {

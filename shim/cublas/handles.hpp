@@ -53,7 +53,7 @@ inline std::size_t handle_bucket(Handle handle) {
 }
 
 /// Returns the record of the handle at this address, or nullptr. The handle may have been destroyed. Lock-free.
-inline HandleRecord* record_of(Handle handle) {
+inline HandleRecord* known_record_of(Handle handle) {
     HandleRecord* record = handle_buckets[handle_bucket(handle)].load(std::memory_order_acquire);
     while (record != nullptr && record->handle.load(std::memory_order_acquire) != handle) record = record->next;
     return record;
@@ -61,7 +61,7 @@ inline HandleRecord* record_of(Handle handle) {
 
 /// Returns the record of a live handle, or nullptr for NULL and destroyed handles. If the shim did not see the
 /// creation of the handle, makes a record with the current device. Thread-safe, lock-free.
-HandleRecord* find_handle(Handle handle);
+HandleRecord* live_record_of(Handle handle);
 
 /// Returns the device of the context that was current when the handle was first seen. If there was no context yet,
 /// asks for the device again at later products, less and less often. Thread-safe, lock-free.

@@ -33,22 +33,22 @@ std::int32_t version_of(const LoadedObject& object) {
 /// Measures the descriptor of each version. desc_init makes the newest version that fits into a given size, so every
 /// size is tried, on memory filled with two patterns. The last byte that changes from either pattern is the end of
 /// the descriptor.
-const DescSizes* measure_descriptors(const Library& library) {
+const DescriptorSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t smallest = 56;  // cublasLt refuses smaller sizes, and logs that if logging is on
     constexpr std::size_t step = 8;
-    auto* sizes = arena_new<DescSizes>();
-    alignas(16) unsigned char pattern[2][max_desc_size];
+    auto* sizes = arena_new<DescriptorSizes>();
+    alignas(16) unsigned char pattern[2][max_descriptor_size];
     std::size_t known = 0;
-    for (std::size_t size = smallest; size <= max_desc_size && known < sizes->size(); size += step) {
+    for (std::size_t size = smallest; size <= max_descriptor_size && known < sizes->size(); size += step) {
         std::size_t written = 0;
         std::int32_t version = 0;
         bool is_made = true;
         for (int i = 0; i < 2 && is_made; ++i) {
-            std::memset(pattern[i], i == 0 ? 0xa5 : 0x5a, max_desc_size);
+            std::memset(pattern[i], i == 0 ? 0xa5 : 0x5a, max_descriptor_size);
             is_made = library.desc_init(pattern[i], size, compute_32f, type_r_32f) == status_success;
         }
         if (!is_made) continue;
-        for (std::size_t byte = 0; byte < max_desc_size; ++byte)
+        for (std::size_t byte = 0; byte < max_descriptor_size; ++byte)
             if (pattern[0][byte] != 0xa5 || pattern[1][byte] != 0x5a) written = byte + 1;
         std::memcpy(&version, pattern[0], sizeof version);
         if (known > 0 && (*sizes)[known - 1].version == version) continue;
@@ -69,7 +69,7 @@ constinit KnownLibrary known_libraries[64]{};
 Library::Library(const LoadedObject& library)
     : object(library), loads(library.loads.load(std::memory_order_acquire)), version(version_of(library)) {}
 
-void* Library::find(const char* name) const { return find_in(object, name); }
+void* Library::symbol(const char* name) const { return find_in(object, name); }
 
 const Library* library_of(const LoadedObject& object) {
     const std::uint32_t loads = object.loads.load(std::memory_order_acquire);
@@ -77,8 +77,8 @@ const Library* library_of(const LoadedObject& object) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // If two threads look up at the same time, they find the same functions. Another file of that name may have
-        // been loaded at the address.
+        // The functions are looked up again if the object was loaded again, perhaps from another file. If two threads
+        // look up at the same time, they find the same functions.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = arena_new<Library>(object);
@@ -89,14 +89,14 @@ const Library* library_of(const LoadedObject& object) {
     return arena_new<Library>(object);
 }
 
-std::size_t desc_size(const Library& library, std::int32_t version) {
+std::size_t descriptor_size(const Library& library, std::int32_t version) {
     // If two threads measure at the same time, they get the same sizes.
-    const DescSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
+    const DescriptorSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
     if (sizes == nullptr) {
         sizes = measure_descriptors(library);
         library.desc_sizes.store(sizes, std::memory_order_release);
     }
-    for (const DescSize& known : *sizes)
+    for (const DescriptorSize& known : *sizes)
         if (known.size != 0 && known.version == version) return known.size;
     return 0;
 }

@@ -18,12 +18,12 @@ using Handle = void*;
 
 /// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its version, which the library obeys: a
 /// program built with older headers makes smaller descriptors.
-struct DescSize {
+struct DescriptorSize {
     std::int32_t version = 0;
     std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: there is no such version
 };
-constexpr std::size_t max_desc_size = 512;
-using DescSizes = std::array<DescSize, 8>;
+constexpr std::size_t max_descriptor_size = 512;
+using DescriptorSizes = std::array<DescriptorSize, 8>;
 
 /// Reads or sets an attribute of a descriptor, layout, preference or algorithm of cublasLt.
 using GetAttributeOf = ForeignFunction<std::int32_t(const void* object, std::int32_t attribute, void* value,
@@ -38,68 +38,70 @@ struct Library {
     std::int32_t version;  ///< 120903 is 12.9.3; 0: unknown
 
     explicit Library(const LoadedObject& library);
-    void* find(const char* name) const;
+    void* symbol(const char* name) const;
 
-    ForeignFunction<std::int32_t(Handle, std::int32_t)> set_math_mode{find("cublasSetMathMode")};
-    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode{find("cublasGetMathMode")};
-    ForeignFunction<std::int32_t(Handle, Stream*)> get_stream{find("cublasGetStream_v2")};
-    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode{find("cublasGetPointerMode_v2")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t)> set_math_mode{symbol("cublasSetMathMode")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode{symbol("cublasGetMathMode")};
+    ForeignFunction<std::int32_t(Handle, Stream*)> get_stream{symbol("cublasGetStream_v2")};
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode{symbol("cublasGetPointerMode_v2")};
     /// Settings of a handle for the emulation of float64, in the order in which they are changed.
     struct EmulationSetting {
         ForeignFunction<std::int32_t(Handle, std::int32_t*)> get;
         ForeignFunction<std::int32_t(Handle, std::int32_t)> set;
     };
-    EmulationSetting setting(const char* get, const char* set) const {
-        return {decltype(EmulationSetting::get)(find(get)), decltype(EmulationSetting::set)(find(set))};
+    EmulationSetting emulation_setting(const char* get, const char* set) const {
+        return {decltype(EmulationSetting::get)(symbol(get)), decltype(EmulationSetting::set)(symbol(set))};
     }
     /// Offset, most bits, control: see EmulationAttribute.
-    std::array<EmulationSetting, 3> emulation{
-        setting("cublasGetFixedPointEmulationMantissaBitOffset", "cublasSetFixedPointEmulationMantissaBitOffset"),
-        setting("cublasGetFixedPointEmulationMaxMantissaBitCount", "cublasSetFixedPointEmulationMaxMantissaBitCount"),
-        setting("cublasGetFixedPointEmulationMantissaControl", "cublasSetFixedPointEmulationMantissaControl")};
+    std::array<EmulationSetting, 3> emulation{emulation_setting("cublasGetFixedPointEmulationMantissaBitOffset",
+                                                                "cublasSetFixedPointEmulationMantissaBitOffset"),
+                                              emulation_setting("cublasGetFixedPointEmulationMaxMantissaBitCount",
+                                                                "cublasSetFixedPointEmulationMaxMantissaBitCount"),
+                                              emulation_setting("cublasGetFixedPointEmulationMantissaControl",
+                                                                "cublasSetFixedPointEmulationMantissaControl")};
     ForeignFunction<std::int32_t(Handle, std::int32_t**)> get_count_pointer{
-        find("cublasGetFixedPointEmulationMantissaBitCountPointer")};
+        symbol("cublasGetFixedPointEmulationMantissaBitCountPointer")};
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer{
-        find("cublasSetFixedPointEmulationMantissaBitCountPointer")};
-    void* gemm_ex{find("cublasGemmEx")};  ///< with 32-bit integers
+        symbol("cublasSetFixedPointEmulationMantissaBitCountPointer")};
+    void* gemm_ex{symbol("cublasGemmEx")};  ///< with 32-bit integers
 
-    // cublasLt
-    mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
+    // Functions of cublasLt.
+    mutable std::atomic<const DescriptorSizes*> desc_sizes{nullptr};
     ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
-        desc_init{find("cublasLtMatmulDescInit_internal")};
-    SetAttributeOf desc_set{find("cublasLtMatmulDescSetAttribute")};
-    GetAttributeOf desc_get{find("cublasLtMatmulDescGetAttribute")};
+        desc_init{symbol("cublasLtMatmulDescInit_internal")};
+    SetAttributeOf desc_set{symbol("cublasLtMatmulDescSetAttribute")};
+    GetAttributeOf desc_get{symbol("cublasLtMatmulDescGetAttribute")};
     ForeignFunction<std::int32_t(void* emulation, std::size_t size)> emulation_init{
-        find("cublasLtEmulationDescInit_internal")};
-    SetAttributeOf emulation_set{find("cublasLtEmulationDescSetAttribute")};
-    GetAttributeOf emulation_get{find("cublasLtEmulationDescGetAttribute")};
+        symbol("cublasLtEmulationDescInit_internal")};
+    SetAttributeOf emulation_set{symbol("cublasLtEmulationDescSetAttribute")};
+    GetAttributeOf emulation_get{symbol("cublasLtEmulationDescGetAttribute")};
     ForeignFunction<std::int32_t(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
                                  std::uint64_t columns, std::int64_t ld)>
-        layout_init{find("cublasLtMatrixLayoutInit_internal")};
-    GetAttributeOf layout_get{find("cublasLtMatrixLayoutGetAttribute")};
+        layout_init{symbol("cublasLtMatrixLayoutInit_internal")};
+    GetAttributeOf layout_get{symbol("cublasLtMatrixLayoutGetAttribute")};
     ForeignFunction<std::int32_t(void* preference, std::size_t size)> preference_init{
-        find("cublasLtMatmulPreferenceInit_internal")};
-    SetAttributeOf preference_set{find("cublasLtMatmulPreferenceSetAttribute")};
-    GetAttributeOf preference_get{find("cublasLtMatmulPreferenceGetAttribute")};
+        symbol("cublasLtMatmulPreferenceInit_internal")};
+    SetAttributeOf preference_set{symbol("cublasLtMatmulPreferenceSetAttribute")};
+    GetAttributeOf preference_get{symbol("cublasLtMatmulPreferenceGetAttribute")};
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* algo, void* result)>
-        algo_check{find("cublasLtMatmulAlgoCheck")};
-    GetAttributeOf algo_capability{find("cublasLtMatmulAlgoCapGetAttribute")};
-    GetAttributeOf algo_configuration{find("cublasLtMatmulAlgoConfigGetAttribute")};
+        algo_check{symbol("cublasLtMatmulAlgoCheck")};
+    GetAttributeOf algo_capability{symbol("cublasLtMatmulAlgoCapGetAttribute")};
+    GetAttributeOf algo_configuration{symbol("cublasLtMatmulAlgoConfigGetAttribute")};
     ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
                                  const void* preference, std::int32_t wanted, void* results, std::int32_t* found)>
-        heuristic{find("cublasLtMatmulAlgoGetHeuristic")};
+        heuristic{symbol("cublasLtMatmulAlgoGetHeuristic")};
 
     bool has_bf16x9() const { return version >= 120900; }
     bool has_fp64_emulation() const { return version >= 130100; }
 };
 
-/// Returns the functions of this library that the shim calls. Finds them on first use. Thread-safe, lock-free.
+/// Returns the functions of a library that the shim calls. Finds them on first use. Thread-safe, lock-free.
 /// Precondition: the library is loaded, and an elf::Reading is held.
 const Library* library_of(const LoadedObject& object);
 
 /// Returns the size in bytes of a descriptor of this version, measured on first use, or 0 if the library makes none.
-std::size_t desc_size(const Library& library, std::int32_t version);
+std::size_t descriptor_size(const Library& library, std::int32_t version);
 
 /// Returns the alignment in bytes that suffices for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);

@@ -10,17 +10,17 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// A table of values by key, of fixed size. A new value may replace an older one. Readers see whole values only:
-/// `version` is odd while a value is written.
+/// A cache of fixed size: values by key, of which a new one may replace an older one. Readers see whole values only,
+/// as `version` is odd while a value is written.
 template <class Value, std::size_t size>
-class Table {
+class LockFreeCache {
     static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);
     static constexpr std::size_t words = sizeof(Value) / sizeof(std::uint64_t);
     using Words = std::array<std::uint64_t, words>;
 
   public:
     void put(std::uint64_t key, const Value& value) {
-        Entry& entry = entries_[key % size];
+        CachedValue& entry = entries_[key % size];
         std::uint32_t version = entry.version.load(std::memory_order_relaxed);
         if (version % 2 == 1 || !entry.version.compare_exchange_strong(version, version + 1)) return;
         std::atomic_thread_fence(std::memory_order_release);
@@ -31,7 +31,7 @@ class Table {
     }
 
     bool get(std::uint64_t key, Value& value) const {
-        const Entry& entry = entries_[key % size];
+        const CachedValue& entry = entries_[key % size];
         const std::uint32_t version = entry.version.load(std::memory_order_acquire);
         if (version % 2 == 1 || entry.key.load(std::memory_order_relaxed) != key) return false;
         Words copy{};
@@ -43,17 +43,17 @@ class Table {
     }
 
   private:
-    struct Entry {
+    struct CachedValue {
         std::atomic<std::uint32_t> version;
         std::atomic<std::uint64_t> key;  ///< 0: the entry was never used
         std::atomic<std::uint64_t> value[words];
     };
-    Entry entries_[size]{};
+    CachedValue entries_[size]{};
 };
 
-constinit Table<FoundAlgorithm, 2048> found_algorithms;
-constinit Table<Replacement, 512> replacements;
-constinit Table<KnownAlgorithm, 512> known_algorithms;
+constinit LockFreeCache<SearchConditions, 2048> search_conditions;
+constinit LockFreeCache<ReplacementAlgorithm, 512> replacements;
+constinit LockFreeCache<DescribedAlgorithm, 512> described_algorithms;
 
 std::uint64_t key_of(const Algorithm64& algorithm) {
     system::Hash hash;
@@ -61,8 +61,8 @@ std::uint64_t key_of(const Algorithm64& algorithm) {
     return hash.value();
 }
 
-KnownAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
-    KnownAlgorithm known;
+DescribedAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
+    DescribedAlgorithm known;
     for (const policy::AlgorithmPart& part : policy::algorithm_parts) {
         std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
         std::size_t written = 0;
@@ -77,41 +77,45 @@ KnownAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
 
 }  // namespace
 
-KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm) {
-    KnownAlgorithm known;
+DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64& algorithm) {
+    DescribedAlgorithm known;
     const std::uint64_t key = key_of(algorithm) ^ reinterpret_cast<std::uintptr_t>(&library);
-    if (library.algo_configuration == nullptr || known_algorithms.get(key, known)) return known;
+    if (library.algo_configuration == nullptr || described_algorithms.get(key, known)) return known;
     known = ask_about(library, algorithm);
-    known_algorithms.put(key, known);
+    described_algorithms.put(key, known);
     return known;
 }
 
-policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits) {
+policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits) {
     const auto concerns_it = [&](const policy::KnownWrong& row) { return row.concerns(library.version); };
     limits.avoids_known_wrong =
         limits.avoids_known_wrong && std::ranges::any_of(policy::known_wrong_algorithms, concerns_it);
     return limits;
 }
 
-bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
+bool is_within_limits(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
     if (!limits.any()) return true;
-    const auto& [configuration, word] = known_algorithm(library, algorithm);
-    return word.size > 0 &&  // otherwise it cannot be read
+    const auto& [configuration, word] = describe_algorithm(library, algorithm);
+    return word.size > 0 &&  // 0: the library does not tell the configuration
            (configuration.reduction & ~limits.reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
            !(limits.avoids_known_wrong && policy::find_known_wrong(configuration, library.version) != nullptr);
 }
 
-void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found) {
-    found_algorithms.put(key_of(algorithm), found);
+void remember_search_conditions(const Algorithm64& algorithm, const SearchConditions& found) {
+    search_conditions.put(key_of(algorithm), found);
 }
 
-bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found) {
-    return found_algorithms.get(key_of(algorithm), found);
+bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& found) {
+    return search_conditions.get(key_of(algorithm), found);
 }
 
-void remember_replacement(std::uint64_t key, const Replacement& replacement) { replacements.put(key, replacement); }
+void remember_replacement(std::uint64_t key, const ReplacementAlgorithm& replacement) {
+    replacements.put(key, replacement);
+}
 
-bool recall_replacement(std::uint64_t key, Replacement& replacement) { return replacements.get(key, replacement); }
+bool recall_replacement(std::uint64_t key, ReplacementAlgorithm& replacement) {
+    return replacements.get(key, replacement);
+}
 
 }  // namespace fp32shim::cublas

@@ -12,6 +12,7 @@ namespace fp32shim::cublas {
 /// A cublasLtMatmulAlgo_t. It is opaque and has the same size in every version.
 using Algorithm64 = std::array<std::uint64_t, 8>;
 
+/// A cublasLtMatmulHeuristicResult_t: one result of a search.
 struct HeuristicResult {
     Algorithm64 algorithm;
     std::uint64_t workspace_size;
@@ -23,44 +24,44 @@ static_assert(sizeof(HeuristicResult) == 96);
 
 /// The conditions under which a search found an algorithm. The masks and max_waves_count are limits set by the
 /// program; the shim's search for a replacement obeys them too.
-struct FoundAlgorithm {
+struct SearchConditions {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;
     float max_waves_count = 0;  ///< 0: no limit
     std::int32_t compute_type = 0;
     std::uint32_t min_alignment = 1;  ///< for all four matrices, in bytes; a power of two
 
-    bool operator==(const FoundAlgorithm&) const = default;
+    bool operator==(const SearchConditions&) const = default;
 };
 
 /// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library has to be
 /// asked about that one again. Thread-safe, lock-free.
-void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found);
-bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
+void remember_search_conditions(const Algorithm64& algorithm, const SearchConditions& found);
+bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& found);
 
 /// The algorithm that the shim's own search found to replace the program's.
-struct Replacement {
-    std::uint64_t exists = 0;  ///< 0: the search found no algorithm; a word, as a Table keeps them
+struct ReplacementAlgorithm {
+    std::uint64_t exists = 0;  ///< 0: the search found no algorithm; 64 bits, since caches keep whole words
     Algorithm64 algorithm{};
 };
-void remember_replacement(std::uint64_t key, const Replacement& replacement);
-bool recall_replacement(std::uint64_t key, Replacement& replacement);
+void remember_replacement(std::uint64_t key, const ReplacementAlgorithm& replacement);
+bool recall_replacement(std::uint64_t key, ReplacementAlgorithm& replacement);
 
 struct Library;
 
 /// An algorithm's configuration, and the word for it in recordings.
-struct KnownAlgorithm {
+struct DescribedAlgorithm {
     policy::Algorithm configuration;
     policy::AlgorithmWord word;
 };
 /// Returns what the library tells of an algorithm. The library is asked once, as long as there is room to remember
 /// its answer. Thread-safe, lock-free.
-KnownAlgorithm known_algorithm(const Library& library, const Algorithm64& algorithm);
+DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64& algorithm);
 
 /// Returns the limits that matter in this library: not all versions have an algorithm that is known to be wrong.
-policy::AlgorithmLimits limits_in(const Library& library, policy::AlgorithmLimits limits);
+policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits);
 
 /// Returns true if the algorithm is within the limits. Without limits, the library is not asked.
-bool is_within(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm);
+bool is_within_limits(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

@@ -28,7 +28,7 @@ enum Argument {
 };
 
 /// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
-struct Parts {
+struct MatmulDescription {
     Handle handle;
     const void* desc;
     const void* a_layout;
@@ -46,15 +46,15 @@ template <class Value>
     return get.call_keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
-/// A copy of the program's descriptor with another compute type. If that is one of float32, so is the scale type,
-/// which is the type of alpha and beta, in place of float16.
-class ChangedDesc {
+/// A copy of the program's descriptor with another compute type. If that is one of float32 while alpha and beta are
+/// of float16, the copy says that they are of float32 too.
+class ChangedDescriptor {
   public:
     /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
-    bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
+    bool copy_from(const Library& library, const void* desc, std::int32_t compute_type) {
         std::int32_t version = 0;
         std::memcpy(&version, desc, sizeof version);
-        const std::size_t size = desc_size(library, version);
+        const std::size_t size = descriptor_size(library, version);
         if (size == 0) return false;
         std::memcpy(words_.data(), desc, size);
         std::int32_t scale_type = type_r_32f;
@@ -75,11 +75,11 @@ class ChangedDesc {
     const auto& words() const { return words_; }
 
   private:
-    alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
+    alignas(16) std::array<std::uint64_t, max_descriptor_size / sizeof(std::uint64_t)> words_{};
     bool changes_scale_type_ = false;
 };
 
-/// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.
+/// Memory for a cublasLtMatmulPreference_t, which is opaque and smaller in every version.
 using Preference = std::array<std::uint64_t, 32>;
 
 /// A copy of the program's preference that allows fewer reduction schemes.
@@ -87,7 +87,7 @@ class LimitedPreference {
   public:
     /// Copies a preference. Its attributes are copied one by one, since programs that were built with older headers
     /// have smaller ones. Returns false if the library refuses.
-    bool copy(const Library& library, const void* preference, std::uint32_t reduction_schemes) {
+    bool copy_from(const Library& library, const void* preference, std::uint32_t reduction_schemes) {
         if (library.preference_init == nullptr || library.preference_set == nullptr ||
             library.preference_get == nullptr ||
             library.preference_init(words_.data(), sizeof words_) != status_success)

@@ -53,12 +53,12 @@ constexpr std::uint64_t settings_key(std::uint32_t change_count, std::uint32_t g
     return (change_count & 0xffff) | (std::uint64_t{generation} << generation_shift & generation_mask);
 }
 
-constexpr std::uint64_t join(std::uint64_t settings, std::uint64_t handle, std::uint64_t call) {
+constexpr std::uint64_t join_keys(std::uint64_t settings, std::uint64_t handle, std::uint64_t call) {
     return handle == key_unknown || call == key_unknown ? key_unknown : settings | handle | call;
 }
 
 static_assert((handle_key(255, 31) & call_key(7, 94, true)) == 0);
 static_assert(((handle_key(255, 31) | call_key(7, 94, true)) & settings_key(~0U, ~0U)) == 0);
-static_assert((join(settings_key(~0U, ~0U), handle_key(255, 31), call_key(7, 94, true)) & ~key_mask) == 0);
+static_assert((join_keys(settings_key(~0U, ~0U), handle_key(255, 31), call_key(7, 94, true)) & ~key_mask) == 0);
 
 }  // namespace fp32shim::cublas

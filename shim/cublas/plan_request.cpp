@@ -12,7 +12,7 @@ namespace {
 using policy::Reason;
 
 void set_outcome(Plan& plan, Format format, Reason reason, const Environment& environment) {
-    const Format effect = with_override(format, environment);
+    const Format effect = apply_tf32_override(format, environment);
     plan.applied = applied_of(effect);
     plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
     plan.is_by_environment =
@@ -57,7 +57,7 @@ bool any_names(const std::vector<std::string>& globs, const Names& names_it) {
 /// Returns the reason why this decision must not lower a call's precision, or as_requested if it may. A rule lowers
 /// calls of a protected library only if its caller pattern names that library. It lowers other solves only if it
 /// names trsm. It lowers calls that the program explicitly keeps at FP32 only if it says so.
-Reason reason_to_forbid_lowering(const Request& request, const policy::Decision& decision,
+Reason reason_to_forbid_lowering(const PlanRequest& request, const policy::Decision& decision,
                                  const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
     const ProtectedCaller* caller = protected_caller(request.caller);
@@ -73,9 +73,10 @@ Reason reason_to_forbid_lowering(const Request& request, const policy::Decision&
     return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }
 
-/// Notes that a call is forwarded with a math mode whose bits the shim does not know.
-void set_unknown_mode(const Request& request, Plan& plan) {
-    const bool mode_is_known = has_known_mode(request.asked) || !depends_on_mode(request.asked);
+/// If a call is forwarded in a math mode with bits that the shim does not know, notes in the plan that its format is
+/// unknown.
+void set_unknown_mode(const PlanRequest& request, Plan& plan) {
+    const bool mode_is_known = has_known_math_mode(request.asked) || !depends_on_math_mode(request.asked);
     if (mode_is_known || plan.change.how != record::How::forward) return;
     plan.applied = policy::Applied::unchanged;
     plan.reason = Reason::unknown_value;
@@ -83,17 +84,17 @@ void set_unknown_mode(const Request& request, Plan& plan) {
 
 }  // namespace
 
-Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
+Plan plan_request(const PlanRequest& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy) {
     Plan plan;
     plan.decision = decision;
-    const Asked& asked = request.asked;
-    const bool is_float64 = request.counted == Counted::as_called;
-    if (request.counted == Counted::observed) return plan_accumulation(request, decision);
+    const RequestedPrecision& asked = request.asked;
+    const bool is_float64 = request.counted == OperandTreatment::as_called;
+    if (request.counted == OperandTreatment::observed) return plan_accumulation(request, decision);
     if (!is_float64 && asked.road == Road::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
-        plan.asked = asked_format({.compute_capability = asked.compute_capability}, environment);
+        plan.asked = requested_format({.compute_capability = asked.compute_capability}, environment);
         plan.change.format = plan.asked;
         set_outcome(plan, plan.asked, Reason::not_governable, environment);
         return plan;
@@ -102,20 +103,20 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
         plan.reason = Reason::unknown_handle;
         return plan;
     }
-    if (is_float64 ? !is_known_of_float64(asked) : !is_known(asked)) {
+    if (is_float64 ? !is_known_float64_request(asked) : !is_known_request(asked)) {
         plan.reason = Reason::unknown_value;
         return plan;
     }
     const Reason forbids_lowering = reason_to_forbid_lowering(request, decision, policy);
     if (is_float64) {
-        plan.asked = asked_format_of_float64(asked, environment);
+        plan.asked = requested_float64_format(asked, environment);
         const std::uint8_t bits =
             decision.rule < 0 ? 0 : policy.rules[static_cast<std::size_t>(decision.rule)].mantissa_bits;
         plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision, bits);
     } else {
         // policy::decide has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
-        plan.asked = asked_format(asked, environment);
+        plan.asked = requested_format(asked, environment);
         plan.change = plan_change(asked, environment, forbids_lowering, decision, floor, policy);
     }
     set_outcome(plan, plan.change.format, plan.change.reason, environment);
@@ -127,16 +128,16 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     plan.accumulator = plan.accumulator_as_called;
     if (plan.applied == policy::Applied::unchanged)
-        plan.reason = reason;  // a half product
+        plan.reason = reason;  // only the plan of a half product has no format
     else
         set_outcome(plan, plan.asked, reason, environment);
     return plan;
 }
 
-Plan plan_without_pedantic(Plan plan, const Asked& asked, const Environment& environment) {
-    Asked changed = asked;
-    changed.math_mode = (asked.math_mode & kept_mode_bits(plan.change.format)) | math_default;
-    const Format format = asked_format(changed, environment);
+Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Environment& environment) {
+    RequestedPrecision changed = asked;
+    changed.math_mode = (asked.math_mode & kept_math_mode_bits(plan.change.format)) | math_default;
+    const Format format = requested_format(changed, environment);
     const Reason reason = format == plan.change.format ? plan.reason : Reason::library_refused;
     plan.change.math_mode = math_default;
     plan.change.format = format;
@@ -158,7 +159,7 @@ Plan plan_without_product(Plan plan) {
     return plan;
 }
 
-std::string_view detail_of(const Plan& plan) {
+std::string_view environment_detail(const Plan& plan) {
     if (!plan.is_by_environment) return {};
     if (plan.applied == policy::Applied::fp64_emulated)
         return "CUBLAS_EMULATE_DOUBLE_PRECISION lets cuBLAS emulate float64";

@@ -1,5 +1,5 @@
-// Plans how to honour a decision about a cuBLAS call. Pure: cublas/site_plan.hpp uses it inside a process, `fp32shim
-// explain` without one.
+// Plans how to honour a decision about a cuBLAS call. The code depends on its arguments only: cublas/site_plan.hpp
+// uses it inside a process, and `fp32shim explain` outside of any.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace fp32shim::cublas {
 
 /// The treatment of a product, by the type of its operands.
-enum class Counted : std::uint8_t {
+enum class OperandTreatment : std::uint8_t {
     governed,
     as_called,   ///< float64: counted, and altered only by rules that name it
     observed,    ///< narrower than float32: counted; of half products, what they add in may be altered
@@ -19,19 +19,19 @@ enum class Counted : std::uint8_t {
 };
 
 /// The facts about a call, its handle and its caller on which a plan depends.
-struct Request {
-    Counted counted = Counted::governed;
+struct PlanRequest {
+    OperandTreatment counted = OperandTreatment::governed;
     bool handle_is_known = true;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     bool is_solve = false;                ///< trsm and its batches
     bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
     std::string_view caller{};            ///< base name of the calling object
-    Asked asked;
+    RequestedPrecision asked;
 };
 
 struct Plan {
     policy::Decision decision;
-    Change change;
+    CallChange change;
     Format asked = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the program's own call
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
@@ -39,9 +39,9 @@ struct Plan {
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product
     policy::Accumulator accumulator = policy::Accumulator::unknown;            ///< the same, of the changed call
 
-    bool changes() const { return change.how != record::How::forward || change.mantissa_bits != 0; }
+    bool changes_call() const { return change.how != record::How::forward || change.mantissa_bits != 0; }
     /// Returns the compute type in which a call runs that has a compute type of its own.
-    std::int32_t compute_type(std::int32_t own) const {
+    std::int32_t compute_type_or(std::int32_t own) const {
         return change.how == record::How::forward ? own : change.compute_type;
     }
 
@@ -49,7 +49,7 @@ struct Plan {
 };
 
 /// Plans how to run a call in the decided precision. `floor` is the strictest of all floors in force.
-Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
+Plan plan_request(const PlanRequest& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy);
 
 /// Returns `plan` changed so that the call runs as the program made it, for this reason.
@@ -58,12 +58,12 @@ Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environ
 /// Returns `plan`, which sets the PEDANTIC mode, with the DEFAULT mode instead: some functions refuse the former
 /// (cublasCsyrk3mEx). DEFAULT gives FP32 too, unless the environment permits less; then the reason is
 /// library_refused.
-Plan plan_without_pedantic(Plan plan, const Asked& asked, const Environment& environment);
+Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Environment& environment);
 
 /// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
 Plan plan_without_product(Plan plan);
 
-/// Returns static text that explains a plan's reason; empty if there is nothing to add.
-std::string_view detail_of(const Plan& plan);
+/// Returns a static text that names the environment variable that chose a plan's format; empty if none did.
+std::string_view environment_detail(const Plan& plan);
 
 }  // namespace fp32shim::cublas

@@ -21,10 +21,11 @@ void describe_one_size(const ArgumentReader& arguments, const ProductFamily& fam
 
 bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 
-/// Fills in `product.asked.half`. No plan is kept for calls whose scalars decide it.
+/// Fills in `product.asked.half`. If the place of alpha and beta decides how the call can be changed, no plan is
+/// kept.
 void describe_half(const Site& site, const Frame& frame, Product& product) {
     const ArgumentReader arguments(*site.function, frame);
-    Half& half = product.asked.half;
+    HalfProduct& half = product.asked.half;
     half.is_half = true;
     half.adds_in_fp16 = site.function->family->treatment == Treatment::observed;
     const std::int32_t result = arguments.enumerator(Role::c_type, type_r_16f);
@@ -72,32 +73,32 @@ OperandType operand_type(std::int32_t data_type) {
     using policy::Dtype;
     switch (data_type) {
         case type_r_32f:
-            return {Counted::governed, Dtype::float32};
+            return {OperandTreatment::governed, Dtype::float32};
         case type_c_32f:
-            return {Counted::governed, Dtype::complex64};
+            return {OperandTreatment::governed, Dtype::complex64};
         case type_r_64f:
-            return {Counted::as_called, Dtype::float64};
+            return {OperandTreatment::as_called, Dtype::float64};
         case type_c_64f:
-            return {Counted::as_called, Dtype::complex128};
+            return {OperandTreatment::as_called, Dtype::complex128};
         case type_r_16f:
         case type_c_16f:
-            return {Counted::observed, Dtype::float16};
+            return {OperandTreatment::observed, Dtype::float16};
         case type_r_16bf:
         case type_c_16bf:
-            return {Counted::observed, Dtype::bfloat16};
+            return {OperandTreatment::observed, Dtype::bfloat16};
         case type_r_8f_e4m3:
         case type_r_8f_e5m2:
         case type_r_8f_ue8m0:
         case type_r_6f_e2m3:
         case type_r_6f_e3m2:
         case type_r_4f_e2m1:
-            return {Counted::observed, Dtype::float8};
+            return {OperandTreatment::observed, Dtype::float8};
         default:
-            return {Counted::not_at_all, Dtype::float32};
+            return {OperandTreatment::not_at_all, Dtype::float32};
     }
 }
 
-Product describe(const Site& site, const Frame& frame) {
+Product describe_product(const Site& site, const Frame& frame) {
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
     const ArgumentReader arguments(function, frame);
@@ -109,19 +110,19 @@ Product describe(const Site& site, const Frame& frame) {
         product.counted = type.counted;
         product.dtype = type.dtype;
     } else if (family.treatment == Treatment::observed) {
-        product.counted = Counted::observed;
+        product.counted = OperandTreatment::observed;
     } else if (is_double(family.dtype)) {
-        product.counted = Counted::as_called;
+        product.counted = OperandTreatment::as_called;
     }
-    if (product.counted != Counted::not_at_all && arguments.has(Role::handle) && !is_xt(function))
-        product.handle = find_handle(arguments.handle());
+    if (product.counted != OperandTreatment::not_at_all && arguments.has(Role::handle) && !is_xt(function))
+        product.handle = live_record_of(arguments.handle());
     if (product.handle != nullptr) product.device = device_of(*product.handle);
     return product;
 }
 
-void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
+void describe_requested_precision(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
     const ProductFamily& family = site.function->product();
-    Asked& asked = product.asked;
+    RequestedPrecision& asked = product.asked;
     asked.road = family.road;
     if (product.handle == nullptr) return;
     asked.math_mode = program_math_mode(*product.handle, *site.cublas.library);
@@ -140,7 +141,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     asked.has_fp64_emulation = site.cublas.library->has_fp64_emulation();
     asked.compute_capability = product.device.compute_capability;
     product.key =
-        join(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));
+        join_keys(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));
     if (policy::is_half(product.dtype)) describe_half(site, frame, product);
 }
 

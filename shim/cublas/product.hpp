@@ -1,4 +1,4 @@
-// The first step of a cuBLAS call: reads its arguments. Reads values only, since matrices and scalars may lie on the
+// The first step of a cuBLAS call: reads its arguments. Matrices and scalars are not read, since they may lie on the
 // device.
 #pragma once
 
@@ -11,21 +11,23 @@
 
 namespace fp32shim::cublas {
 
+/// The treatment and the type of operands with a value of cudaDataType.
 struct OperandType {
-    Counted counted;
+    OperandTreatment counted;
     policy::Dtype dtype;
 };
 OperandType operand_type(std::int32_t data_type);
 
+/// The facts about one call that its arguments and its handle tell.
 struct Product {
-    Counted counted = Counted::governed;
+    OperandTreatment counted = OperandTreatment::governed;
     policy::Dtype dtype = policy::Dtype::float32;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
     Device device;                        ///< device of the handle
     std::uint64_t key = key_unknown;      ///< key of its kept plan, see plan_key.hpp
-    Asked asked;
+    RequestedPrecision asked;
 };
 bool is_cublas_library(const LoadedObject* object);
 
@@ -34,13 +36,13 @@ bool is_cublas_library(const LoadedObject* object);
 /// number of groups.
 bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call);
 
-/// Reads the type of a call's operands, and its handle. describe_request() adds the rest.
-Product describe(const Site& site, const Frame& frame);
+/// Reads the type of a call's operands, and its handle. describe_requested_precision() adds the rest.
+Product describe_product(const Site& site, const Frame& frame);
 
 /// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, of which `settings` is a part.
 /// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses the handle.
 /// Precondition: the handle's lock is held.
-void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
+void describe_requested_precision(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
 /// Fills in the facts for policy rules, including the sizes.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);

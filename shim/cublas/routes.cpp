@@ -14,15 +14,12 @@ namespace {
 template <std::size_t>
 using Word = std::int64_t;
 
-template <std::size_t... I>
-std::int64_t call_words(void* address, const Frame& frame, std::index_sequence<I...>) {
-    return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(frame.word(static_cast<int>(I))...);
-}
-
 template <const auto& called>
 std::int64_t call_unchanged(void* address, const Frame& frame) {
-    constexpr auto words = static_cast<std::size_t>(called.cblas.words);
-    return call_words(address, frame, std::make_index_sequence<words>{});
+    const auto call = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(frame.word(static_cast<int>(I))...);
+    };
+    return call(std::make_index_sequence<static_cast<std::size_t>(called.cblas.words)>{});
 }
 
 constexpr Role role_at(const Positions& positions, int word) {
@@ -53,17 +50,13 @@ std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     }
 }
 
-template <const auto& called, const auto& form, std::size_t... I>
-std::int64_t call_form(void* address, const Frame& frame, const Substitution& substitution,
-                       std::index_sequence<I...>) {
-    return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(
-        argument<called, form, static_cast<int>(I)>(frame, substitution)...);
-}
-
 template <const auto& called, const auto& form>
 std::int64_t call_with_compute_type(void* address, const Frame& frame, const Substitution& substitution) {
-    constexpr auto words = static_cast<std::size_t>(form.cblas.words);
-    return call_form<called, form>(address, frame, substitution, std::make_index_sequence<words>{});
+    const auto call = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(
+            argument<called, form, static_cast<int>(I)>(frame, substitution)...);
+    };
+    return call(std::make_index_sequence<static_cast<std::size_t>(form.cblas.words)>{});
 }
 
 template <const auto& called>
@@ -76,7 +69,8 @@ std::uint64_t key(const Frame& frame) {
     bool allows_fp16 = false;
     if constexpr (type_position >= 0) {
         const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_position)));
-        if (type.counted != Counted::governed && type.counted != Counted::as_called) return key_unknown;
+        if (type.counted != OperandTreatment::governed && type.counted != OperandTreatment::as_called)
+            return key_unknown;
         dtype = type.dtype;
     }
     if constexpr (compute_type_position >= 0) {
@@ -86,7 +80,7 @@ std::uint64_t key(const Frame& frame) {
     if constexpr (algorithm_position >= 0) {
         const auto algorithm = static_cast<std::int32_t>(frame.word(algorithm_position));
         if (!is_known_algorithm(algorithm)) return key_unknown;
-        allows_fp16 = is_tensor_op(algorithm);
+        allows_fp16 = is_tensor_op_algorithm(algorithm);
     }
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }

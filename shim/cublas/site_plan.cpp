@@ -25,7 +25,7 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Stores a plan unless an equal one is stored already. Returns its number, for interned_plan(), or 0 if there is no
+/// Stores a plan unless an equal one is stored already. Returns its number, for plan_by_number(), or 0 if there is no
 /// room or memory.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
@@ -53,7 +53,7 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
                            plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
                            plan.change.mantissa_bits == 0 &&
                            product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
-                           !depends_on_mode({.compute_type = compute_type});
+                           !depends_on_math_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
     const bool is_watched = (in_force.logs() && !is_recorded) || site.by_importers ||
                             !is_cublas_library(site.provider) || may_be_guarded(site);
@@ -61,18 +61,18 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     site.cublas.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
 }
 
-const Plan& interned_plan(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }
+const Plan& plan_by_number(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }
 
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force) {
-    const Request request{.counted = product.counted,
-                          .handle_is_known = product.handle != nullptr,
-                          .pointers_are_in_arrays = product.pointers_are_in_arrays,
-                          .is_solve = site.function->product().operation == blas::Operation::trsm,
-                          .is_guarded = product.is_guarded,
-                          .caller = site.caller_name(),
-                          .asked = product.asked};
-    return plan_request(request, decision, floor_in_force(in_force), environment(), in_force.policy);
+    const PlanRequest request{.counted = product.counted,
+                              .handle_is_known = product.handle != nullptr,
+                              .pointers_are_in_arrays = product.pointers_are_in_arrays,
+                              .is_solve = site.function->product().operation == blas::Operation::trsm,
+                              .is_guarded = product.is_guarded,
+                              .caller = site.caller_name(),
+                              .asked = product.asked};
+    return plan_request(request, decision, floor_in_force(in_force), environment_in_force(), in_force.policy);
 }
 
 Done done_as_planned(const Site& site, const Plan& plan) {
@@ -82,12 +82,12 @@ Done done_as_planned(const Site& site, const Plan& plan) {
     done.reason = plan.reason;
     done.accumulator_as_called = plan.accumulator_as_called;
     done.accumulator = plan.accumulator;
-    done.detail = plan.is_by_environment ? detail_of(plan) : ambiguity_of(site);
+    done.detail = plan.is_by_environment ? environment_detail(plan) : ambiguity_of(site);
     return done;
 }
 
 Done done_unchanged(const Site& site, const Plan& plan, Reason reason) {
-    return done_as_planned(site, plan_unchanged(plan, reason, environment()));
+    return done_as_planned(site, plan_unchanged(plan, reason, environment_in_force()));
 }
 
 }  // namespace fp32shim::cublas

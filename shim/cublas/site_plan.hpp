@@ -10,7 +10,7 @@
 namespace fp32shim::cublas {
 
 /// Returns the plan with this number. Equal plans have the same number.
-const Plan& interned_plan(std::uint64_t number);
+const Plan& plan_by_number(std::uint64_t number);
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
 
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
@@ -20,7 +20,7 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
 inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
-    return is_kept ? &interned_plan(kept >> number_shift & number_mask) : nullptr;
+    return is_kept ? &plan_by_number(kept >> number_shift & number_mask) : nullptr;
 }
 
 /// Makes a plan. Keeps it if it is valid for all calls like this one.

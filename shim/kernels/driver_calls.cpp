@@ -1,18 +1,112 @@
 #include "shim/kernels/driver_calls.hpp"
 
+#include <atomic>
+
+#include "shim/cublas/driver.hpp"
 #include "shim/cublas/routes.hpp"
+#include "shim/decision/record_observed.hpp"
 #include "shim/kernels/kernels.hpp"
-#include "shim/kernels/record_launch.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "shim/sites/dlsym_entries.hpp"
+#include "shim/thread/running.hpp"
 #include "system/inline_text.hpp"
 #include "system/kept_state.hpp"
+#include "system/line_writer.hpp"
 
 namespace fp32shim::kernels {
 namespace {
+
+// ---- launches
+// ------------------------------------------------------------------------------------------------------
+
+constexpr record::KernelJudgement unknown =
+    record::unknown_kernel("is not known: nobody saw how its handle was found, or its code was unloaded");
+
+/// True if launches may be missed. This is also true for later recordings and in forked children, which have the
+/// addresses that the program looked up.
+constinit std::atomic<bool> misses_kernels{false};
+
+/// The recording that was in force at the first launch. Graphs that are replayed under a later one, after a reload,
+/// may have been made before.
+constinit std::atomic<const record::Recording*> first_recording{nullptr};
+
+/// Returns true if the thread runs a product of cuBLAS that the shim governs. Then the product's own library
+/// launches. If the program does, a signal handler may have left a product by siglongjmp.
+bool is_inside_product(const Site& site, const Frame& frame) {
+    return running.provider != nullptr && &frame < running.frame &&
+           (site.caller == running.provider || site.caller_name().starts_with("libcublas"));
+}
+
+bool is_lower(policy::Applied format, policy::Applied permitted) {
+    const auto floor = policy::floor_met_by(format), least = policy::floor_met_by(permitted);
+    return floor && least && *floor < *least;
+}
+
+void count_launch(const Site& site, const Settings& in_force, std::string_view name, std::uint64_t number,
+                  const record::KernelJudgement& judgement) {
+    const CallTime now{record::Recording::not_timed, record::ticks()};
+    // The lines of kernels that multiply nothing are not recorded, since they would fill the recording.
+    char text[512];
+    record_observed(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
+        system::LineWriter function(text);
+        function.text(record::kernel_prefix).escaped(name, 480);
+        event.call.function = function.view();
+        event.call.caller = site.caller_name();
+        event.provider = site.provider->name;
+        event.call.device = policy::Device::cuda;
+        const cublas::Device device = cublas::current_device();
+        event.call.device_index = device.index;
+        event.call.compute_capability = device.compute_capability;
+        event.call.dtype = judgement.dtype;
+        event.applied = judgement.applied;
+        if (judgement.doubt.empty() && judgement.applied != policy::Applied::unchanged)
+            event.actual = judgement.applied;
+        const bool is_governed = policy::is_single(judgement.dtype) || policy::is_double(judgement.dtype);
+        event.reason = is_governed ? policy::Reason::not_governable : policy::Reason::observed;
+        if (!judgement.multiplies) {
+            event.call.k = 0;
+            event.reason = policy::Reason::no_product;
+        }
+        event.detail = judgement.doubt;
+    });
+}
+
+/// Notes in the recording that some kernels may not be in it.
+void mark_kernels_missed(const Settings& in_force) {
+    misses_kernels.store(true, std::memory_order_relaxed);
+    if (in_force.recording != nullptr) in_force.recording->mark_kernels_missed();
+}
+
+/// Counts a launch of a kernel, or that it was put into a graph. Launches inside a product of cuBLAS that the shim
+/// governs belong to that product, and are counted only if the kernel multiplies in a lower format than the product
+/// may.
+void record_kernel_launch(const Site& site, const Frame& frame, Handle handle, const Settings& in_force) {
+    if (in_force.recording == nullptr) return;
+    if (const record::Recording* none = nullptr; first_recording.load(std::memory_order_relaxed) == none)
+        first_recording.compare_exchange_strong(none, in_force.recording, std::memory_order_relaxed);
+    Kernel* const kernel = find_kernel(handle);
+    const record::KernelJudgement& judgement = kernel == nullptr ? unknown : judgement_of(*kernel);
+    if (is_inside_product(site, frame) && !is_lower(judgement.applied, permitted_format(*running.frame))) return;
+    count_launch(site, in_force, kernel == nullptr ? "unknown" : kernel->name, kernel == nullptr ? 0 : kernel->number,
+                 judgement);
+    if (has_lost_handle() || misses_kernels.load(std::memory_order_relaxed)) mark_kernels_missed(in_force);
+}
+
+/// Counts a replay of a graph. Its kernels were counted when they were put into it.
+void record_graph_replay(const Site& site, const Settings& in_force) {
+    if (in_force.recording == nullptr) return;
+    record::KernelJudgement replay;
+    replay.multiplies = false;
+    count_launch(site, in_force, record::graph_replay, ~std::uint64_t{0}, replay);
+    const record::Recording* const first = first_recording.load(std::memory_order_relaxed);
+    if (first != nullptr && first != in_force.recording) mark_kernels_missed(in_force);
+}
+
+// ---- calls
+// ---------------------------------------------------------------------------------------------------------
 
 template <class T>
 T argument(const Frame& frame, int word) {
@@ -20,7 +114,7 @@ T argument(const Frame& frame, int word) {
 }
 
 /// CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h. Version 1 ends before `kernel`, and always has a function.
-struct KernelNode {
+struct GraphKernelNode {
     Handle function;
     std::uint32_t sizes[7];
     void* arguments[2];
@@ -32,7 +126,7 @@ struct GraphNode {
     static constexpr std::int32_t is_kernel = 0;  ///< CU_GRAPH_NODE_TYPE_KERNEL
     std::int32_t type;
     std::int32_t reserved[3];
-    KernelNode kernel;
+    GraphKernelNode kernel;
 };
 
 /// Notes the handles that a call has stored in an array. The driver tells their names.
@@ -74,7 +168,7 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
         return;
     }
     // The table does not know this version of the function, or no entry point is left.
-    if (is_seen) miss_kernels(in_force);
+    if (is_seen) mark_kernels_missed(in_force);
 }
 
 void note_effect(const Site& site, const Frame& frame, const Settings& in_force) {
@@ -91,22 +185,23 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
         case Effect::kernels_listed:
             return note_listed(site, frame);
         case Effect::module_found:
-            return note_module(result(), subject);
+            return note_library_module(result(), subject);
         case Effect::function_found:
             return note_function(result(), subject);
         case Effect::many_launched:
-            return miss_kernels(in_force);
+            return mark_kernels_missed(in_force);
         case Effect::graph_launched:
-            return record_replay(site, in_force);
+            return record_graph_replay(site, in_force);
         case Effect::node_in_graph:
         case Effect::kernel_in_graph: {
-            const auto* node = static_cast<const KernelNode*>(subject);
+            const auto* node = static_cast<const GraphKernelNode*>(subject);
             if (family.effect == Effect::node_in_graph) {
                 const auto* const any = static_cast<const GraphNode*>(subject);
                 if (any->type != GraphNode::is_kernel) return;
                 node = &any->kernel;
             }
-            return record_launch(site, frame, node->function != nullptr ? node->function : node->kernel, in_force);
+            return record_kernel_launch(site, frame, node->function != nullptr ? node->function : node->kernel,
+                                        in_force);
         }
         case Effect::address_found:
             return replace_address(site, frame, in_force);
@@ -117,7 +212,7 @@ void note_effect(const Site& site, const Frame& frame, const Settings& in_force)
 
 }  // namespace
 
-bool sees_lookups_of(std::uintptr_t caller) {
+bool intercepts_lookups_of(std::uintptr_t caller) {
     const system::KeptState kept;
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_KERNELS");
     if (in_force == nullptr || !in_force->asks_kernels) {
@@ -134,12 +229,12 @@ CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings
     // An image is forgotten before it is unloaded: another thread may get the same handle once the driver has it
     // back. The driver refuses to unload the module of a library.
     const bool unloads = family.effect == Effect::image_unloaded;
-    const bool was_loaded = unloads && note_loaded(argument<Handle>(frame, family.at), false);
+    const bool was_loaded = unloads && set_loaded(argument<Handle>(frame, family.at), false);
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
-    if (was_loaded && status != 0) note_loaded(argument<Handle>(frame, family.at), true);
+    if (was_loaded && status != 0) set_loaded(argument<Handle>(frame, family.at), true);
     if (unloads || status != 0) return {status, nullptr};
     if (family.effect == Effect::kernel_launched) {
-        record_launch(site, frame, argument<Handle>(frame, family.at), in_force);
+        record_kernel_launch(site, frame, argument<Handle>(frame, family.at), in_force);
     } else {
         const system::KeptState kept;
         note_effect(site, frame, in_force);

@@ -11,7 +11,7 @@ namespace fp32shim::kernels {
 
 /// Returns true if code at this address that looks up a function of the driver has to get the shim's entry point.
 /// Reads the settings if they may ask for kernels.
-bool sees_lookups_of(std::uintptr_t caller);
+bool intercepts_lookups_of(std::uintptr_t caller);
 
 /// Runs a call of the driver, notes what it loaded or found, and records what it launched.
 CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings& in_force);

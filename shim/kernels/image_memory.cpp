@@ -33,7 +33,7 @@ const void* fatbin_of(const void* image) {
     return linked != nullptr ? linked : wrapper.data;
 }
 
-ImageMemory::ImageMemory(const void* image) {
+ImageCopy::ImageCopy(const void* image) {
     std::array<std::byte, 64> head{};
     std::uint64_t wanted = record::image_size(std::span(head).first(copy_memory(image, head.data(), head.size())));
     while (wanted > size_ && wanted <= largest_image) {
@@ -48,7 +48,7 @@ ImageMemory::ImageMemory(const void* image) {
     if (record::image_size(bytes()) > size_) size_ = 0;
 }
 
-ImageMemory::ImageMemory(const char* path) {
+ImageCopy::ImageCopy(const char* path) {
     const system::RawFile file(path);
     struct stat facts {};
     if (!file.is_regular(facts) || facts.st_size <= 0 || static_cast<std::size_t>(facts.st_size) > largest_image)
@@ -57,7 +57,7 @@ ImageMemory::ImageMemory(const char* path) {
     size_ = file.read(0, copy_->bytes().data(), copy_->bytes().size());
 }
 
-std::span<const std::byte> ImageMemory::bytes() const {
+std::span<const std::byte> ImageCopy::bytes() const {
     return copy_ ? std::as_bytes(copy_->bytes()).first(size_) : std::span<const std::byte>();
 }
 

@@ -14,12 +14,12 @@ const void* fatbin_of(const void* image);
 
 /// A copy of an image, for the duration of one function. The driver gets only the image's address, and headers in the
 /// image tell its size. They may be wrong, so the kernel copies the bytes: it refuses addresses that cannot be read.
-class ImageMemory {
+class ImageCopy {
   public:
     /// Copies the image at this address.
-    explicit ImageMemory(const void* image);
+    explicit ImageCopy(const void* image);
     /// Reads the image from a file.
-    explicit ImageMemory(const char* path);
+    explicit ImageCopy(const char* path);
 
     /// Returns the copy; empty if the image could not be read.
     std::span<const std::byte> bytes() const;

@@ -20,14 +20,14 @@ using record::KernelJudgement;
 using record::TensorFormats;
 
 /// The formats that the code of a kernel has. Entries of an image form a list.
-struct Code {
+struct KernelCode {
     std::uint64_t name_hash;
     TensorFormats formats;
-    const Code* next;
+    const KernelCode* next;
 };
 
 /// A loaded image.
-struct Image {
+struct GpuImage {
     const void* address;  ///< address of the image among an object's constants; nullptr: the image is in memory that
                           ///< may change
     const LoadedObject* object;  ///< the object with these constants
@@ -35,7 +35,7 @@ struct Image {
     bool is_of_nvidia;           ///< the image is NVIDIA's: its code is not read, and the names of its kernels tell
     bool is_scanned;             ///< `codes` and `doubt` have what the image's code tells
     std::string_view doubt;      ///< a clause why the image's code does not tell all; empty: it does
-    const Code* codes;
+    const KernelCode* codes;
     std::atomic<bool> is_loaded;
 };
 
@@ -79,14 +79,14 @@ class HandleTable {
     }
     static std::size_t next(std::size_t at) { return (at + 1) & ((std::size_t{1} << bits) - 1); }
 
-    struct Entry {
+    struct HandleEntry {
         std::atomic<Handle> handle;
         std::atomic<Value*> value;
     };
-    std::array<Entry, std::size_t{1} << bits> entries_{};
+    std::array<HandleEntry, std::size_t{1} << bits> entries_{};
 };
 
-constinit HandleTable<Image, 14> images;
+constinit HandleTable<GpuImage, 14> images;
 constinit HandleTable<Kernel, 17> kernels;
 constinit HandleTable<Kernel, 17> kernels_by_name;  // kernels by a hash of the image and the name
 
@@ -108,8 +108,8 @@ bool is_below_fp32(policy::Applied format) {
 std::uint64_t hash_of(std::string_view name) { return system::Hash().add(name).value(); }
 
 void add_code(void* context, std::string_view name, TensorFormats formats) {
-    Image& image = *static_cast<Image*>(context);
-    auto* const code = arena_try_new<Code>(hash_of(name), formats, image.codes);
+    GpuImage& image = *static_cast<GpuImage*>(context);
+    auto* const code = arena_try_new<KernelCode>(hash_of(name), formats, image.codes);
     if (code == nullptr)
         image.doubt = without_memory;
     else
@@ -117,10 +117,11 @@ void add_code(void* context, std::string_view name, TensorFormats formats) {
 }
 
 /// Reads the kernels of an image. Precondition: the lock is held.
-void scan(Image& image, std::span<const std::byte> bytes) {
+void scan(GpuImage& image, std::span<const std::byte> bytes) {
     image.is_scanned = true;
     if (bytes.empty()) image.doubt = "is in an image that could not be read";
-    // A library is loaded for all devices, perhaps before the thread has one, so a kernel gets the formats on all.
+    // A library is loaded for all devices, perhaps before the thread has one. So a kernel gets its formats on all of
+    // them.
     const auto devices = cublas::compute_capabilities();
     for (std::size_t i = 0; i == 0 || devices[i] != 0; ++i) {
         const auto facts = record::scan_image(bytes, devices[i], {add_code, &image});
@@ -132,18 +133,18 @@ void scan(Image& image, std::span<const std::byte> bytes) {
 }
 
 /// The loaded object that has an address, as far as images need it.
-struct Place {
+struct ImageLocation {
     const LoadedObject* object = nullptr;
     bool is_of_nvidia = false;
     bool is_constant = false;
 };
 
 /// Precondition: an elf::Reading is held.
-Place place_of(const void* address) {
+ImageLocation locate_image(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const link_map* const map = elf::object_at(wanted);
     if (map == nullptr) return {};
-    Place place{loaded_object(map), record::is_library_of_nvidia(elf::name_of(map))};
+    ImageLocation place{loaded_object(map), record::is_library_of_nvidia(elf::name_of(map))};
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t offset = wanted - map->l_addr - segment.p_vaddr;
         if (segment.p_type == PT_LOAD && offset < segment.p_filesz && (segment.p_flags & PF_W) == 0)
@@ -153,21 +154,21 @@ Place place_of(const void* address) {
 }
 
 /// Returns what the code of a kernel has; absent if it was not read. Precondition: the lock is held.
-std::optional<TensorFormats> formats_of(Image& image, const Kernel& kernel) {
+std::optional<TensorFormats> formats_of(GpuImage& image, const Kernel& kernel) {
     if (image.is_of_nvidia) return std::nullopt;
     if (!image.is_scanned && image.address != nullptr) {
         // A copy, since dlclose does not wait for long: the object may be gone before the scan ends.
-        std::optional<ImageMemory> copy;
+        std::optional<ImageCopy> copy;
         {
             const elf::Reading reading;
-            const Place place = place_of(image.address);
+            const ImageLocation place = locate_image(image.address);
             if (place.object == image.object && place.object->loads == image.loads) copy.emplace(image.address);
         }
         scan(image, copy ? copy->bytes() : std::span<const std::byte>());
     }
     const std::uint64_t hash = hash_of(kernel.name);
     std::optional<TensorFormats> formats;
-    for (const Code* code = image.codes; code != nullptr; code = code->next)
+    for (const KernelCode* code = image.codes; code != nullptr; code = code->next)
         if (code->name_hash == hash) formats = formats.value_or(0) | code->formats;
     return formats;
 }
@@ -176,13 +177,13 @@ std::optional<TensorFormats> formats_of(Image& image, const Kernel& kernel) {
 
 void note_image(Handle module, const void* code, const char* file, std::string_view caller) {
     const void* const address = file == nullptr ? fatbin_of(code) : nullptr;
-    Place place;
+    ImageLocation place;
     {
         const elf::Reading reading;
-        place = place_of(address);
+        place = locate_image(address);
     }
     const system::HeldLock held(lock);
-    auto* const image = held ? arena_try_new<Image>() : nullptr;
+    auto* const image = held ? arena_try_new<GpuImage>() : nullptr;
     if (image == nullptr) return loses_handles.store(true, std::memory_order_relaxed);
     image->is_of_nvidia = place.object != nullptr ? place.is_of_nvidia : record::is_library_of_nvidia(caller);
     image->is_loaded.store(true, std::memory_order_relaxed);
@@ -191,28 +192,28 @@ void note_image(Handle module, const void* code, const char* file, std::string_v
         image->object = place.object;
         image->loads = place.object->loads;
     } else if (!image->is_of_nvidia) {
-        scan(*image, (file == nullptr ? ImageMemory(address) : ImageMemory(file)).bytes());
+        scan(*image, (file == nullptr ? ImageCopy(address) : ImageCopy(file)).bytes());
     }
     set_or_lose(images, module, image);
 }
 
-void note_module(Handle module, Handle library) {
+void note_library_module(Handle module, Handle library) {
     const system::HeldLock held(lock);
     if (!held) return loses_handles.store(true, std::memory_order_relaxed);
     set_or_lose(images, module, images.find(library));
 }
 
-bool note_loaded(Handle module, bool is_loaded) {
-    Image* const image = images.find(module);
+bool set_loaded(Handle module, bool is_loaded) {
+    GpuImage* const image = images.find(module);
     return image != nullptr && image->is_loaded.exchange(is_loaded, std::memory_order_acq_rel);
 }
 
 void note_kernel(Handle handle, Handle module, const char* name) {
     const system::HeldLock held(lock);
     if (!held) return loses_handles.store(true, std::memory_order_relaxed);
-    Image* const image = images.find(module);
+    GpuImage* const image = images.find(module);
     const std::string_view text = system::view(name);
-    // The driver has the same functions in another context.
+    // In another context, the driver has other handles for the same kernel.
     const auto key = reinterpret_cast<Handle>(system::Hash().add(image).add(text).value());
     Kernel* kernel = kernels_by_name.find(key);
     if (kernel == nullptr || kernel->image != image || !system::equal(kernel->name, text)) {
@@ -249,7 +250,7 @@ const KernelJudgement& judgement_of(Kernel& kernel) {
     // The table of names is about kernels of known libraries. Where neither the library nor the code tells that a
     // kernel is one of these, a name is no proof that it multiplies in float32. A name that tells a lower format is
     // believed all the same.
-    const Image* const image = kernel.image;
+    const GpuImage* const image = kernel.image;
     const bool is_known = image != nullptr && (image->is_of_nvidia || (evidence.formats && image->doubt.empty()));
     if (!is_known && !is_below_fp32(made->applied))
         *made = record::unknown_kernel(image != nullptr && !image->doubt.empty() ? image->doubt : code_not_read);
@@ -257,6 +258,6 @@ const KernelJudgement& judgement_of(Kernel& kernel) {
     return *made;
 }
 
-bool has_lost_handles() { return loses_handles.load(std::memory_order_relaxed); }
+bool has_lost_handle() { return loses_handles.load(std::memory_order_relaxed); }
 
 }  // namespace fp32shim::kernels

@@ -10,12 +10,12 @@
 
 namespace fp32shim::kernels {
 
-struct Image;
+struct GpuImage;
 
 /// A kernel of a loaded image.
 struct Kernel {
     std::string_view name;  ///< name that the driver has for the kernel; ends with a NUL
-    Image* image;           ///< nullptr: the image's loading was not seen
+    GpuImage* image;        ///< nullptr: the image's loading was not seen
     std::uint64_t number;   ///< unique, from 1
     std::atomic<const record::KernelJudgement*> judgement{nullptr};  ///< nullptr: not launched yet
 };
@@ -29,9 +29,9 @@ using Handle = const void*;
 void note_image(Handle module, const void* code, const char* file, std::string_view caller);
 
 /// Notes that a module belongs to a library of the driver.
-void note_module(Handle module, Handle library);
-/// Notes if the image of a module or library is loaded. Returns true if it was known to be.
-bool note_loaded(Handle module, bool is_loaded);
+void note_library_module(Handle module, Handle library);
+/// Notes whether the image of a module or library is loaded. Returns true if it was before.
+bool set_loaded(Handle module, bool is_loaded);
 
 /// Notes the handle of a kernel that was looked up by name in a module or library.
 void note_kernel(Handle kernel, Handle module, const char* name);
@@ -45,6 +45,6 @@ Kernel* find_kernel(Handle handle);
 const record::KernelJudgement& judgement_of(Kernel& kernel);
 
 /// Returns true if a handle was not noted, for lack of memory or of room in a table.
-bool has_lost_handles();
+bool has_lost_handle();
 
 }  // namespace fp32shim::kernels

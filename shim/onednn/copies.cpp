@@ -29,22 +29,22 @@ using record::format::object_is_silent;
 using record::format::object_tells;
 
 constexpr std::size_t max_copies = 16;
-constinit Copy copies[max_copies]{};
+constinit OneDnnCopy copies[max_copies]{};
 constinit std::atomic<std::size_t> copy_count{0};
 constinit system::ForkSafeLock copies_lock;
 
 // ---- the value of the variable ------------------------------------------------------------------------------------
 
 /// Lines that a value of ONEDNN_VERBOSE asks for.
-struct WantedLines {
+struct VerboseLines {
     bool executions = false;  ///< lines about executions, of all primitives
     bool others = false;      ///< any lines but those about errors
     bool errors = true;
 };
 
-WantedLines wish_of(std::string_view value) {
+VerboseLines wish_of(std::string_view value) {
     constexpr std::string_view with_executions[] = {"1", "2", "-1", "all", "profile", "profile_exec"};
-    WantedLines wish;
+    VerboseLines wish;
     bool is_filtered = false;
     while (!value.empty()) {
         const std::string_view word = value.substr(0, value.find(','));
@@ -73,8 +73,8 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
     });
 }
 
-/// Returns true if the object has the beginning of a line of oneDNN. Others may ask for the variable too: an
-/// interpreter for its program, or a library through which oneDNN asks.
+/// Returns true if the object has the beginning of a line of oneDNN. Other objects may ask for the variable too:
+/// an interpreter for its program, or a library through which oneDNN asks.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
 /// Returns true if the code at `caller` is of MKL-DNN before 1.1, which knows no other variable than MKLDNN_VERBOSE.
@@ -104,7 +104,7 @@ bool may_use_gpu(const LoadedObject& object) {
     return is_found;
 }
 
-void set_addresses(Copy& copy, const link_map* map) {
+void set_addresses(OneDnnCopy& copy, const link_map* map) {
     std::uintptr_t begin = UINTPTR_MAX, end = 0;
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         if (segment.p_type != PT_LOAD) continue;
@@ -122,12 +122,12 @@ bool replace_printing(const LoadedObject& loaded) {
     const elf::Object object = elf::read_object(map);
     const LoadedObject* const library =
         find_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call it
-    for (const Replacement& replacement : replacements)
+    for (const PrintReplacement& replacement : replacements)
         if (find_default(&loaded, replacement.name, {}).provider != library) return false;
     bool prints = false, is_changed = true;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
-        for (const Replacement& replacement : replacements) {
+        for (const PrintReplacement& replacement : replacements) {
             if (!system::equal(name, replacement.name)) continue;
             prints = prints || replacement.prints;
             is_changed = elf::change_slot(map, object.base + relocation.r_offset,
@@ -138,7 +138,7 @@ bool replace_printing(const LoadedObject& loaded) {
     return prints && is_changed;
 }
 
-Copy* find_copy(const LoadedObject* object) {
+OneDnnCopy* find_copy(const LoadedObject* object) {
     const std::size_t count = copy_count.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i)
         if (&copies[i].object() == object) return &copies[i];
@@ -147,15 +147,15 @@ Copy* find_copy(const LoadedObject* object) {
 
 /// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
 /// not ask for executions, or if they cannot be had. Precondition: an elf::Reading is held.
-Copy* prepare(const link_map* map) {
+OneDnnCopy* prepare_copy(const link_map* map) {
     LoadedObject* const object = loaded_object(map);
     const system::HeldLock held(copies_lock);
     if (!held) {
-        note(*object, object_is_silent);
+        note_findings(*object, object_is_silent);
         return nullptr;
     }
     const std::uint32_t loads = object->loads.load(std::memory_order_acquire);
-    Copy* copy = find_copy(object);
+    OneDnnCopy* copy = find_copy(object);
     if (copy != nullptr && copy->loads == loads) return copy;
     if (copy == nullptr && (object->onednn.load(std::memory_order_relaxed) & object_is_silent) != 0) return nullptr;
     const Settings* const in_force = known_settings();
@@ -166,7 +166,7 @@ Copy* prepare(const link_map* map) {
     // The program may set the mode of a oneDNN inside it by a call that nobody sees, and would miss its lines then.
     const bool can_tell = copy != nullptr && is_asked && map != elf::first_object() && !may_use_gpu(*object) &&
                           replace_printing(*object);
-    note(*object, can_tell ? object_tells : object_is_silent);
+    note_findings(*object, can_tell ? object_tells : object_is_silent);
     if (!can_tell) return nullptr;
     copy->loads = loads;
     set_addresses(*copy, map);
@@ -201,12 +201,12 @@ bool asks_for_executions() {
 
 /// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
 /// that sets the mode, perhaps of another object.
-Copy* prepare_at(std::uintptr_t address, bool sets) {
+OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
     const system::KeptState kept;
     asks_for_executions();  // reads the settings, before the loader's list is held
     const elf::Reading reading;
     const link_map* const map = elf::object_at(address);
-    return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare(map);
+    return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare_copy(map);
 }
 
 /// The functions dnnl_set_verbose that the program has looked up in libraries, and those that stand for them.
@@ -219,17 +219,17 @@ constexpr auto setters = setters_of(std::make_index_sequence<max_copies>());
 
 }  // namespace
 
-void note(LoadedObject& object, std::uint8_t findings) {
+void note_findings(LoadedObject& object, std::uint8_t findings) {
     object.onednn.fetch_or(findings, std::memory_order_relaxed);
     record::Recording* const recording = own_recording();
     record::RecordingObjects* const objects = recording == nullptr ? nullptr : recording->objects();
     if (objects != nullptr) record_loaded_file(*objects, object.map);
 }
 
-Copy* copy_at(std::uintptr_t address) {
+OneDnnCopy* copy_at(std::uintptr_t address) {
     const std::size_t count = copy_count.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i) {
-        Copy& copy = copies[i];
+        OneDnnCopy& copy = copies[i];
         if (address >= copy.begin.load(std::memory_order_relaxed) &&
             address < copy.end.load(std::memory_order_relaxed) &&
             copy.object().loaded.load(std::memory_order_acquire))
@@ -251,13 +251,13 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
         const system::KeptState kept;
         const elf::Reading reading;
         const link_map* const map = elf::object_at(caller);
-        if (map != nullptr) note(*loaded_object(map), object_is_silent);
+        if (map != nullptr) note_findings(*loaded_object(map), object_is_silent);
         return own;
     }
-    Copy* const copy = prepare_at(caller, false);
+    OneDnnCopy* const copy = prepare_at(caller, false);
     if (copy == nullptr) return own;
     const char* const value = own != nullptr && *own != '\0' ? own : other;
-    const WantedLines wish = value == nullptr ? WantedLines{} : wish_of(system::view(value));
+    const VerboseLines wish = value == nullptr ? VerboseLines{} : wish_of(system::view(value));
     // Several threads may ask, and get the same answer.
     if (!copy->is_set.load(std::memory_order_relaxed)) {
         copy->shows_errors.store(wish.errors, std::memory_order_relaxed);
@@ -266,14 +266,15 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     if (!wish.others) return "1";
     if (!wish.executions) {
         const elf::Reading reading;
-        note(copy->object(), object_is_silent);
+        note_findings(copy->object(), object_is_silent);
     }
     return own;
 }
 
 int set_verbose(SetVerbose* set, int level) {
     constexpr int most = 2;
-    Copy* const copy = level < 0 || level > most ? nullptr : prepare_at(reinterpret_cast<std::uintptr_t>(set), true);
+    OneDnnCopy* const copy =
+        level < 0 || level > most ? nullptr : prepare_at(reinterpret_cast<std::uintptr_t>(set), true);
     if (copy == nullptr) return set(level);
     copy->is_set.store(true, std::memory_order_relaxed);
     copy->shows.store(level > 0, std::memory_order_relaxed);
@@ -281,7 +282,7 @@ int set_verbose(SetVerbose* set, int level) {
     return set(level > 0 ? level : 1);
 }
 
-SetVerbose* recording_setter(SetVerbose* found) {
+SetVerbose* wrap_setter(SetVerbose* found) {
     {
         const system::KeptState kept;
         if (!asks_for_executions()) return found;

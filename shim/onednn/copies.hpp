@@ -22,7 +22,7 @@ namespace fp32shim::onednn {
 using SetVerbose = int(int level);
 
 /// An object with a oneDNN that has asked for its verbose mode. Never freed.
-struct Copy {
+struct OneDnnCopy {
     Site site;            ///< stands for the object, as caller and provider of its products
     std::uint32_t loads;  ///< LoadedObject::loads when the copy asked
     /// Addresses of the object: its tables may be unmapped by now, if it was unloaded.
@@ -38,11 +38,11 @@ struct Copy {
 };
 
 /// Returns the copy in the object that contains this address, or nullptr.
-Copy* copy_at(std::uintptr_t address);
+OneDnnCopy* copy_at(std::uintptr_t address);
 
 /// Notes what is known of oneDNN or XLA in an object (bits record::format::object_tells …), also in the recording.
 /// Never removes a finding. Precondition: an elf::Reading is held.
-void note(LoadedObject& object, std::uint8_t findings);
+void note_findings(LoadedObject& object, std::uint8_t findings);
 
 /// Returns true for the names of the variable by which oneDNN's verbose mode is set.
 bool is_verbose_variable(std::string_view name);
@@ -54,21 +54,21 @@ bool is_verbose_variable(std::string_view name);
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller);
 
-/// Takes the program's request for another verbose mode: 0 nothing, 1 executions, 2 also creations. Returns the
-/// result of `set`.
+/// Sets the verbose mode that the program requests by `set`: 0 nothing, 1 executions, 2 also creations. Executions
+/// come to the shim in every mode. Returns the result of `set`.
 int set_verbose(SetVerbose* set, int level);
 
-/// Returns the function that a program gets which looks dnnl_set_verbose up in a library: one that calls
-/// set_verbose() for `found`, or `found` itself.
-SetVerbose* recording_setter(SetVerbose* found);
+/// Returns the function that a program gets if it looks up dnnl_set_verbose in a library and `found` is there: one
+/// that calls set_verbose() for `found`, or `found` itself.
+SetVerbose* wrap_setter(SetVerbose* found);
 
 /// Functions of the C library that oneDNN calls to print, and those that take their place in an object with oneDNN.
-struct Replacement {
+struct PrintReplacement {
     std::string_view name;
     void* function;
     bool prints;
 };
 constexpr std::size_t replacement_count = 4;
-extern const Replacement replacements[replacement_count];
+extern const PrintReplacement replacements[replacement_count];
 
 }  // namespace fp32shim::onednn

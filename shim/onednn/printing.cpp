@@ -38,8 +38,8 @@ bool begins_line(std::string_view text) {
                                [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Keeps a part of the head of the log, in case that a line is shown later. `end` follows the text.
-void keep_log_head(Copy& copy, std::string_view text, std::string_view end) {
+/// Stores a part of the head of the log, to be printed if a line is shown later. `end` follows the text.
+void keep_log_head(OneDnnCopy& copy, std::string_view text, std::string_view end) {
     const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
     if (text.size() + end.size() > sizeof copy.head - size) return;
     std::memcpy(copy.head + size, text.data(), text.size());
@@ -47,15 +47,15 @@ void keep_log_head(Copy& copy, std::string_view text, std::string_view end) {
     copy.head_size.store(size + text.size() + end.size(), std::memory_order_relaxed);
 }
 
-void show_head(Copy& copy) {
+void show_head(OneDnnCopy& copy) {
     const std::size_t size = copy.head_size.exchange(0, std::memory_order_relaxed);
     if (size != 0) std::fwrite(copy.head, 1, size, stdout);
 }
 
 /// Records the execution that a text of oneDNN tells. `end` is printed after the text. Returns true if the program is
 /// not to see the text.
-bool keep(std::string_view text, std::uintptr_t return_address, std::string_view end = {}) {
-    Copy* const copy = copy_at(return_address);
+bool hide_text(std::string_view text, std::uintptr_t return_address, std::string_view end = {}) {
+    OneDnnCopy* const copy = copy_at(return_address);
     if (copy == nullptr) return false;
     record::OneDnnExecution execution;
     const record::OneDnnLine line = record::read_onednn_line(text, execution);
@@ -69,8 +69,9 @@ bool keep(std::string_view text, std::uintptr_t return_address, std::string_view
     return !is_shown;
 }
 
-/// Returns true if this is a text of oneDNN that the program is not to see.
-bool keep(const char* format, std::va_list arguments, std::uintptr_t return_address) {
+/// Formats a text of oneDNN and treats it as the other hide_text() does. Returns true if the program is not to see
+/// it.
+bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return_address) {
     if (format == nullptr) return false;
     const system::KeptState kept;
     const std::string_view pattern = system::view(format);
@@ -79,9 +80,10 @@ bool keep(const char* format, std::va_list arguments, std::uintptr_t return_addr
         va_copy(copied, arguments);
         const char* const text = va_arg(copied, const char*);
         va_end(copied);
-        return text != nullptr && begins_line(system::view(text)) && keep(system::view(text), return_address);
+        return text != nullptr && begins_line(system::view(text)) && hide_text(system::view(text), return_address);
     }
-    // The second part of a line with the names of the columns. It may be a tail call, so it may return to elsewhere.
+    // This is the second part of a line with the names of the columns. Its call may be a tail call, which returns to
+    // other code than the call of the first part.
     const bool continues = hidden_text_return_address() != 0 && pattern.starts_with("%soperation,");
     if (!continues && !begins_line(pattern)) return false;
     char text[2048];  // a thread may have 16 KB of stack, of which finding the location takes 5
@@ -90,7 +92,7 @@ bool keep(const char* format, std::va_list arguments, std::uintptr_t return_addr
     const int size = std::vsnprintf(text, sizeof text, format, copied);
     va_end(copied);
     if (size < 0) return false;
-    return keep({text, std::min(static_cast<std::size_t>(size), sizeof text - 1)}, return_address);
+    return hide_text({text, std::min(static_cast<std::size_t>(size), sizeof text - 1)}, return_address);
 }
 
 std::uintptr_t address(void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
@@ -99,7 +101,7 @@ int replaced_printf(const char* format, ...) {
     std::va_list arguments;
     va_start(arguments, format);
     const int result =
-        keep(format, arguments, address(__builtin_return_address(0))) ? 1 : std::vprintf(format, arguments);
+        hide_text(format, arguments, address(__builtin_return_address(0))) ? 1 : std::vprintf(format, arguments);
     va_end(arguments);
     return result;
 }
@@ -107,7 +109,7 @@ int replaced_printf(const char* format, ...) {
 int replaced_printf_chk(int flag, const char* format, ...) {
     std::va_list arguments;
     va_start(arguments, format);
-    const int result = keep(format, arguments, address(__builtin_return_address(0)))
+    const int result = hide_text(format, arguments, address(__builtin_return_address(0)))
                            ? 1
                            : real_vprintf_chk.get()(flag, format, arguments);
     va_end(arguments);
@@ -118,7 +120,7 @@ int replaced_puts(const char* text) {
     const auto return_address = address(__builtin_return_address(0));
     if (begins_line(system::view(text))) {
         const system::KeptState kept;
-        if (keep(system::view(text), return_address, "\n")) return 1;
+        if (hide_text(system::view(text), return_address, "\n")) return 1;
     }
     return std::puts(text);
 }
@@ -134,7 +136,7 @@ int replaced_fflush(std::FILE* stream) {
 
 }  // namespace
 
-const Replacement replacements[replacement_count] = {
+const PrintReplacement replacements[replacement_count] = {
     {"printf", reinterpret_cast<void*>(replaced_printf), true},
     {"__printf_chk", reinterpret_cast<void*>(replaced_printf_chk), true},
     {"puts", reinterpret_cast<void*>(replaced_puts), false},

@@ -1,4 +1,4 @@
-// Records what a oneDNN has executed.
+// Records the products that a oneDNN in the process has executed.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace fp32shim::onednn {
 
 /// Counts an execution that has just ended on this thread, in the recording in force. Does nothing without one.
-/// `site` stands for the library. `where`: the program's line, if the teller knows it.
+/// `site` stands for the library. `where`: the program's line; empty: not known.
 void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where = {});
 
 }  // namespace fp32shim::onednn

@@ -91,6 +91,15 @@ def test_the_errors_of_a_product_of_float64_are_those_of_exact_fractions(tmp_pat
         assert audit[metric]["worst"] == pytest.approx(error, rel=0.01, abs=3e-16 if reference == "fp64" else 0)
 
 
+@pytest.mark.parametrize("step", ["Dgemm:40", "Lt:40"])
+def test_the_audit_of_a_product_that_cublas_did_not_emulate_is_one_of_fp64(tmp_path, step):
+    run(tmp_path, step, policy=WIDER)
+    (audit,) = shim.audits_in(tmp_path / "run.fp32rec")
+    assert (audit["tested"], audit["reference"], audit["audits"]) == ("fp64", "double_double", 1)
+    run(tmp_path, step)
+    assert shim.audits_in(tmp_path / "run.fp32rec") == []  # FP64 would be compared with itself
+
+
 def test_functions_without_a_compute_type_are_compared_in_another_mode(tmp_path):
     run(tmp_path, "Dsyrk:0", policy=WIDER)
     (audit,) = shim.audits_in(tmp_path / "run.fp32rec")

@@ -479,7 +479,7 @@ def test_an_operation_that_cannot_run_leaves_the_others(tmp_path):
     need(start(["/usr/bin/python3", "-c", "import numpy"]).returncode == 0, "python3-numpy is not installed")
     shutil.copytree(BUNDLE / "frameworks", tmp_path / "frameworks")
     (tmp_path / "frameworks/operations.py").write_text(
-        "def start_cupy(own):\n    return '0', 'cpu', {'broken': broken, 'fine': lambda a, b: (a @ b)[:64]}\n"
+        "def load_cupy(own):\n    return '0', 'cpu', {'broken': broken, 'fine': lambda a, b: (a @ b)[:64]}\n"
         "def broken(a, b):\n    raise ValueError('NVRTC | no\\nheaders')\n")
     finished = start(["/usr/bin/python3", "-B", tmp_path / "frameworks/products.py", "cupy", "--size", "128"])
     assert finished.returncode == 0, finished.stdout

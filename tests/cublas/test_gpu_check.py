@@ -28,7 +28,6 @@ STAND_IN = shim.BUILD.resolve() / "tests/cublas/stand_in"
 FAKES = HERE / "fake_frameworks"
 PYTHON = HERE / "python_without_packages"
 SAVED = HERE / "saved"
-SCRIPTS = shim.ROOT / "gpu_check/frameworks"
 RESULTS = shim.ROOT / "docs/gpu-results"
 
 Line = collections.namedtuple("Line", "verdict text")
@@ -381,7 +380,7 @@ def test_kernels_of_another_format_than_was_decided_are_wrong(tmp_path):
 def test_kernels_whose_names_say_nothing_show_nothing(tmp_path):
     run = gpu_check(tmp_path, **fakes(tmp_path), FAKE_KERNEL="nvjet_sss_128x256_64x4_2x1_v_bz_coopA_NNN")
     assert run.status == 0 and run.lines["kernels"].verdict == "measured", run.output
-    assert "high: 0 of 4 kernels say tf32" in run.lines["kernels"].text
+    assert "high: 0 kernels of 4 products say tf32" in run.lines["kernels"].text
 
 
 def test_counters_of_a_process_without_the_library_say_nothing_about_it(tmp_path):
@@ -621,21 +620,3 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
 def test_a_wrong_argument_is_one_line(words):
     finished = start([COMMAND, "gpu-check", *words], {})
     assert finished.returncode == 2 and finished.stdout.count("\n") == 1, finished.stdout
-
-
-# ---- names of kernels
-
-
-def kernel_names():
-    return [line.split("\t") for line in (SAVED / "kernel_names.tsv").read_text().splitlines()]
-
-
-@pytest.mark.parametrize(("name", "format_name"), kernel_names())
-def test_the_name_of_a_kernel_tells_its_format(name, format_name):
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        sys.dont_write_bytecode = True
-        import kernel_names as names
-    finally:
-        sys.path.pop(0)
-    assert names.format_of(name) == format_name

@@ -66,11 +66,11 @@ def rounded(matrix, rounding):
     if rounding is None:
         return matrix.astype(numpy.result_type(matrix, numpy.float64))
     if numpy.iscomplexobj(matrix):
-        parts = [measured.rounded(part, *rounding).astype(numpy.float64) for part in (matrix.real, matrix.imag)]
+        parts = [measured.round_to_format(part, *rounding).astype(numpy.float64) for part in (matrix.real, matrix.imag)]
         result = numpy.empty(matrix.shape, numpy.complex128)
         result.real, result.imag = parts
         return result
-    return measured.rounded(matrix, *rounding).astype(numpy.float64)
+    return measured.round_to_format(matrix, *rounding).astype(numpy.float64)
 
 
 def multiplied(left, right):
@@ -112,7 +112,7 @@ def test_both_judges_round_every_number_alike(name, ties, tmp_path):
     numbers.tofile(tmp_path / "numbers")
     judge_products("round", name, ties, tmp_path / "numbers")
     with numpy.errstate(over="ignore"):
-        expected = measured.rounded(numbers, name, ties)
+        expected = measured.round_to_format(numbers, name, ties)
         if (name, ties) == ("fp16", "even"):
             assert (expected == numbers.astype(numpy.float16).astype(numpy.float32)).all()
     assert (numpy.fromfile(tmp_path / "numbers", numpy.float32).view(numpy.uint32) == expected.view(numpy.uint32)).all()
@@ -122,9 +122,9 @@ def test_both_judges_round_every_number_alike(name, ties, tmp_path):
 @pytest.mark.parametrize("rounding", [None, *measured.ROUNDINGS], ids=lambda each: " ".join(each) if each else "fp32")
 def test_both_judges_find_the_format_and_the_rounding_of_the_same_products(rounding, n, folder):
     with numpy.errstate(invalid="ignore", over="ignore"):
-        for a, b in [operands(n, numpy.float32, "product", folder), measured.operands(n)]:
+        for a, b in [operands(n, numpy.float32, "product", folder), measured.random_operands(n)]:
             result = (rounded(a, rounding) @ rounded(b, rounding)).astype(numpy.float32)
-            by_python = measured.Product(a, b, n).judge(result)
+            by_python = measured.ReferenceProduct(a, b, n).judge_result(result)
             assert by_python[:2] == (rounding or ("fp32", None))
         a, b = operands(n, numpy.float32, "product", folder)
         result = (rounded(a, rounding) @ rounded(b, rounding)).astype(numpy.float32)
@@ -178,7 +178,7 @@ def test_what_is_no_product_is_wrong(folder):
     a, b = operands(64, numpy.float32, "product", folder)
     for result in (numpy.full((64, 64), numpy.nan, numpy.float32), numpy.zeros((64, 64), numpy.float32), b @ a):
         assert judged(result, "product", "gemm", folder)[0] == "wrong"
-        assert measured.Product(a, b, 64).judge(result)[0] == "wrong"
+        assert measured.ReferenceProduct(a, b, 64).judge_result(result)[0] == "wrong"
 
 
 # ---- what follows for a product of a framework
@@ -195,7 +195,7 @@ def test_only_a_result_that_is_lower_than_its_decision_or_not_lowered_fails(form
     import products
 
     arguments = argparse.Namespace(expect=expect, must_be_seen=True)
-    assert products.verdict(format_name, [{"applied": applied}], arguments, measured) == (text, fails)
+    assert products.judge_operation(format_name, [{"applied": applied}], arguments, measured) == (text, fails)
 
 
 # ---- as an H200 computes
@@ -226,7 +226,7 @@ def test_what_an_h200_computes_is_tf32_for_both_judges(n, folder, tmp_path):
     result = numpy.full((n, n), numpy.nan, numpy.float32)
     result[rows, columns] = part.diagonal()
     assert judged(result, "product", "gemm", folder)[:2] == ("tf32", "tf32 operands, ties to even")
-    assert measured.Product(a[rows], b[:, columns]).judge(part)[:2] == ("tf32", "even")
+    assert measured.ReferenceProduct(a[rows], b[:, columns]).judge_result(part)[:2] == ("tf32", "even")
 
 
 def operands_of_that_day(n):
@@ -263,7 +263,7 @@ def test_the_errors_that_an_h200_gave_are_those_of_tf32_with_ties_to_even(name, 
         exact = a[:64].astype(float) @ b.astype(float)
         # One element with another last bit would change the tenth digit.
         assert numpy.linalg.norm(part - exact) / numpy.linalg.norm(exact) == pytest.approx(error, rel=1e-12)
-    assert measured.Product(a, b).judge(part)[:2] == ("tf32", "even")
+    assert measured.ReferenceProduct(a, b).judge_result(part)[:2] == ("tf32", "even")
 
 
 @pytest.mark.skipif("FP32SHIM_WHOLE_PRODUCT" not in os.environ, reason="takes minutes: tests/nightly.sh")

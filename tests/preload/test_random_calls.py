@@ -117,9 +117,6 @@ def test_nan_and_infinities_stand_where_the_library_has_them(library):
     assert {routine for routine, number in other.items() if number} <= OTHER_PLACES[library]
 
 
-# By how much errors may be larger than those of OpenBLAS's kernels for Haswell, where not twice: the largest, and the root
-# of the mean square: a dot adds a block of 256 terms in one chain (see the last test).
-LARGER = {"dot": (4, 2), "dotu": (4, 2), "dotc": (4, 2)}
 DOTS = {"sdot", "ddot", "cdotu", "cdotc", "zdotu", "zdotc"}
 
 
@@ -134,26 +131,21 @@ def errors(blas, calls, *length, in_mode=True):
     return {routine: (float(most), float(mean)) for routine, most, mean in map(str.split, result.stdout.splitlines())}
 
 
-def limits(routine, blas):
-    larger = [limit for name, limit in LARGER.items() if routine.endswith(name)]
-    return larger[0] if larger and blas == "openblas" else (2, 2)
-
-
 @pytest.mark.parametrize("blas", ["openblas", "reference"])
 def test_errors_are_at_most_twice_those_of_the_library(blas):
     own, fixed = errors(blas, ERROR_CALLS, in_mode=False), errors(blas, ERROR_CALLS)
     assert set(own) == set(fixed) and len(own) == 58
     for routine, found in fixed.items():
-        for error, of_library, limit in zip(found, own[routine], limits(routine, blas)):
+        for error, of_library in zip(found, own[routine]):
             if routine == "dsdot":
                 of_library = max(of_library, 2.0 ** -53)  # the result is rounded to float64
-            assert 0 < error <= limit * of_library, (routine, error, of_library)
+            assert 0 < error <= 2 * of_library, (routine, error, of_library)
 
 
-def test_the_error_of_a_dot_of_256_terms_is_that_of_one_chain_of_additions():
-    """It has the bits of a product of a row and a column. OpenBLAS adds in many chains, the reference in one."""
-    fixed = errors("reference", 300, 256)
-    one_chain, many_chains = (errors(blas, 300, 256, in_mode=False) for blas in ("reference", "openblas"))
+@pytest.mark.parametrize("terms", [32, 64, 128, 256, 1000])
+def test_a_dot_of_any_length_errs_at_most_twice_as_much_as_openblas_which_adds_in_many_chains(terms):
+    """In the mean of the calls. The largest errors of 300 calls differ more, by chance."""
+    fixed, own = errors("openblas", 300, terms), errors("openblas", 300, terms, in_mode=False)
     for routine in DOTS:
-        for error, of_one, of_many in zip(fixed[routine], one_chain[routine], many_chains[routine]):
-            assert 0 < error <= 2 * of_one and of_many < error <= 16 * of_many, (routine, error, of_one, of_many)
+        for error, of_library, limit in zip(fixed[routine], own[routine], (3, 2)):
+            assert 0 < error <= limit * of_library, (routine, error, of_library)

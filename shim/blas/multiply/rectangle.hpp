@@ -164,8 +164,9 @@ class ResultRectangle {
         const IndexRange last = clipped_to_block(job_.summed_range(rows.end - 1, last_column));
         const IndexRange any{std::min(first.begin, last.begin), std::max(first.end, last.end)};
         if (any.begin >= any.end) return;
-        const std::int64_t skipped = (any.begin - block_.begin) * job_.width;
-        const std::int64_t depth = (any.end - any.begin) * job_.width;
+        // Parts of a block begin at the same terms in all tiles.
+        const std::int64_t skipped = (any.begin - block_.begin) * job_.width / summed_in_chain * summed_in_chain;
+        const std::int64_t depth = (any.end - block_.begin) * job_.width - skipped;
         const bool is_uniform = can_be_added_at_once(rows, columns);
         const ResultTile<Real> result{at(rows.begin, columns.begin),
                                       job_.ld,
@@ -192,10 +193,15 @@ class ResultRectangle {
             for (std::int64_t i = rows.begin; i < rows.end; ++i) {
                 const IndexRange own = clipped_to_block(job_.summed_range(i, element_column(j)));
                 Real& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
-                for (std::int64_t p = (own.begin - block_.begin) * job_.width;
-                     p < (own.end - block_.begin) * job_.width; ++p)
-                    sum = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],
-                                                   right[p * loops_.columns + (j - columns.begin)], sum);
+                const std::int64_t end = (own.end - block_.begin) * job_.width;
+                for (std::int64_t p = (own.begin - block_.begin) * job_.width; p < end;) {
+                    Real of_part = 0;
+                    do {
+                        of_part = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],
+                                                           right[p * loops_.columns + (j - columns.begin)], of_part);
+                    } while (++p < end && p % summed_in_chain != 0);
+                    sum = sum + of_part;
+                }
             }
     }
 

@@ -6,10 +6,11 @@
 
 namespace fp32shim::blas {
 
-/// The number of terms in one block of a sum. The products of a block are added by one chain of fused multiply-adds
-/// that begins at 0, and one more fused multiply-add adds alpha times the block's sum to C. A complex term counts as
-/// two.
+/// The number of terms in one block of a sum, and in one part of a block. The products of a part are added by one
+/// chain of fused multiply-adds that begins at 0. The sums of the parts are added in their order, and one more fused
+/// multiply-add adds alpha times that sum to C. A complex term counts as two numbers.
 inline constexpr std::int64_t summed_at_once = 256;
+inline constexpr std::int64_t summed_in_chain = 32;
 
 /// The rows of the left factor, and the real columns of the right factor, that are packed at once. Both numbers are
 /// multiples of the size of every tile. A packed block of the left factor fits in a core's second-level cache, and
@@ -60,9 +61,8 @@ struct UnpackedLoop {
                           const ResultTile<Real>& result) = nullptr;
 };
 
-/// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
-/// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
-/// factor has the numbers of one summed index side by side.
+/// Loops over one tile of `rows` × `columns` sums: those of the products of a row of `left` and a column of `right`,
+/// added in parts of summed_in_chain numbers. A panel of a factor has the numbers of one summed index side by side.
 template <class Real>
 struct TileLoops {
     int rows;

@@ -2,8 +2,8 @@
 // loops_*.cpp files include this file, and they include nothing that other files inline: the linker could take their
 // copy, and the processor may lack its instructions.
 //
-// Every element of a tile is one chain of fused multiply-adds. Vectors run over rows, never over the sum, so all
-// instruction sets give the same bits.
+// Every element of a tile is a sum of short chains of fused multiply-adds (see summed_in_chain). Vectors run over
+// rows, never over the sum, so all instruction sets give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,36 @@ namespace {
 /// The sums of a tile, in registers.
 template <class Real, int vectors, int columns>
 struct TileSums {
+    static constexpr int vector_count = vectors;
+    static constexpr int column_count = columns;
     Vector<Real> of[columns][vectors];
 };
 
+/// Adds the parts of a block from the number `first` on. `sums_of_part(p, count)` returns the sums of `count` numbers
+/// from p on.
+template <class TileSums, class SumsOfPart>
+[[gnu::always_inline]] inline void add_parts(std::int64_t first, std::int64_t depth, const SumsOfPart& sums_of_part,
+                                             TileSums& sums) {
+    for (std::int64_t p = first; p < depth; p += summed_in_chain) {
+        const TileSums part = sums_of_part(p, depth - p < summed_in_chain ? depth - p : summed_in_chain);
+#pragma GCC unroll 16
+        for (int j = 0; j < sums.column_count; ++j)
+#pragma GCC unroll 16
+            for (int v = 0; v < sums.vector_count; ++v) sums.of[j][v] = sums.of[j][v] + part.of[j][v];
+    }
+}
+
+/// Returns the sums of all parts.
+template <class SumsOfPart>
+[[gnu::always_inline]] inline auto sums_of_parts(std::int64_t depth, const SumsOfPart& sums_of_part) {
+    auto sums = sums_of_part(0, depth < summed_in_chain ? depth : summed_in_chain);
+    add_parts(summed_in_chain, depth, sums_of_part, sums);
+    return sums;
+}
+
 template <class Real, int vectors, int columns>
-[[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
-                                                                       std::int64_t depth) {
+[[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of_part(const Real* left, const Real* right,
+                                                                            std::int64_t depth) {
     constexpr int rows = vectors * lanes<Real>;
     TileSums<Real, vectors, columns> sums;
 #pragma GCC unroll 16
@@ -41,6 +65,15 @@ template <class Real, int vectors, int columns>
         }
     }
     return sums;
+}
+
+template <class Real, int vectors, int columns>
+[[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
+                                                                       std::int64_t depth) {
+    return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
+        return sums_of_part<Real, vectors, columns>(left + first * vectors * lanes<Real>, right + first * columns,
+                                                    count);
+    });
 }
 
 template <class Real, int vectors, int columns>
@@ -160,21 +193,23 @@ template <class Real, bool is_whole, int columns>
 [[gnu::always_inline]] inline TileSums<Real, 1, columns> sum_unpacked(const UnpackedFactors<Real>& factors,
                                                                       std::int64_t depth,
                                                                       const ResultTile<Real>& result) {
-    TileSums<Real, 1, columns> sums;
-    const Real* right[columns];
+    return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
+        TileSums<Real, 1, columns> sums;
+        const Real* right[columns];
 #pragma GCC unroll 16
-    for (int j = 0; j < columns; ++j) {
-        sums.of[j][0] = broadcast(Real{0});
-        right[j] = factors.right + (j < result.columns ? j : 0) * factors.right_of_column;
-    }
-    const Real* left = factors.left;
-    std::int64_t at = 0;
-    for (std::int64_t p = 0; p < depth; ++p, left += factors.left_of_summed, at += factors.right_of_summed) {
-        const Vector<Real> factor = is_whole ? load(left) : load_part(left, result.rows);
+        for (int j = 0; j < columns; ++j) {
+            sums.of[j][0] = broadcast(Real{0});
+            right[j] = factors.right + (j < result.columns ? j : 0) * factors.right_of_column;
+        }
+        const Real* left = factors.left + first * factors.left_of_summed;
+        std::int64_t at = first * factors.right_of_summed;
+        for (std::int64_t p = 0; p < count; ++p, left += factors.left_of_summed, at += factors.right_of_summed) {
+            const Vector<Real> factor = is_whole ? load(left) : load_part(left, result.rows);
 #pragma GCC unroll 16
-        for (int j = 0; j < columns; ++j) sums.of[j][0] = fused(factor, broadcast(right[j][at]), sums.of[j][0]);
-    }
-    return sums;
+            for (int j = 0; j < columns; ++j) sums.of[j][0] = fused(factor, broadcast(right[j][at]), sums.of[j][0]);
+        }
+        return sums;
+    });
 }
 
 template <class Real, int columns>

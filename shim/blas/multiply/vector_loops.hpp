@@ -100,7 +100,7 @@ inline void add_complex_rows(const Real* from, std::int64_t of_column, int prese
 }
 
 template <class Real, int width, int columns>
-inline void add_columns(const StridedMatrix<Real>& a, std::int64_t first, const Real* factors, Real* sums) {
+inline void add_few_columns(const StridedMatrix<Real>& a, std::int64_t first, const Real* factors, Real* sums) {
     constexpr int step = width * lanes<Real>;
     const std::int64_t numbers = width * a.rows;
     const std::int64_t of_column = width * a.of_column;
@@ -269,27 +269,21 @@ struct RowsOfVector {
     const Real* operator()(int row) const { return rows(vector * lanes<Real> + row); }
 };
 
-/// Adds columns of a matrix to the sums of as many rows as `vectors` vectors have numbers. The numbers of a row are
+/// Adds terms of as many rows as `vectors` vectors have numbers to the sums of these rows. The numbers of a row are
 /// adjacent in memory.
 template <class Real, int width, int vectors, class Rows>
-inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
+[[gnu::always_inline]] inline TileSums<Real, vectors, width> add_terms(const Rows& rows, std::int64_t first,
+                                                                       std::int64_t end, std::int64_t depth,
+                                                                       const Real* factors,
+                                                                       TileSums<Real, vectors, width> sums) {
     constexpr int wide = block_lanes<Real>;
-    Real parts[width][vectors * lanes<Real>];
-    for (int row = 0; row < vectors * lanes<Real>; ++row)
-        for (int part = 0; part < width; ++part)
-            parts[part][row] = sums[(row < present ? row : present - 1) * width + part];
-    Vector<Real> sum[width][vectors];
-#pragma GCC unroll 2
-    for (int part = 0; part < width; ++part)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) sum[part][v] = load(parts[part] + v * lanes<Real>);
     const auto add = [&](Vector<Real> numbers, int v, std::int64_t p) {
 #pragma GCC unroll 2
         for (int part = 0; part < width; ++part)
-            sum[part][v] = fused(numbers, broadcast(factors[part * depth + p]), sum[part][v]);
+            sums.of[part][v] = fused(numbers, broadcast(factors[part * depth + p]), sums.of[part][v]);
     };
-    std::int64_t p = 0;
-    for (; p + wide <= depth; p += wide) {
+    std::int64_t p = first;
+    for (; p + wide <= end; p += wide) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) {
             Vector<Real> numbers[wide];
@@ -298,27 +292,54 @@ inline void add_transposed(const Rows& rows, int present, std::int64_t depth, co
             for (int i = 0; i < wide; ++i) add(numbers[i], v, p + i);
         }
     }
-    for (; p < depth; ++p) {
+    for (; p < end; ++p) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) add(gather_numbers<Real>(RowsOfVector<Real, Rows>{rows, v}, p), v, p);
     }
+    return sums;
+}
+
+template <SumsBefore before, class Real, int width, int vectors, class Rows>
+inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
+    using RowSums = TileSums<Real, vectors, width>;
+    Real parts[width][vectors * lanes<Real>];
+    RowSums of_rows{};
+    const auto for_vectors = [&](const auto& act) {
 #pragma GCC unroll 2
-    for (int part = 0; part < width; ++part)
+        for (int part = 0; part < width; ++part)
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) store(parts[part] + v * lanes<Real>, sum[part][v]);
+            for (int v = 0; v < vectors; ++v) act(parts[part] + v * lanes<Real>, of_rows.of[part][v]);
+    };
+    if constexpr (before != SumsBefore::are_replaced) {
+        for (int row = 0; row < vectors * lanes<Real>; ++row)
+            for (int part = 0; part < width; ++part)
+                parts[part][row] = sums[(row < present ? row : present - 1) * width + part];
+        for_vectors([](const Real* from, Vector<Real>& sum) { sum = load(from); });
+    }
+    const auto sums_of_part = [&](std::int64_t first, std::int64_t count) {
+        return add_terms<Real, width, vectors>(rows, first, first + count, depth, factors, RowSums{});
+    };
+    if constexpr (before == SumsBefore::are_continued)
+        of_rows = add_terms<Real, width, vectors>(rows, 0, depth, depth, factors, of_rows);
+    else if constexpr (before == SumsBefore::are_added_to)
+        add_parts(0, depth, sums_of_part, of_rows);
+    else
+        of_rows = sums_of_parts(depth, sums_of_part);
+    for_vectors([](Real* to, const Vector<Real>& sum) { store(to, sum); });
     for (int i = 0; i < width * present; ++i) sums[i] = parts[i % width][i / width];
 }
 
 template <class Real, int width>
-void add_product(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
-    if (a.of_row == 1) {
-        constexpr int most = 8;
-        std::int64_t j = 0;
-        for (; j + most <= a.columns; j += most) add_columns<Real, width, most>(a, j, factors, sums);
-        for (; j + 4 <= a.columns; j += 4) add_columns<Real, width, 4>(a, j, factors, sums);
-        for (; j < a.columns; ++j) add_columns<Real, width, 1>(a, j, factors, sums);
-        return;
-    }
+void add_columns(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
+    constexpr int most = 8;
+    std::int64_t j = 0;
+    for (; j + most <= a.columns; j += most) add_few_columns<Real, width, most>(a, j, factors, sums);
+    for (; j + 4 <= a.columns; j += 4) add_few_columns<Real, width, 4>(a, j, factors, sums);
+    for (; j < a.columns; ++j) add_few_columns<Real, width, 1>(a, j, factors, sums);
+}
+
+template <SumsBefore before, class Real, int width>
+void add_rows(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
     const std::int64_t depth = width * a.columns;
     const auto rows_from = [&](std::int64_t i) {
         return StridedRows<Real>{a.data + width * i * a.of_row, width * a.of_row};
@@ -326,11 +347,12 @@ void add_product(const StridedMatrix<Real>& a, const Real* factors, Real* sums) 
     constexpr int vectors = vectors_at_once<Real>;
     std::int64_t i = 0;
     for (; i + vectors * lanes<Real> <= a.rows; i += vectors * lanes<Real>)
-        add_transposed<Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors, sums + width * i);
+        add_transposed<before, Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors,
+                                                     sums + width * i);
     for (; i < a.rows; i += lanes<Real>) {
         const int present = a.rows - i < lanes<Real> ? static_cast<int>(a.rows - i) : lanes<Real>;
-        add_transposed<Real, width, 1>(PaddedRows<Real>(rows_from(i), present), present, depth, factors,
-                                       sums + width * i);
+        add_transposed<before, Real, width, 1>(PaddedRows<Real>(rows_from(i), present), present, depth, factors,
+                                               sums + width * i);
     }
 }
 

@@ -1,5 +1,5 @@
 // The loops of sums over vectors. Only loops_*.cpp files include this file, and they include nothing that other
-// files inline; see tile_loops.hpp. Vectors run over the blocks of a sum, never along a block.
+// files inline; see tile_loops.hpp. Vectors run over the parts of a sum (see summed_in_chain), never along a part.
 #pragma once
 
 #include "shim/blas/multiply/loops.hpp"
@@ -10,7 +10,7 @@ namespace fp32shim::blas {
 namespace {
 
 // Each of these types describes the terms of a sum over vectors. `add` adds one element, which has `numbers`
-// numbers, to `sums` sums. A V is one number, or a vector with one number of each of several blocks.
+// numbers, to `sums` sums. A V is one number, or a vector with one number of each of several parts.
 
 struct RealProductTerm {
     static constexpr int numbers = 1;
@@ -32,18 +32,18 @@ struct ComplexProductTerm {
     }
 };
 
-/// Stores the sums of some blocks, the last of which may be shorter. All blocks are summed up at the same time,
-/// since each addition to a sum waits for the one before.
-template <int blocks, class Terms, class Real>
-inline void sum_few_blocks(const StridedVector<const Real>& a, const StridedVector<const Real>& b, std::int64_t first,
-                           Real* to) {
-    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
-    const std::int64_t of_last = a.count - first - (blocks - 1) * elements;
-    if constexpr (blocks > 1)
-        if (of_last <= 0) return sum_few_blocks<blocks - 1, Terms>(a, b, first, to);
-    Real sums[blocks][Terms::sums] = {};
-    const auto add = [&](int block, std::int64_t p) {
-        const std::int64_t element = (first + block * elements + p) * Terms::numbers;
+/// Stores the sums of some parts, the last of which may be shorter. They are computed at the same time, since each
+/// addition to one sum waits for the one before.
+template <int parts, class Terms, class Real>
+inline void sum_few_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, std::int64_t first,
+                          Real* to) {
+    constexpr std::int64_t elements = summed_in_chain / Terms::numbers;
+    const std::int64_t of_last = a.count - first - (parts - 1) * elements;
+    if constexpr (parts > 1)
+        if (of_last <= 0) return sum_few_parts<parts - 1, Terms>(a, b, first, to);
+    Real sums[parts][Terms::sums] = {};
+    const auto add = [&](int part, std::int64_t p) {
+        const std::int64_t element = (first + part * elements + p) * Terms::numbers;
         Real of_a[Terms::numbers];
         Real of_b[Terms::numbers];
 #pragma GCC unroll 2
@@ -51,35 +51,35 @@ inline void sum_few_blocks(const StridedVector<const Real>& a, const StridedVect
             of_a[i] = a.data[element * a.increment + i];
             of_b[i] = b.data[element * b.increment + i];
         }
-        Terms::add(of_a, of_b, sums[block]);
+        Terms::add(of_a, of_b, sums[part]);
     };
     std::int64_t p = 0;
     for (; p < elements && p < of_last; ++p)
 #pragma GCC unroll 4
-        for (int block = 0; block < blocks; ++block) add(block, p);
-    if constexpr (blocks > 1)
+        for (int part = 0; part < parts; ++part) add(part, p);
+    if constexpr (parts > 1)
         for (; p < elements; ++p)
 #pragma GCC unroll 4
-            for (int block = 0; block + 1 < blocks; ++block) add(block, p);
-    for (int block = 0; block < blocks; ++block)
-        for (int i = 0; i < Terms::sums; ++i) to[block * Terms::sums + i] = sums[block][i];
+            for (int part = 0; part + 1 < parts; ++part) add(part, p);
+    for (int part = 0; part < parts; ++part)
+        for (int i = 0; i < Terms::sums; ++i) to[part * Terms::sums + i] = sums[part][i];
 }
 
-/// Stores the sums of `count` full blocks of adjacent numbers, at most as many as some vectors have numbers.
+/// Stores the sums of `count` full parts of adjacent numbers, at most as many as some vectors have numbers.
 template <int vectors, class Terms, class Real>
-void sum_full_blocks(const Real* a, const Real* b, int count, Real* to) {
+void sum_parts(const Real* a, const Real* b, int count, Real* to) {
     constexpr int wide = block_lanes<Real>;
     Vector<Real> sum[vectors][Terms::sums] = {};
-    // The processor does not prefetch the next blocks by itself, since the blocks of a group are read side by side.
+    // The processor does not prefetch the next parts by itself, since the parts of a group are read side by side.
     const auto prefetch = [&](const Real* from, std::int64_t p) {
         constexpr int group = vectors * lanes<Real>;
         constexpr int line = 64 / static_cast<int>(sizeof(Real));
 #pragma GCC unroll 8
         for (int i = 0; i < group * wide; i += line)
-            __builtin_prefetch(from + group * summed_at_once + p * group + i, 0, 3);
+            __builtin_prefetch(from + group * summed_in_chain + p * group + i, 0, 3);
     };
     const auto run = [&]<class Rows>(const Rows& rows_a, const Rows& rows_b) {
-        for (std::int64_t p = 0; p < summed_at_once; p += wide) {
+        for (std::int64_t p = 0; p < summed_in_chain; p += wide) {
             prefetch(a, p);
             prefetch(b, p);
 #pragma GCC unroll 4
@@ -93,8 +93,8 @@ void sum_full_blocks(const Real* a, const Real* b, int count, Real* to) {
             }
         }
     };
-    const StridedRows<Real> rows_of_a{a, summed_at_once};
-    const StridedRows<Real> rows_of_b{b, summed_at_once};
+    const StridedRows<Real> rows_of_a{a, summed_in_chain};
+    const StridedRows<Real> rows_of_b{b, summed_in_chain};
     if (vectors == 1 && count < lanes<Real>)
         run(PaddedRows<Real>(rows_of_a, count), PaddedRows<Real>(rows_of_b, count));
     else
@@ -105,9 +105,10 @@ void sum_full_blocks(const Real* a, const Real* b, int count, Real* to) {
     for (int i = 0; i < count * Terms::sums; ++i) to[i] = sums[i % Terms::sums][i / Terms::sums];
 }
 
+/// Stores the sums of all parts.
 template <class Real, class Terms>
-void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double /*scale*/, Real* to) {
-    constexpr std::int64_t elements = summed_at_once / Terms::numbers;
+void sum_all_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, Real* to) {
+    constexpr std::int64_t elements = summed_in_chain / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
     const auto next_sums = [&] { return to + done / elements * Terms::sums; };
@@ -118,13 +119,33 @@ void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Re
             done += count * elements;
         };
         while (a.count - done >= vectors * lanes<Real> * elements)
-            add(sum_full_blocks<vectors, Terms, Real>, vectors * lanes<Real>);
+            add(sum_parts<vectors, Terms, Real>, vectors * lanes<Real>);
         while (a.count - done > few * elements) {
             const std::int64_t left = (a.count - done) / elements;
-            add(sum_full_blocks<1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
+            add(sum_parts<1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
         }
     }
-    for (; done < a.count; done += few * elements) sum_few_blocks<few, Terms>(a, b, done, next_sums());
+    for (; done < a.count; done += few * elements) sum_few_parts<few, Terms>(a, b, done, next_sums());
+}
+
+template <class Real, class Terms>
+void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double /*scale*/, Real* to) {
+    constexpr std::int64_t numbers = Terms::numbers;
+    constexpr std::int64_t parts = summed_at_once / summed_in_chain;
+    constexpr std::int64_t blocks = 2;  // as many as some vectors have parts
+    constexpr std::int64_t elements = blocks * summed_at_once / numbers;
+    for (std::int64_t first = 0; first < a.count; first += elements, to += blocks * Terms::sums) {
+        const std::int64_t count = a.count - first < elements ? a.count - first : elements;
+        Real sums[blocks * parts * Terms::sums];
+        sum_all_parts<Real, Terms>({a.data + first * a.increment * numbers, a.increment, count},
+                                   {b.data + first * b.increment * numbers, b.increment, count}, sums);
+        for (std::int64_t part = 0; part * summed_in_chain < count * numbers; ++part)
+            for (int i = 0; i < Terms::sums; ++i) {
+                const Real of_part = sums[part * Terms::sums + i];
+                Real& sum = to[part / parts * Terms::sums + i];
+                sum = part % parts == 0 ? of_part : sum + of_part;
+            }
+    }
 }
 
 /// Adds a number to a sum, and the rounding error of that addition to `lost`.
@@ -232,7 +253,10 @@ inline void dot_in_double(const StridedVector<const float>& a, const StridedVect
 
 template <class Real>
 constexpr VectorLoops<Real> loops_over_vectors{
-    {add_product<Real, 1>, add_product<Real, 2>},
+    {add_columns<Real, 1>, add_columns<Real, 2>},
+    {{add_rows<SumsBefore::are_continued, Real, 1>, add_rows<SumsBefore::are_continued, Real, 2>},
+     {add_rows<SumsBefore::are_added_to, Real, 1>, add_rows<SumsBefore::are_added_to, Real, 2>},
+     {add_rows<SumsBefore::are_replaced, Real, 1>, add_rows<SumsBefore::are_replaced, Real, 2>}},
     {add_multiple<Real, 1>, add_multiple<Real, 2>},
     {add_to_result<Real, 1>, add_to_result<Real, 2>},
     {rotate<Real, 1>, rotate<Real, 2>},

@@ -36,6 +36,10 @@ using SumsOfBlocks = void (*)(const StridedVector<const Real>& a, const StridedV
 /// The length of a block of a sum in double precision, such as that of a norm.
 inline constexpr std::int64_t summed_in_turn = std::int64_t{1} << 16;
 
+/// What becomes of sums to which terms are added. Either their chains of additions go on, or the sums of the parts,
+/// whose chains begin at the first term, are added to them or take their place.
+enum class SumsBefore : std::uint8_t { are_continued, are_added_to, are_replaced };
+
 /// Loops over vectors of one type of numbers. In an array of two functions, the first is for real and the second for
 /// complex elements.
 template <class Real>
@@ -44,9 +48,12 @@ struct VectorLoops {
     /// added by one fused multiply-add, or by two for each part of a complex sum. If x is complex, `factors` has the
     /// numbers by which re and im of each element of A are multiplied for the real part of a sum, and then those for
     /// the imaginary part.
-    void (*add_product[2])(const StridedMatrix<Real>& a, const Real* factors, Real* sums);
+    using AddProduct = void (*)(const StridedMatrix<Real>& a, const Real* factors, Real* sums);
+    AddProduct add_columns[2];  ///< for a.of_row = 1; the sums are continued
+    AddProduct add_rows[3][2];  ///< for any other A, and for each SumsBefore
+
     /// Computes to := to + alpha x b, for `count` adjacent elements of x and `to`, and one number b. `factors` are
-    /// those of b, as for add_product.
+    /// those of b, as for AddProduct.
     void (*add_multiple[2])(const Real* x, std::int64_t count, const Real* factors, const Real* alpha, Real* to);
     /// Sets each element to alpha sum + beta element. Does not read it if beta is 0.
     void (*add_to_result[2])(const Real* sums, const StridedVector<Real>& result, const Real* alpha,

@@ -101,7 +101,7 @@ class MatrixVectorProduct {
 
   private:
     static constexpr Real one[] = {1, 0};
-    /// The numbers of 2 KiB of sums. There are no more, since a thread may have 16 KiB of stack.
+    /// 1 KiB of sums: a thread may have 16 KiB of stack.
     static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
     static constexpr std::int64_t few_rows = 16;
     static constexpr std::int64_t small_square = 8;
@@ -109,6 +109,7 @@ class MatrixVectorProduct {
     int width() const { return a_.width; }
     std::int64_t rows_at_once() const { return numbers_of_sums / width(); }
     std::int64_t columns_at_once() const { return summed_at_once / width(); }
+    std::int64_t columns_of_part() const { return summed_in_chain / width(); }
     IndexRange whole() const { return {0, result_.count}; }
     /// Returns the number of blocks of a sum.
     std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
@@ -169,17 +170,41 @@ class MatrixVectorProduct {
     /// Computes the sums of some rows over some columns.
     [[gnu::noinline]] void run_by_rows(IndexRange part, IndexRange columns) const {
         alignas(64) Real sums[numbers_of_sums];
+        alignas(64) Real of_part[numbers_of_sums];
         // Long rows are read from their beginning to their end, a few at once.
         const std::int64_t step = a_.of_row != 1 ? few_rows : rows_at_once();
         for (std::int64_t i = part.begin; i < part.end; i += step) {
             const IndexRange rows{i, std::min(i + step, part.end)};
             for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once()) {
                 const IndexRange some{j, std::min(j + columns_at_once(), columns.end)};
-                std::fill_n(sums, rows.count() * width(), Real{0});
-                add(rows, some, sums);
+                sum_block(rows, some, sums, of_part);
+
                 if (a_.shape == Shape::triangular) make_zeros_positive(rows, some, sums);
                 take(rows, sums, j);
             }
+        }
+    }
+
+    /// Sets `sums` to those of some rows over the columns of a block.
+    void sum_block(IndexRange rows, IndexRange columns, Real* sums, Real* of_part) const {
+        const bool is_symmetric = a_.shape == Shape::symmetric;
+        const bool is_rectangle =
+            is_symmetric ? rows.end <= columns.begin || rows.begin >= columns.end : a_.shape == Shape::whole;
+        const bool is_mirrored = is_symmetric && !contains(a_.stored, rows.begin, columns.begin);
+        if (is_rectangle && (is_mirrored ? a_.of_column : a_.of_row) != 1)
+            return add_rectangle(rows, columns, is_mirrored, SumsBefore::are_replaced, sums);
+        add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
+    }
+
+    /// Sums up some rows over some columns part by part. `add_part(columns, to)` adds the terms of one part.
+    template <class AddPart>
+    void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
+        const std::int64_t numbers = rows.count() * width();
+        for (std::int64_t j = columns.begin; j < columns.end; j += columns_of_part()) {
+            Real* const to = j == columns.begin ? sums : of_part;
+            std::fill_n(to, numbers, Real{0});
+            add_part(IndexRange{j, std::min(j + columns_of_part(), columns.end)}, to);
+            if (to == of_part) loops_.add_to_result[0](of_part, {sums, 1, numbers}, one, one);
         }
     }
 
@@ -194,35 +219,37 @@ class MatrixVectorProduct {
     }
 
     /// Computes pairs of blocks of a symmetric or Hermitian A: the rows of one block with the columns of the other,
-    /// and the mirror image. Each part beside the diagonal is read from memory once. Pairs are numbered by their
-    /// first block, and then by the other one, which comes later or is the same.
-    [[gnu::noinline]] void run_pairs(IndexRange pairs) const {
-        alignas(64) Real long_sums[summed_at_once];
-        alignas(64) Real sums[few_rows * 2];
-        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
+    /// and the mirror image. Pairs are numbered by their first block, and then by the other one, which comes later or
+    /// is the same.
+    void run_pairs(IndexRange pairs) const {
         std::int64_t first = 0;
         std::int64_t of_first = pairs.begin;  // number of the pair among those of its first block
         for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
         for (std::int64_t pair = pairs.begin; pair < pairs.end; ++pair, ++of_first) {
             if (of_first == blocks() - first) ++first, of_first = 0;
-            const IndexRange own = block(first);
-            const IndexRange other = block(first + of_first);
-            // Takes a few columns at a time as they are stored, so that they stay in a cache for their mirror image.
-            const IndexRange rows = own_is_adjacent ? own : other;
-            const IndexRange columns = own_is_adjacent ? other : own;
-            std::fill_n(long_sums, rows.count() * width(), Real{0});
-            if (of_first == 0)
-                add(own, own, long_sums);
-            else
-                for (std::int64_t i = columns.begin; i < columns.end; i += few_rows) {
-                    const IndexRange some{i, std::min(i + few_rows, columns.end)};
-                    std::fill_n(sums, some.count() * width(), Real{0});
-                    add(rows, some, long_sums);
-                    add(some, rows, sums);
-                    take(some, sums, rows.begin);
-                }
-            take(rows, long_sums, columns.begin);
+            of_first == 0 ? run_by_rows(block(first), block(first)) : run_pair(block(first), block(first + of_first));
         }
+    }
+
+    /// Does that for one pair, beside the diagonal. Its part of A is read from memory once: columns as they are
+    /// stored, a few at once, which stay in a cache, are multiplied by their rows, and are rows of the mirror image.
+    [[gnu::noinline]] void run_pair(IndexRange own, IndexRange other) const {
+        alignas(64) Real long_sums[summed_at_once];
+        alignas(64) Real of_long_part[summed_at_once];
+        alignas(64) Real sums[few_rows * 2];
+        alignas(64) Real of_part[few_rows * 2];
+        const bool own_is_adjacent = (a_.of_row == 1) == (a_.stored == Part::upper);
+        const IndexRange rows = own_is_adjacent ? own : other;
+        const IndexRange columns = own_is_adjacent ? other : own;
+        add_parts(rows, columns, long_sums, of_long_part, [&](IndexRange part, Real* to) {
+            for (std::int64_t i = part.begin; i < part.end; i += few_rows) {
+                const IndexRange some{i, std::min(i + few_rows, part.end)};
+                add(rows, some, to);
+                sum_block(some, rows, sums, of_part);
+                take(some, sums, rows.begin);
+            }
+        });
+        take(rows, long_sums, columns.begin);
     }
 
     /// Multiplies the result by beta only.
@@ -239,7 +266,7 @@ class MatrixVectorProduct {
         if (a_.shape == MatrixFactor<Real>::Shape::whole || is_beside_diagonal) {
             const bool is_stored = contains(a_.stored, rows.begin, columns.begin);
             if (is_stored || a_.shape == MatrixFactor<Real>::Shape::symmetric)
-                add_rectangle(rows, columns, !is_stored, sums);
+                add_rectangle(rows, columns, !is_stored, SumsBefore::are_continued, sums);
             return;
         }
         // Both ranges are divided at one place, until they are equal or beside the diagonal. Then equal ranges are
@@ -262,30 +289,36 @@ class MatrixVectorProduct {
     /// Adds the terms of some columns of A to the sums. The loops multiply them by elements of x where these are
     /// stored, or by copies of a few elements at a time, since a thread may have little stack.
     [[gnu::noinline]] void add_product(StridedMatrix<Real> part, IndexRange columns, bool conjugates,
-                                       Real* sums) const {
-        const auto& add = loops_.add_product[width() - 1];
+                                       SumsBefore before, Real* sums) const {
+        const auto add = [&](const StridedMatrix<Real>& of, const Real* factors, Real* to) {
+            const auto& loops = of.of_row == 1 ? loops_.add_columns : loops_.add_rows[static_cast<int>(before)];
+            loops[width() - 1](of, factors, to);
+        };
+
         const Real* from = x_.data + columns.begin * x_.increment * width();
         if (width() == 1 && x_.increment == 1) return add(part, from, sums);
-        constexpr std::int64_t at_once = 64;
-        Real factors[4 * at_once];
+        Real factors[1024 / sizeof(Real)];
+        const std::int64_t at_once = static_cast<std::int64_t>(std::size(factors)) / (2 * width());
+        static_assert(std::size(factors) / 2 % summed_in_chain == 0, "parts begin at the first of them");
         for (std::int64_t left = part.columns; left > 0; left -= at_once) {
             part.columns = std::min(at_once, left);
             for (std::int64_t j = 0; j < part.columns; ++j, from += x_.increment * width())
                 set_factors(from, width(), conjugates, false, factors + j * width(),
                             factors + (part.columns + j) * width());
             add(part, factors, sums);
+            if (before == SumsBefore::are_replaced) before = SumsBefore::are_added_to;
             part.data += part.columns * part.of_column * width();
         }
     }
 
-    void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, Real* sums) const {
+    void add_rectangle(IndexRange rows, IndexRange columns, bool is_mirrored, SumsBefore before, Real* sums) const {
         const bool conjugates = a_.conjugates != (is_mirrored && a_.is_hermitian);
         if (is_mirrored)
             return add_product(
                 {a_.at(columns.begin, rows.begin), a_.of_column, a_.of_row, rows.count(), columns.count()}, columns,
-                conjugates, sums);
+                conjugates, before, sums);
         add_product({a_.at(rows.begin, columns.begin), a_.of_row, a_.of_column, rows.count(), columns.count()},
-                    columns, conjugates, sums);
+                    columns, conjugates, before, sums);
     }
 
     /// Adds the terms of a square at the diagonal, from a copy of it. Of a triangle, only the elements that it has
@@ -314,11 +347,13 @@ class MatrixVectorProduct {
                                                                                  : from[1];
                 if (is_symmetric && !is_diagonal) mirrored[1] = a_.is_hermitian ? -from[1] : from[1];
             }
-        if (is_symmetric) return add_product({square, 1, small_square, size, size}, range, false, sums);
+        if (is_symmetric)
+            return add_product({square, 1, small_square, size, size}, range, false, SumsBefore::are_continued, sums);
         for (std::int64_t j = 0; j < size; ++j) {
             const IndexRange rows = stored(j);
             add_product({copy_at(rows.begin, j), 1, small_square, rows.count(), 1},
-                        {range.begin + j, range.begin + j + 1}, false, sums + rows.begin * width());
+                        {range.begin + j, range.begin + j + 1}, false, SumsBefore::are_continued,
+                        sums + rows.begin * width());
         }
     }
 

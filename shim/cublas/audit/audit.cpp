@@ -51,7 +51,7 @@ bool may_fit_in_memory(const Level3& single) {
 /// The memory for one product at a time. On the device it has copies of the operands, aligned and without gaps.
 struct CallAudit::Memory {
     char* scalars;  ///< on the device: alpha, then beta
-    Scalars* host_scalars;
+    AlphaAndBeta* host_scalars;
     Matrix device_a, device_b, device_c;
     Matrix a, b;
     Matrix result;  ///< the program's result
@@ -70,7 +70,7 @@ struct CallAudit::Memory {
         const Matrix c = operand_c(single);
         const std::size_t wide = needs_wide ? blas::bytes_for_reference(single) : 0;
         if (wide > host_memory_limit) return wide;
-        return blas::rounded_to_cache_line(sizeof(Scalars)) + packed_bytes(operand_a(single)) +
+        return blas::rounded_to_cache_line(sizeof(AlphaAndBeta)) + packed_bytes(operand_a(single)) +
                packed_bytes(operand_b(single)) + 5 * packed_bytes(c) +
                blas::rounded_to_cache_line(blas::ErrorAccumulator::bytes_needed(c)) +
                blas::rounded_to_cache_line(blas::bytes_for_line(c)) + blas::rounded_to_cache_line(wide);
@@ -81,7 +81,7 @@ struct CallAudit::Memory {
         const Matrix stored_b = operand_b(single);
         const Matrix stored_c = operand_c(single);
         scalars = allocate_from(device, scalar_bytes);
-        host_scalars = new (allocate_from(host, blas::rounded_to_cache_line(sizeof(Scalars)))) Scalars;
+        host_scalars = new (allocate_from(host, blas::rounded_to_cache_line(sizeof(AlphaAndBeta)))) AlphaAndBeta;
         device_a = packed_matrix(stored_a, allocate_from(device, aligned(stored_a)));
         device_b = packed_matrix(stored_b, allocate_from(device, aligned(stored_b)));
         device_c = packed_matrix(stored_c, allocate_from(device, aligned(stored_c)));
@@ -105,22 +105,23 @@ struct CallAudit::Memory {
     }
 };
 
-CallAudit::CallAudit(const Launcher& launcher, SingleProducts& singles, const policy::Policy& policy,
+CallAudit::CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const policy::Policy& policy,
                      std::optional<AuditFormat> tested)
-    : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_driver()) {
+    : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_cuda_driver()) {
     is_prepared_ = prepare();
 }
 
 /// Saves all values that the product will overwrite. Returns false if the call cannot be audited now.
 bool CallAudit::prepare() {
-    if (!launcher_.is_ready || !driver_.is_complete() || current_device() != launcher_.product.device) return false;
+    if (!launcher_.is_ready || !driver_.has_audit_functions() || current_device() != launcher_.product.device)
+        return false;
     const AuditStream stream(driver_, launcher_.stream);
     return stream.is_not_capturing() && stream.wait_until_idle() &&
-           singles_.read(stream, launcher_.scalars_on_device) && save_starts(stream);
+           singles_.read_device_arguments(stream, launcher_.scalars_on_device) && save_overwritten_values(stream);
 }
 
-bool CallAudit::save_starts(const AuditStream& stream) {
-    const Level3 first = singles_.at(0);
+bool CallAudit::save_overwritten_values(const AuditStream& stream) {
+    const Level3 first = singles_.product_at(0);
     if (!may_fit_in_memory(first)) return false;
     const bool keeps_c = blas::reads_old_result(first);
     const bool keeps_b = singles_.overwrites_b();
@@ -131,41 +132,41 @@ bool CallAudit::save_starts(const AuditStream& stream) {
     starts_.emplace(bytes * count);
     next_start_ = starts_->bytes().data();
     if (starts_->bytes().empty()) return false;
-    const bool is_kept = copy_starts(stream, keeps_c, bytes) && stream.wait_for_audit();
-    if (!stream.has_ended()) starts_->abandon();
+    const bool is_kept = copy_overwritten_values(stream, keeps_c, bytes) && stream.wait_for_audit();
+    if (!stream.have_copies_ended()) starts_->abandon();
     return is_kept;
 }
 
 /// Copies to the host the values that the products overwrite, `bytes` for each product.
-bool CallAudit::copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
+bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
     char* start = next_start_;
     for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
-        const Matrix matrix = keeps_c ? singles_.start_at(i) : operand_b(singles_.at(i));
-        if (!stream.read(matrix, packed_matrix(matrix, start))) return false;
+        const Matrix matrix = keeps_c ? singles_.old_result_at(i) : operand_b(singles_.product_at(i));
+        if (!stream.read_matrix(matrix, packed_matrix(matrix, start))) return false;
     }
     return true;
 }
 
-record::Audit CallAudit::finish(policy::Applied ran) {
+record::Audit CallAudit::compare_results(policy::Applied ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
-    const bool is_double = singles_.are_double();
-    audit::set_audit_formats(audit_, policy_, is_double && !compares_with_wider(policy_) ? format : tested_,
+    const bool is_double = singles_.is_float64();
+    audit::set_audit_formats(audit_, policy_, is_double && !audits_against_double_double(policy_) ? format : tested_,
                              format.value_or(is_double ? AuditFormat::fp64 : AuditFormat::fp32), is_double);
-    if (!format || !is_prepared_ || !can_test(*format) || !compare_all(*format))
+    if (!format || !is_prepared_ || !has_compared_formats(*format) || !compare_all_products(*format))
         audit_.flags |= record::audit_skipped;
     return audit_;
 }
 
 /// Returns true if this GPU and function have all formats that the audit compares.
-bool CallAudit::can_test(AuditFormat ran) const {
-    if (audit::exceeds_product_type(audit_.reference, singles_.are_double())) return !launcher_.adds_epilogue;
+bool CallAudit::has_compared_formats(AuditFormat ran) const {
+    if (audit::exceeds_product_type(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
-    return format && launcher_.can_multiply_in(*format);
+    return format && can_multiply_in(*format, launcher_.site, launcher_.product);
 }
 
-bool CallAudit::compare_all(AuditFormat ran) {
-    const Level3 first = singles_.at(0);
+bool CallAudit::compare_all_products(AuditFormat ran) {
+    const Level3 first = singles_.product_at(0);
     const std::size_t device_bytes = Memory::device_bytes(first);
     const std::size_t host_bytes =
         Memory::host_bytes(first, audit::exceeds_product_type(audit_.reference, first.is_double));
@@ -176,18 +177,20 @@ bool CallAudit::compare_all(AuditFormat ran) {
     const DeviceMemory device(stream, device_bytes);
     if (host.bytes().empty() || device.begin() == nullptr) return false;
     for (std::int64_t i = 0; i < singles_.count(); ++i) {
-        const Level3 single = singles_.at(i);
-        if (!compare_one(stream, single, Memory(single, device.begin(), host.bytes().data()), ran)) return false;
+        const Level3 single = singles_.product_at(i);
+        if (!compare_one_product(stream, single, Memory(single, device.begin(), host.bytes().data()), ran))
+            return false;
         if ((audit_.flags & record::audit_bad_operand) != 0) return true;
     }
     return true;
 }
 
 /// Compares one product. Returns false if that was impossible. Sets a flag if the operands are not finite.
-bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, const Memory& memory, AuditFormat ran) {
+bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& single, const Memory& memory,
+                                    AuditFormat ran) {
     Matrix start{};
     char* const next_start = next_start_;
-    if (!copy_to_host(stream, single, memory, start)) return false;
+    if (!copy_product_to_host(stream, single, memory, start)) return false;
     blas::OperandExponents operands;
     if (!store_operand_exponents(single, memory.a, has_b(single.operation) ? memory.b : Matrix{}, start, operands,
                                  audit_))
@@ -202,35 +205,40 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
         if (!has_reference) return false;
         const Matrix layout = start.data != nullptr ? start : packed_matrix(memory.result, nullptr);
         const blas::ReferenceMatrix reference = multiply_for_reference(on_host, layout, memory.wide);
-        if (!run_bound(stream, on_device, memory, start, bound)) return false;
-        accumulate_differences(memory.result, reference, bound, singles_.written(), sums);
+        if (!compute_bounds(stream, on_device, memory, start, bound)) return false;
+        accumulate_differences(memory.result, reference, bound, singles_.written_region(), sums);
         store_errors_and_cancellation(sums, audit_);
     } else {
         const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
             if (format == ran) return &memory.result;
-            return run_in(stream, *format_of(format), false, on_device, memory, start, to) ? &to : nullptr;
+            return multiply_in_format(stream, *format_of(format), false, on_device, memory, start, to) ? &to
+                                                                                                       : nullptr;
         };
         const Matrix* const reference = result_in(audit_.reference, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
-        if (tested == nullptr || !run_bound(stream, on_device, memory, start, bound)) return false;
-        accumulate_differences(*tested, *reference, bound, singles_.written(), sums);
+        if (tested == nullptr || !compute_bounds(stream, on_device, memory, start, bound)) return false;
+        accumulate_differences(*tested, *reference, bound, singles_.written_region(), sums);
         if (launcher_.adds_epilogue || !has_reference) {
             store_errors_and_cancellation(sums, audit_);
             return true;
         }
         next_start_ = next_start;
-        if (!copy_to_host(stream, single, memory, start)) return false;  // run_bound() has overwritten the operands
-        store_errors_and_noise(sums, on_host, start, {*tested, *reference, singles_.written()}, memory.line, audit_);
+        if (!copy_product_to_host(stream, single, memory, start))
+            return false;  // compute_bounds() has overwritten the operands
+        store_errors_and_noise(sums, on_host, start, {*tested, *reference, singles_.written_region()}, memory.line,
+                               audit_);
     }
     return true;
 }
 
 /// Copies a product's operands and result to the host. `start` gets the previous values of C if the product uses
 /// them.
-bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
-    if (!stream.read(operand_a(single), memory.a) || !stream.read(operand_c(single), memory.result)) return false;
+bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& single, const Memory& memory,
+                                     Matrix& start) {
+    if (!stream.read_matrix(operand_a(single), memory.a) || !stream.read_matrix(operand_c(single), memory.result))
+        return false;
     const bool keeps_b = singles_.overwrites_b();
-    if (!keeps_b && has_b(single.operation) && !stream.read(operand_b(single), memory.b)) return false;
+    if (!keeps_b && has_b(single.operation) && !stream.read_matrix(operand_b(single), memory.b)) return false;
     if (next_start_ != nullptr) {
         const Matrix kept = packed_matrix(keeps_b ? memory.b : memory.result, next_start_);
         next_start_ += packed_bytes(kept);
@@ -239,17 +247,17 @@ bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, co
     return stream.wait_for_audit();
 }
 
-/// Computes the product of the operands on the host in a format. Stores the result in `to`. `single` is the product
-/// on the device.
-bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
-                       const Memory& memory, const Matrix& start, const Matrix& to) {
-    if (!stream.write(memory.a, memory.device_a) ||
-        (has_b(single.operation) && !stream.write(memory.b, memory.device_b)) ||
-        (start.data != nullptr && !stream.write(start, memory.device_c)))
+/// Copies the operands from the host to the device, multiplies them there in a format, and copies the result to `to`
+/// on the host. `single` is the product on the device.
+bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
+                                   const Memory& memory, const Matrix& start, const Matrix& to) {
+    if (!stream.write_matrix(memory.a, memory.device_a) ||
+        (has_b(single.operation) && !stream.write_matrix(memory.b, memory.device_b)) ||
+        (start.data != nullptr && !stream.write_matrix(start, memory.device_c)))
         return false;
     Level3 other = single;
     if (launcher_.scalars_on_device) {
-        Scalars& scalars = *memory.host_scalars;
+        AlphaAndBeta& scalars = *memory.host_scalars;
         std::copy_n(static_cast<const float*>(single.alpha), 4, scalars.alpha);
         if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 4, scalars.beta);
         if (!stream.write_bytes(&scalars, memory.scalars, sizeof scalars)) return false;
@@ -257,13 +265,13 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
         if (single.beta != nullptr) other.beta = memory.scalars + sizeof scalars.alpha;
     }
     return launcher_.launch(launcher_, other, format, is_bound) == status_success &&
-           stream.read(memory.device_c, to) && stream.wait_for_audit();
+           stream.read_matrix(memory.device_c, to) && stream.wait_for_audit();
 }
 
 /// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Overwrites the
 /// operands on the host.
-bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const Memory& memory, const Matrix& start,
-                          blas::ComponentwiseBound& bound) {
+bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
+                               const Matrix& start, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
         round_in_place(memory.a, kernel);
         if (has_b(single.operation)) round_in_place(memory.b, kernel);
@@ -275,23 +283,23 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
         copy_elements(start, blas::Part::whole, absolute_start);
         round_in_place(absolute_start, blas::absolute_value_kernel(single));
     }
-    Scalars scalars;
+    AlphaAndBeta scalars;
     blas::store_absolute_scalar(single, single.alpha, has_complex_scalar(single, false), scalars.alpha);
     blas::store_absolute_scalar(single, single.beta, has_complex_scalar(single, true), scalars.beta);
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
     const Format own = single.is_double ? Format::fp64 : Format::fp32;
-    if (!run_in(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
+    if (!multiply_in_format(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
     bound.sizes = memory.bound;
     record::Exponents ignored;
-    if (single.is_double || widen_exponents(bound.sizes, singles_.written().part, ignored)) return true;
+    if (single.is_double || widen_exponents(bound.sizes, singles_.written_region().part, ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
     round_operands(blas::reduced_absolute_kernel(single.is_complex));
     scalars = {{1, 0}, {0, 0}};
-    return run_in(stream, Format::fp32, true, other, memory, Matrix{}, memory.reduced);
+    return multiply_in_format(stream, Format::fp32, true, other, memory, Matrix{}, memory.reduced);
 }
 
 }  // namespace fp32shim::cublas

@@ -19,7 +19,7 @@ inline constexpr std::size_t device_memory_limit = std::size_t{1} << 30;
 inline constexpr std::size_t host_memory_limit = std::size_t{2} << 30;
 
 /// Returns true if the policy has float64 products compared with a product of twice the digits.
-inline bool compares_with_wider(const policy::Policy& policy) {
+inline bool audits_against_double_double(const policy::Policy& policy) {
     return policy.audit_float64 == policy::AuditFormat::double_double;
 }
 
@@ -29,34 +29,35 @@ inline bool compares_with_wider(const policy::Policy& policy) {
 class CallAudit {
   public:
     /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
-    /// absent, the policy decides. Of float64 products, what ran is tested, against FP64 or compares_with_wider().
-    CallAudit(const Launcher& launcher, SingleProducts& singles, const policy::Policy& policy,
+    /// absent, the policy decides. Of float64 products, what ran is tested, against FP64 or
+    /// audits_against_double_double().
+    CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 
     /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
-    record::Audit finish(policy::Applied ran);
+    record::Audit compare_results(policy::Applied ran);
 
   private:
     struct Memory;
     bool prepare();
-    bool save_starts(const AuditStream& stream);
-    bool copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes);
-    bool compare_all(policy::AuditFormat ran);
-    bool compare_one(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                     policy::AuditFormat ran);
-    bool copy_to_host(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                      blas::Matrix& start);
-    bool run_in(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
-                const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
-    bool run_bound(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                   const blas::Matrix& start, blas::ComponentwiseBound& bound);
-    bool can_test(policy::AuditFormat ran) const;
+    bool save_overwritten_values(const AuditStream& stream);
+    bool copy_overwritten_values(const AuditStream& stream, bool keeps_c, std::size_t bytes);
+    bool compare_all_products(policy::AuditFormat ran);
+    bool compare_one_product(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
+                             policy::AuditFormat ran);
+    bool copy_product_to_host(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
+                              blas::Matrix& start);
+    bool multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
+                            const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
+    bool compute_bounds(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
+                        const blas::Matrix& start, blas::ComponentwiseBound& bound);
+    bool has_compared_formats(policy::AuditFormat ran) const;
 
-    const Launcher& launcher_;
-    SingleProducts& singles_;
+    const AuditLauncher& launcher_;
+    AuditedBatch& singles_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> tested_;
-    Driver driver_;
+    CudaDriver driver_;
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>

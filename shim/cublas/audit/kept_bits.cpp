@@ -9,22 +9,22 @@ namespace fp32shim::cublas {
 /// Number that the shim stores before the product, and that cuBLAS never writes.
 constexpr std::int32_t not_written = -2;
 
-KeptBits::KeptBits(const Launcher& launcher) : launcher_(launcher), driver_(find_driver()) {
+KeptBitsQuery::KeptBitsQuery(const AuditLauncher& launcher) : launcher_(launcher), driver_(find_cuda_driver()) {
     if (prepare() || address_ == 0) return;
     driver_.release(address_, launcher.stream);
     address_ = 0;
 }
 
-bool KeptBits::set_address(std::int32_t* address) const {
+bool KeptBitsQuery::set_address(std::int32_t* address) const {
     return is_lt() || launcher_.site.cublas.library->set_count_pointer(launcher_.product.handle->address(),
                                                                        address) == status_success;
 }
 
-bool KeptBits::prepare() {
+bool KeptBitsQuery::prepare() {
     const Library& library = *launcher_.site.cublas.library;
-    if (!driver_.is_complete() || current_device() != launcher_.product.device) return false;
+    if (!driver_.has_audit_functions() || current_device() != launcher_.product.device) return false;
     if (is_lt())
-        own_ = own_count_pointer(library, launcher_.parts.desc);
+        own_ = program_count_pointer(library, launcher_.parts.desc);
     else if (!launcher_.is_ready || library.get_count_pointer == nullptr || library.set_count_pointer == nullptr ||
              library.get_count_pointer(launcher_.product.handle->address(), &own_) != status_success)
         return false;
@@ -40,13 +40,13 @@ bool KeptBits::prepare() {
            set_address(address());
 }
 
-KeptBits::~KeptBits() {
+KeptBitsQuery::~KeptBitsQuery() {
     if (address_ == 0) return;
     set_address(own_);
     driver_.release(address_, launcher_.stream);
 }
 
-void KeptBits::finish(bool has_run, Done& done) const {
+void KeptBitsQuery::store_answer(bool has_run, Done& done) const {
     if (address_ == 0) return;
     const AuditStream stream(driver_, launcher_.stream);
     const HostMemory host(stream, sizeof not_written);

@@ -1,9 +1,9 @@
 #include "shim/cublas/audit/launcher.hpp"
 
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/thread/running.hpp"
 
@@ -24,9 +24,10 @@ std::int32_t data_type(bool is_complex, bool is_double) {
 }
 
 /// Returns the arguments of a product for a function with these positions.
-OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
-    OwnFrame frame;
-    const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
+ArgumentFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single,
+                           Format format) {
+    ArgumentFrame frame;
+    const auto put = [&](Role role, auto value) { frame.set(positions.of(role), value); };
     put(Role::handle, static_cast<const void*>(handle.address()));
     put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
     put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
@@ -44,9 +45,9 @@ OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, co
 }
 
 /// A cublasLtMatrixLayout_t for a matrix without gaps.
-class OwnLayout {
+class PackedLayout {
   public:
-    OwnLayout(const Library& library, const Matrix& matrix)
+    PackedLayout(const Library& library, const Matrix& matrix)
         : is_made_(library.layout_init(words_, sizeof words_, data_type(matrix.is_complex, matrix.is_double),
                                        static_cast<std::uint64_t>(matrix.rows),
                                        static_cast<std::uint64_t>(matrix.columns), matrix.ld) == status_success) {}
@@ -60,7 +61,7 @@ class OwnLayout {
 
 /// Calls `launch()` as a part of the program's call.
 template <class Launch>
-std::int32_t run_as_part_of_call(const Launcher& launcher, const Launch& launch) {
+std::int32_t run_as_part_of_call(const AuditLauncher& launcher, const Launch& launch) {
     const RunningProduct outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
     note_permitted_format(launcher.frame, policy::Applied::unchanged);
@@ -73,17 +74,16 @@ std::int32_t run_as_part_of_call(const Launcher& launcher, const Launch& launch)
 
 bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (format == Format::fp32) return true;
-    if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
+    if (product.device.compute_capability == 0 || !gpu_has_format(format, product.device.compute_capability))
+        return false;
     if (format == Format::bf16 && site.function->product().road == Road::math_mode) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
     if (product.asked.ignores_tf32_mode) return false;  // the result would be compared with itself
     // The variable that turns TF32 off may turn BF16 off too.
-    return !environment().tf32_is_off;
+    return !environment_in_force().tf32_is_off;
 }
 
-bool Launcher::can_multiply_in(Format format) const { return cublas::can_multiply_in(format, site, product); }
-
-void set_up_cublas(Launcher& launcher) {
+void set_up_cublas_launcher(AuditLauncher& launcher) {
     const Library& library = *launcher.site.cublas.library;
     auto* const handle = launcher.product.handle->address();
     std::int32_t pointer_mode = pointers_to_host;
@@ -94,7 +94,7 @@ void set_up_cublas(Launcher& launcher) {
     launcher.scalars_on_device = pointer_mode == pointers_to_device;
 }
 
-void set_up_lt(Launcher& launcher) {
+void set_up_lt_launcher(AuditLauncher& launcher) {
     const Library& library = *launcher.site.cublas.library;
     std::int32_t pointer_mode = pointers_to_host;
     std::uint32_t epilogue = epilogue_none;
@@ -109,12 +109,12 @@ void set_up_lt(Launcher& launcher) {
     launcher.stream = reinterpret_cast<Stream>(launcher.frame.word(argument_stream));
 }
 
-std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Format format, bool /*is_bound*/) {
+std::int32_t launch_by_cublas(const AuditLauncher& launcher, const Level3& single, Format format, bool /*is_bound*/) {
     const Library& library = *launcher.site.cublas.library;
     const bool by_type = is_gemm(launcher.site);
     const Family& family =
         by_type ? static_cast<const Family&>(families::cublas_gemm_ex) : *launcher.site.function->family;
-    const OwnFrame frame = arguments_of(family.cblas, *launcher.product.handle, single, format);
+    const ArgumentFrame frame = arguments_of(family.cblas, *launcher.product.handle, single, format);
     const auto multiply = [&] {
         void* const address = by_type ? library.gemm_ex : launcher.site.real;
         return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
@@ -124,36 +124,37 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
         return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply,
-                                    kept_mode_bits(format));
+                                    kept_math_mode_bits(format));
     });
 }
 
-std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format format, bool is_bound) {
+std::int32_t launch_by_lt(const AuditLauncher& launcher, const Level3& single, Format format, bool is_bound) {
     const Library& library = *launcher.site.cublas.library;
-    ChangedDesc desc;
+    ChangedDescriptor desc;
     constexpr std::uint32_t no_epilogue{epilogue_none};
-    if (!desc.copy(library, launcher.parts.desc, compute_type_for(format, true)) ||
+    if (!desc.copy_from(library, launcher.parts.desc, compute_type_for(format, true)) ||
         (is_bound && launcher.adds_epilogue && !desc.set(library, desc_epilogue, no_epilogue)) ||
         (launcher.kept_bits != nullptr && !desc.set(library, desc_emulation, static_cast<const void*>(nullptr))))
         return status_not_supported;
-    const OwnLayout a(library, operand_a(single));
-    const OwnLayout b(library, operand_b(single));
-    const OwnLayout c(library, operand_c(single));
+    const PackedLayout a(library, operand_a(single));
+    const PackedLayout b(library, operand_b(single));
+    const PackedLayout c(library, operand_c(single));
     if (!a.is_made() || !b.is_made() || !c.is_made()) return status_not_supported;
-    OwnFrame frame;
-    frame.put(argument_handle, launcher.parts.handle);
-    frame.put(argument_desc, desc.address());
-    frame.put(argument_alpha, single.alpha);
-    frame.put(argument_a, single.a);
-    frame.put(argument_a_layout, a.address());
-    frame.put(argument_b, single.b);
-    frame.put(argument_b_layout, b.address());
-    frame.put(argument_beta, single.beta);
-    frame.put(argument_c, static_cast<const void*>(single.c));
-    frame.put(argument_c_layout, c.address());
-    frame.put(argument_d, static_cast<const void*>(single.c));
-    frame.put(argument_d_layout, c.address());
-    frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
+    ArgumentFrame frame;
+    frame.set(argument_handle, launcher.parts.handle);
+    frame.set(argument_desc, desc.address());
+    frame.set(argument_alpha, single.alpha);
+    frame.set(argument_a, single.a);
+    frame.set(argument_a_layout, a.address());
+    frame.set(argument_b, single.b);
+    frame.set(argument_b_layout, b.address());
+    frame.set(argument_beta, single.beta);
+    frame.set(argument_c, static_cast<const void*>(single.c));
+    frame.set(argument_c_layout, c.address());
+    frame.set(argument_d, static_cast<const void*>(single.c));
+    frame.set(argument_d_layout, c.address());
+    frame.set(argument_stream,
+              static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
     return run_as_part_of_call(launcher, [&] {
         return static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
     });

@@ -21,8 +21,8 @@ struct AuditedRun {
     record::Audit audit{};
 };
 
-/// Returns the decision that audits judge. If a rule has a tolerance, the decision's format is one that the function
-/// has.
+/// Returns the decision that audits judge. If a rule with a tolerance asks for a format that the function does not
+/// have, the decision is for the next higher format that it has.
 inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
                                           policy::MatmulCall& call) {
     policy::Decision decision = decide_call(site, in_force, call);
@@ -44,7 +44,7 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 /// `singles` are the call's products, already described; if nullptr, they are never compared. cuBLAS is asked
 /// how many bits it kept of a product of float64 that it may emulate. `is_nothing`: the call multiplies nothing.
 template <class Run>
-AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, bool is_nothing,
+AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
     audit::JudgedDecision verdict{decide_for_audits(site, launcher.product, in_force, call)};
     const bool is_double = policy::is_double(call.dtype);
@@ -56,11 +56,11 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    // A solve consists of several products, and would tell the number of one of them.
+    // A solve consists of several products, and cuBLAS would tell the number of bits of one of them.
     const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;
     const bool is_compared =
-        singles != nullptr && (!is_double || is_emulated || compares_with_wider(in_force.policy));
+        singles != nullptr && (!is_double || is_emulated || audits_against_double_double(in_force.policy));
     if (is_double && (is_compared || is_emulated))
         verdict.group = audit::find_or_add_group(audit::group_key(site, in_force, call));
     if ((!is_compared && !is_emulated) || plan.applied == policy::Applied::unchanged ||
@@ -71,7 +71,7 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     const HandleLockGuard guard(launcher.product.handle);
     const int errno_before = errno;
     launcher.set_up(launcher);
-    std::optional<KeptBits> kept;
+    std::optional<KeptBitsQuery> kept;
     if (is_emulated) launcher.kept_bits = kept.emplace(launcher).address();
     std::optional<CallAudit> call_audit;
     if (is_compared) call_audit.emplace(launcher, *singles, in_force.policy, verdict.tested);
@@ -79,11 +79,14 @@ AuditedRun run_audited(Site& site, Launcher& launcher, SingleProducts* singles, 
     result.status = run(plan, result.done);
     const bool has_run = result.status == status_success;
     const int errno_after = errno;
-    if (kept) kept->finish(has_run, result.done);
+    if (kept) kept->store_answer(has_run, result.done);
+    // A product of float64 that cuBLAS did not emulate after all ran as FP64, and is not compared with itself.
+    const policy::Applied ran = is_double ? result.done.actual.value_or(result.done.applied) : result.done.applied;
+    if (ran == policy::Applied::fp64 && !audits_against_double_double(in_force.policy)) call_audit.reset();
     if (has_run && call_audit) {
         result.is_audited = true;
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
-        result.audit = call_audit->finish(result.done.applied);
+        result.audit = call_audit->compare_results(ran);
         audit::store_audit_outcome(verdict, in_force.policy, result.audit);
     }
     kept.reset();

@@ -59,7 +59,7 @@ const void* address_of_element(const void* data, std::int64_t elements, int widt
 }
 
 bool has_audited_type(const Product& product) {
-    return product.counted == Counted::governed || product.counted == Counted::as_called;
+    return product.counted == OperandTreatment::governed || product.counted == OperandTreatment::as_called;
 }
 
 void set_type(policy::Dtype dtype, Level3& single) {
@@ -99,7 +99,7 @@ struct LtMatrix {
 
 }  // namespace
 
-bool SingleProducts::describe(const Site& site, const Frame& frame, const Product& product) {
+bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Product& product) {
     const Function& function = *site.function;
     const ProductFamily& family = function.product();
     if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
@@ -120,7 +120,8 @@ bool SingleProducts::describe(const Site& site, const Frame& frame, const Produc
     if (is_rank_kx(function)) make_gemmt(first_);
     overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
     in_arrays_ = family.batching == Batching::pointers;
-    if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
+    if (family.batching != Batching::single && !choose_products(arguments.integer(Role::batch_count, 0)))
+        return false;
     if (family.batching == Batching::strided)  // strides have 64 bits in every name form
         for (std::int64_t* stride = strides_; const Role role : {Role::stride_a, Role::stride_b, Role::stride_c})
             *stride++ = reinterpret_cast<std::int64_t>(arguments.array(role));
@@ -128,15 +129,15 @@ bool SingleProducts::describe(const Site& site, const Frame& frame, const Produc
 }
 
 /// Chooses the products of a batch that are computed again. Returns false if the batch is empty.
-bool SingleProducts::spread(std::int64_t batch_count) {
+bool AuditedBatch::choose_products(std::int64_t batch_count) {
     if (batch_count < 1) return false;
     step_ = (batch_count + max_of_a_batch - 1) / max_of_a_batch;
     count_ = (batch_count + step_ - 1) / step_;
     return true;
 }
 
-bool SingleProducts::describe_lt(const Library& library, const Frame& frame, const Parts& parts,
-                                 const Product& product) {
+bool AuditedBatch::read_lt_arguments(const Library& library, const Frame& frame, const MatmulDescription& parts,
+                                     const Product& product) {
     LtMatrix a;
     LtMatrix b;
     LtMatrix c;
@@ -178,11 +179,11 @@ bool SingleProducts::describe_lt(const Library& library, const Frame& frame, con
     lt_stride_c_ = c.stride;
     const Matrix stored_a = blas::operand_a(first_);
     const Matrix stored_b = blas::operand_b(first_);
-    return spread(d.batch_count) && stored_a.rows == a.rows && stored_a.columns == a.columns &&
+    return choose_products(d.batch_count) && stored_a.rows == a.rows && stored_a.columns == a.columns &&
            stored_b.rows == b.rows && stored_b.columns == b.columns && has_valid_arguments();
 }
 
-bool SingleProducts::has_valid_arguments() const {
+bool AuditedBatch::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
     // Only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
@@ -193,16 +194,16 @@ bool SingleProducts::has_valid_arguments() const {
            has_valid_sizes(blas::operand_a(first_)) && has_valid_sizes(blas::operand_c(first_));
 }
 
-bool SingleProducts::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
+bool AuditedBatch::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
     constexpr std::size_t size = sizeof(void*);
     return array == nullptr || stream.read_rows(array, static_cast<std::size_t>(step_) * size, pointers.data(), size,
                                                 size, static_cast<std::size_t>(count_));
 }
 
-bool SingleProducts::read_from_device(const AuditStream& stream, bool scalars_on_device) {
-    const HostMemory memory(stream, sizeof(FromDevice));
+bool AuditedBatch::read_from_device(const AuditStream& stream, bool scalars_on_device) {
+    const HostMemory memory(stream, sizeof(DeviceArguments));
     if (memory.bytes().empty()) return false;
-    auto& copied = *new (memory.bytes().data()) FromDevice(from_device_);
+    auto& copied = *new (memory.bytes().data()) DeviceArguments(from_device_);
     if (scalars_on_device &&
         (!stream.read_bytes(first_.alpha, copied.scalars.alpha, alpha_bytes_) ||
          (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, copied.scalars.beta, beta_bytes_))))
@@ -215,7 +216,7 @@ bool SingleProducts::read_from_device(const AuditStream& stream, bool scalars_on
     return true;
 }
 
-bool SingleProducts::read(const AuditStream& stream, bool scalars_on_device) {
+bool AuditedBatch::read_device_arguments(const AuditStream& stream, bool scalars_on_device) {
     if (!scalars_on_device) {
         std::memcpy(from_device_.scalars.alpha, first_.alpha, alpha_bytes_);
         if (beta_bytes_ != 0) std::memcpy(from_device_.scalars.beta, first_.beta, beta_bytes_);
@@ -224,14 +225,14 @@ bool SingleProducts::read(const AuditStream& stream, bool scalars_on_device) {
     return read_from_device(stream, scalars_on_device);
 }
 
-blas::Matrix SingleProducts::start_at(std::int64_t index) const {
-    if (lt_c_.rows == 0) return blas::operand_c(at(index));
+blas::Matrix AuditedBatch::old_result_at(std::int64_t index) const {
+    if (lt_c_.rows == 0) return blas::operand_c(product_at(index));
     Matrix c = lt_c_;
     c.data = static_cast<const float*>(address_of_element(c.data, index * step_ * lt_stride_c_, first_.width()));
     return c;
 }
 
-blas::Level3 SingleProducts::at(std::int64_t index) const {
+blas::Level3 AuditedBatch::product_at(std::int64_t index) const {
     blas::Level3 single = first_;
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
@@ -242,7 +243,7 @@ blas::Level3 SingleProducts::at(std::int64_t index) const {
 }
 
 /// Returns the address of A, B or C (operand 0, 1 or 2) of a product. `first`: that of the first product.
-const void* SingleProducts::operand_at(std::int64_t index, int operand, const void* first) const {
+const void* AuditedBatch::operand_at(std::int64_t index, int operand, const void* first) const {
     return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
                       : address_of_element(first, index * step_ * strides_[operand], first_.width());
 }

@@ -17,49 +17,50 @@ inline constexpr std::int64_t max_of_a_batch = 64;
 
 /// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real one is
 /// followed by 0.
-struct Scalars {
+struct AlphaAndBeta {
     alignas(double) float alpha[4] = {};
     alignas(double) float beta[4] = {};
 };
 
 /// Members of a product by their role among a function's arguments; C, which is written, is none of them.
 template <class Value>
-struct MemberInRole {
+struct ProductMember {
     Role role;
     Value blas::Level3::*member;
 };
-inline constexpr MemberInRole<std::int64_t> numbers_of_products[] = {
+inline constexpr ProductMember<std::int64_t> numbers_of_products[] = {
     {Role::m, &blas::Level3::m},     {Role::n, &blas::Level3::n},     {Role::k, &blas::Level3::k},
     {Role::lda, &blas::Level3::lda}, {Role::ldb, &blas::Level3::ldb}, {Role::ldc, &blas::Level3::ldc}};
-inline constexpr MemberInRole<const void*> addresses_of_products[] = {{Role::alpha, &blas::Level3::alpha},
-                                                                      {Role::a, &blas::Level3::a},
-                                                                      {Role::b, &blas::Level3::b},
-                                                                      {Role::beta, &blas::Level3::beta}};
+inline constexpr ProductMember<const void*> addresses_of_products[] = {{Role::alpha, &blas::Level3::alpha},
+                                                                       {Role::a, &blas::Level3::a},
+                                                                       {Role::b, &blas::Level3::b},
+                                                                       {Role::beta, &blas::Level3::beta}};
 
 /// The products of one call. Not to be copied: the products point to the scalars.
-class SingleProducts {
+class AuditedBatch {
   public:
     /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
     /// narrower than float32, solves, batches in groups, invalid arguments.
-    bool describe(const Site& site, const Frame& frame, const Product& product);
+    bool read_arguments(const Site& site, const Frame& frame, const Product& product);
 
     /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
     /// column-major matrices with no epilogue other than bias, ReLU and GELU.
-    bool describe_lt(const Library& library, const Frame& frame, const Parts& parts, const Product& product);
+    bool read_lt_arguments(const Library& library, const Frame& frame, const MatmulDescription& parts,
+                           const Product& product);
 
     /// Reads alpha, beta and the arrays of pointers. Returns false if the driver reports an error.
-    bool read(const AuditStream& stream, bool scalars_on_device);
+    bool read_device_arguments(const AuditStream& stream, bool scalars_on_device);
 
     std::int64_t count() const { return count_; }
-    bool are_double() const { return first_.is_double; }
-    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
-    /// succeeded.
-    blas::Level3 at(std::int64_t index) const;
+    bool is_float64() const { return first_.is_double; }
+    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition:
+    /// read_device_arguments() has succeeded.
+    blas::Level3 product_at(std::int64_t index) const;
 
     /// Returns the C that the product reads. Except in cublasLt, that is also the memory of the result.
-    blas::Matrix start_at(std::int64_t index) const;
+    blas::Matrix old_result_at(std::int64_t index) const;
 
-    blas::WrittenRegion written() const { return written_; }
+    blas::WrittenRegion written_region() const { return written_; }
     /// Returns true if the product's result overwrites its B.
     bool overwrites_b() const { return overwrites_b_; }
 
@@ -67,13 +68,13 @@ class SingleProducts {
     using Pointers = std::array<const void*, max_of_a_batch>;
 
     /// The arguments that may lie on the device, filled in by read().
-    struct FromDevice {
-        Scalars scalars;
+    struct DeviceArguments {
+        AlphaAndBeta scalars;
         Pointers pointers[3]{};  ///< to each A, B and C
     };
 
     bool has_valid_arguments() const;
-    bool spread(std::int64_t batch_count);
+    bool choose_products(std::int64_t batch_count);
     bool read_from_device(const AuditStream& stream, bool scalars_on_device);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
     const void* operand_at(std::int64_t index, int operand, const void* first) const;
@@ -89,7 +90,7 @@ class SingleProducts {
     std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;
-    FromDevice from_device_;
+    DeviceArguments from_device_;
 };
 
 }  // namespace fp32shim::cublas

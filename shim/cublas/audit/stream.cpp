@@ -29,10 +29,10 @@ void give_up() {
     system::stderr_line("audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited");
 }
 
-Copy2D::Side on_device(const void* address, std::size_t pitch) {
+Copy2D::Endpoint on_device(const void* address, std::size_t pitch) {
     return {.memory_type = memory_unified, .device = reinterpret_cast<std::uintptr_t>(address), .pitch = pitch};
 }
-Copy2D::Side on_host(const void* address, std::size_t pitch) {
+Copy2D::Endpoint on_host(const void* address, std::size_t pitch) {
     return {.memory_type = memory_host, .host = address, .pitch = pitch};
 }
 
@@ -48,7 +48,7 @@ std::size_t pitch_of(const blas::Matrix& matrix) {
 
 }  // namespace
 
-AuditStream::AuditStream(const Driver& driver, Stream stream)
+AuditStream::AuditStream(const CudaDriver& driver, Stream stream)
     : driver_(driver), stream_(stream), mode_(capture_relaxed) {
     driver_.exchange_capture_mode(&mode_);
 }
@@ -85,30 +85,30 @@ bool AuditStream::wait_for_audit() const {
     return is_idle;
 }
 
-bool AuditStream::copy(const Copy2D& copy) const {
+bool AuditStream::start_copy(const Copy2D& copy) const {
     has_copies_ = true;
     return driver_.copy(&copy, stream_) == driver_success;
 }
 
 bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
                             std::size_t width, std::size_t count) const {
-    return copy({on_device(device, device_pitch), on_host(host, host_pitch), width, count});
+    return start_copy({on_device(device, device_pitch), on_host(host, host_pitch), width, count});
 }
 
 bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) const {
-    return copy({on_host(host, size), on_device(device, size), size, 1});
+    return start_copy({on_host(host, size), on_device(device, size), size, 1});
 }
 
 bool AuditStream::copy_bytes(const void* from_device, void* to_device, std::size_t size) const {
-    return copy({on_device(from_device, size), on_device(to_device, size), size, 1});
+    return start_copy({on_device(from_device, size), on_device(to_device, size), size, 1});
 }
 
-bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {
+bool AuditStream::read_matrix(const blas::Matrix& device, const blas::Matrix& host) const {
     return read_rows(device.data, pitch_of(device), const_cast<float*>(host.data), pitch_of(host),
                      row_bytes(host, host.inner()), static_cast<std::size_t>(host.outer()));
 }
 
-bool AuditStream::write(const blas::Matrix& host, const blas::Matrix& device) const {
+bool AuditStream::write_matrix(const blas::Matrix& host, const blas::Matrix& device) const {
     // Both matrices have no gaps, so each counts as one row.
     return write_bytes(host.data, const_cast<float*>(device.data),
                        row_bytes(host, host.inner()) * static_cast<std::size_t>(host.outer()));

@@ -14,10 +14,10 @@ namespace fp32shim::cublas {
 
 /// While this object exists, this thread may allocate and wait even if another thread captures a stream; the driver
 /// offers this mode to allocators. All functions return false if the driver reports an error, and leave no error
-/// behind. Precondition: driver.is_complete().
+/// behind. Precondition: driver.has_audit_functions().
 class AuditStream {
   public:
-    AuditStream(const Driver& driver, Stream stream);
+    AuditStream(const CudaDriver& driver, Stream stream);
     ~AuditStream();
     AuditStream(const AuditStream&) = delete;
     AuditStream& operator=(const AuditStream&) = delete;
@@ -30,7 +30,7 @@ class AuditStream {
     /// Waits in the same way for the copies and products that the audit has put on the stream.
     bool wait_for_audit() const;
     /// Returns false if copies may still be running, although this thread has waited for them.
-    bool has_ended() const { return !has_copies_ || wait_for_audit(); }
+    bool have_copies_ended() const { return !has_copies_ || wait_for_audit(); }
 
     /// Copies `count` rows of `width` bytes from the device. A pitch is the distance between two rows, in bytes.
     bool read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
@@ -41,14 +41,14 @@ class AuditStream {
     bool write_bytes(const void* host, void* device, std::size_t size) const;
     bool copy_bytes(const void* from_device, void* to_device, std::size_t size) const;
     /// Copies a matrix from the device to one of the same size on the host, or back.
-    bool read(const blas::Matrix& device, const blas::Matrix& host) const;
-    bool write(const blas::Matrix& host, const blas::Matrix& device) const;
+    bool read_matrix(const blas::Matrix& device, const blas::Matrix& host) const;
+    bool write_matrix(const blas::Matrix& host, const blas::Matrix& device) const;
 
   private:
     friend class DeviceMemory;
-    bool copy(const Copy2D& copy) const;
+    bool start_copy(const Copy2D& copy) const;
 
-    const Driver& driver_;
+    const CudaDriver& driver_;
     Stream stream_;
     std::int32_t mode_;                  ///< the thread's previous capture mode
     mutable bool has_copies_ = false;    ///< copies were started and have not been waited for
@@ -61,7 +61,7 @@ class HostMemory {
   public:
     HostMemory(const AuditStream& stream, std::size_t size) : stream_(stream), memory_(size) {}
     ~HostMemory() {
-        if (!stream_.has_ended()) memory_.abandon();
+        if (!stream_.have_copies_ended()) memory_.abandon();
     }
     HostMemory(const HostMemory&) = delete;
     HostMemory& operator=(const HostMemory&) = delete;

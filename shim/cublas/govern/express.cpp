@@ -23,12 +23,12 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
     return argument_key(site.keyed, frame, site.function->width == Width::ilp64, salt);
 }
 
-const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
+const Plan& plan_of(std::uint64_t kept) { return plan_by_number(kept >> number_shift & number_mask); }
 
 /// Runs and records a call by its site's kept plan, `kept`. Stores the library's answer in `status`. Returns false if
 /// the call must be planned and run again: settings changed, the recording lacks a row, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
-                  const Change& change, std::int32_t& status) {
+                  const CallChange& change, std::int32_t& status) {
     ThreadContext* const context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
@@ -43,7 +43,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
     const record::Recording::CallsOfKey counted = recording.calls_of_key(writer, key);
     if (!counted.is_known) return false;
-    // A call that is measured on its GPU takes the way of a new one, by which the handle's stream is asked for.
+    // A call that is measured on its GPU takes the slow way of a new call, on which the handle tells its stream.
     if (in_force.gpu_times != 0 && context->measures_next(counted.calls)) return false;
     const bool is_timed = counted.times_next;
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
@@ -65,7 +65,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         Done done = done_as_planned(site, plan);
         done.status = status;
         policy::MatmulCall call;
-        describe_sizes(site, frame, describe(site, frame), call);
+        describe_sizes(site, frame, describe_product(site, frame), call);
         event = decision_event(site, in_force, call, plan.decision, done, location);
     };
     // Failed calls are counted in a row for each status.
@@ -96,15 +96,15 @@ extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp
     const std::uint64_t kept = site->cublas.plan.load(std::memory_order_acquire);
     if ((kept & express_bit) == 0 || running.provider != nullptr) return fp32shim_govern(site, frame);
     const Route& route = *site->cublas.route;
-    const HandleRecord* handle = record_of(reinterpret_cast<Handle>(frame->word(0)));
+    const HandleRecord* handle = known_record_of(reinterpret_cast<Handle>(frame->word(0)));
     const std::uint64_t key = handle == nullptr
                                   ? key_unknown
-                                  : join(settings_key(settings_change_count(), 0),
-                                         handle->key.load(std::memory_order_relaxed), route.key(*frame));
+                                  : join_keys(settings_key(settings_change_count(), 0),
+                                              handle->key.load(std::memory_order_relaxed), route.key(*frame));
     if ((kept & key_mask & ~generation_mask) != key ||
         !route.multiplies(*frame, site->function->width == Width::ilp64))
         return fp32shim_govern(site, frame);
-    const Change& change = plan_of(kept).change;
+    const CallChange& change = plan_of(kept).change;
     std::int32_t status = 0;
     if ((kept & recorded_bit) != 0) {
         if (run_recorded(*site, *frame, kept, *handle, change, status)) return {status, nullptr};

@@ -34,8 +34,8 @@ bool may_change_calls(const Settings& in_force) {
 /// program sees only math modes that it has set, and loses none of them.
 CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const Effect effect = site.function->state().effect;
-    if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force, change_count);
-    if (effect == Effect::algorithm_checked) return govern_lt_check(site, frame);
+    if (effect == Effect::algorithms_found) return govern_lt_algorithm_search(site, frame, in_force, change_count);
+    if (effect == Effect::algorithm_checked) return govern_lt_algorithm_check(site, frame);
     if (effect == Effect::handle_created) {
         const std::int32_t status = call_as_called(site, frame);
         const auto* created = reinterpret_cast<const Handle*>(frame.word(0));
@@ -49,7 +49,7 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
         if (status != status_success) on_destroy_failed(handle);
         return {status, nullptr};
     }
-    HandleRecord* record = find_handle(handle);
+    HandleRecord* record = live_record_of(handle);
     const HandleLockGuard guard(record);
     if (record == nullptr) return {call_as_called(site, frame), nullptr};
     if (effect == Effect::math_mode_set && site.cublas.library->set_math_mode != nullptr)
@@ -62,14 +62,14 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
     return {status, nullptr};
 }
 
-/// Has a call measured on the GPU if it is its turn. Precondition: the handle's lock is held.
+/// Begins to measure a call on the GPU if it is due. Precondition: the handle's lock is held.
 [[gnu::noinline]] void measure(const Site& site, const Product& product, const Settings& in_force,
-                               const policy::MatmulCall& call, TimedCall& time) {
+                               const policy::MatmulCall& call, GpuTimedCall& time) {
     const Library& library = *site.cublas.library;
     Stream stream = nullptr;
     if (time.is_due(site, in_force, call) && product.handle != nullptr && library.get_stream != nullptr &&
         library.get_stream(product.handle->address(), &stream) == status_success)
-        time.begin_on(stream);
+        time.begin_timing(stream);
 }
 
 inline bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
@@ -81,17 +81,17 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
     describe_sizes(site, frame, product, call);
-    SingleProducts singles;
-    Launcher launcher{site, frame, product, set_up_cublas, launch_by_cublas};
+    AuditedBatch singles;
+    AuditLauncher launcher{site, frame, product, set_up_cublas_launcher, launch_by_cublas};
     const bool is_nothing = multiplies_nothing(site, frame, product);
-    const bool may_audit = !is_nothing && singles.describe(site, frame, product);
-    TimedCall time;
+    const bool may_audit = !is_nothing && singles.read_arguments(site, frame, product);
+    GpuTimedCall time;
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
-                                            if (!is_nothing && !TimedCall::is_passed_over(site, in_force, call))
+                                            if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, call))
                                                 measure(site, product, in_force, call, time);
                                             return run_timed(site, frame, in_force, done_so_far, time, [&] {
-                                                return run(site, frame, product, plan, done_so_far);
+                                                return run_as_planned(site, frame, product, plan, done_so_far);
                                             });
                                         });
     guard.release();
@@ -141,15 +141,15 @@ bool needs_gate(const Site& site, const Settings& in_force) {
            (is_float64 ? governs_float64(in_force) : may_change_calls(in_force));
 }
 
-CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
+CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
     if (!site.function->multiplies()) return run_state_function(site, frame, in_force, change_count);
     if (site.function->product().road == Road::lt_matmul)
         return govern_lt_matmul(site, frame, in_force, change_count);
 
     const bool logs = in_force.logs();
-    Product product = describe(site, frame);
-    if (product.counted == Counted::not_at_all) return untouched;
+    Product product = describe_product(site, frame);
+    if (product.counted == OperandTreatment::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.cublas.route == nullptr) {  // before version 2: the arguments can only be passed on by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
@@ -160,7 +160,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
         return untouched;
     }
     HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
-    describe_request(site, frame, settings_key(change_count, in_force.generation), product);
+    describe_requested_precision(site, frame, settings_key(change_count, in_force.generation), product);
     if (may_be_guarded(site) && is_inside_torch_guard()) {
         product.is_guarded = true;
         product.key = key_unknown;  // no plan is kept: the next call from this site may come from outside the guard
@@ -171,15 +171,15 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const bool is_nothing = multiplies_nothing(site, frame, product);
     if (is_nothing) plan = plan_without_product(plan);
     Done done = done_as_planned(site, plan);
-    TimedCall time;
+    GpuTimedCall time;
     policy::MatmulCall call;
     if (logs) {
         in_words(call);
-        if (!is_nothing && !TimedCall::is_passed_over(site, in_force, call))
+        if (!is_nothing && !GpuTimedCall::is_passed_over(site, in_force, call))
             measure(site, product, in_force, call, time);
     }
-    const std::int32_t status =
-        run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });
+    const std::int32_t status = run_timed(site, frame, in_force, done, time,
+                                          [&] { return run_as_planned(site, frame, product, plan, done); });
     guard.release();
     if (logs) {
         done.status = status;

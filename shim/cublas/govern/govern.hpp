@@ -10,12 +10,13 @@ namespace fp32shim::cublas {
 
 /// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
 void bind_site(Site& site);
+/// Returns true if calls of this site have to come to govern_call() under these settings.
 bool needs_gate(const Site& site, const Settings& in_force);
 /// Returns true if settings may change a product of float64.
 bool governs_float64(const Settings& in_force);
 
 /// Plans, runs and records a call. `change_count` is settings_change_count(), read before `in_force`.
-CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
+CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
 // cublasLt: descriptors and layouts describe a product, and an algorithm runs it. An algorithm belongs to a compute
 // type, so the search for an algorithm and the product have to be changed in the same way. Descriptors belong to the
@@ -24,15 +25,16 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
 /// Handles a call of cublasLtMatmul: describes, decides, plans, runs and records it.
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
-/// Returns true if the program may hold algorithms that were found for another compute type than it requested.
+/// Returns true if the program may hold algorithms that searches found for another compute type than it requested.
 bool has_changed_searches();
 
 /// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm comes from a search whose compute type the shim
 /// had changed, checks it with that compute type. Otherwise forwards the call.
-CallOutcome govern_lt_check(Site& site, const Frame& frame);
+CallOutcome govern_lt_algorithm_check(Site& site, const Frame& frame);
 
 /// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream. Searches for the product in the form that the shim will
 /// run. Not recorded.
-CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
+CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Settings& in_force,
+                                       std::uint32_t change_count);
 
 }  // namespace fp32shim::cublas

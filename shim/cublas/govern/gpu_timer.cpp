@@ -29,7 +29,8 @@ struct EventPair {
 namespace {
 
 constexpr std::size_t pair_count = 32;
-/// Most pairs that one slot makes for all contexts, since pairs of a context that is not current cannot be destroyed.
+/// Largest number of pairs that one slot makes for all contexts, since pairs of a context that is not current cannot
+/// be destroyed.
 constexpr std::uint32_t most_made = 256;
 /// After so many errors of the driver, the slot's calls are no longer measured.
 constexpr std::uint32_t most_errors = 8;
@@ -39,17 +40,17 @@ constexpr int most_not_ready = 2;
 }  // namespace
 
 /// The pairs of one slot of a recording, in zeroed pages that a forked child does not have.
-struct EventPairs : SeenKinds {
+struct EventPairPool : FirstCallCounter {
     std::atomic<std::uint32_t> in_use;  ///< 1: some thread, or the call that a signal handler interrupted, uses the
                                         ///< pairs and the slot's times in the recording
     bool is_off;                        ///< nothing is measured for this slot
     std::uint32_t made;
     std::uint32_t errors;
-    std::uint64_t turns;  ///< number of calls whose turn it was
+    std::uint64_t turns;  ///< number of calls that were due
     record::Recording* recording;
     record::ThreadWriter* writer;
-    EventPairs* next;
-    Driver driver;
+    EventPairPool* next;
+    CudaDriver driver;
     std::array<EventPair, pair_count> pairs;
 };
 
@@ -59,10 +60,10 @@ using State = EventPair::State;
 
 /// Number of the process that made the first pairs; 0: none. Its forked children cannot use CUDA.
 constinit std::atomic<std::uint32_t> owner{0};
-constinit std::atomic<EventPairs*> all_pairs{nullptr};
+constinit std::atomic<EventPairPool*> all_pairs{nullptr};
 
 /// Reads the pairs whose calls are done. Precondition: the pairs are in use by this thread, and `context` is current.
-void collect(EventPairs& pairs, std::uint64_t context) {
+void collect(EventPairPool& pairs, std::uint64_t context) {
     int not_ready = 0;
     for (EventPair& pair : pairs.pairs) {
         if (pair.state.load(std::memory_order_acquire) != State::waiting || pair.context != context) continue;
@@ -86,10 +87,11 @@ void collect(EventPairs& pairs, std::uint64_t context) {
     }
 }
 
-/// Reads what is done as the program calls `exit`, before CUDA's own handlers, which were registered earlier.
+/// Reads the pairs that are done when the program calls `exit`. Runs before CUDA's own handlers, which were
+/// registered earlier.
 void collect_at_exit() {
     if (owner.load(std::memory_order_relaxed) != system::this_process()) return;
-    for (EventPairs* pairs = all_pairs.load(std::memory_order_acquire); pairs != nullptr; pairs = pairs->next) {
+    for (EventPairPool* pairs = all_pairs.load(std::memory_order_acquire); pairs != nullptr; pairs = pairs->next) {
         if (pairs->in_use.exchange(1, std::memory_order_acquire) != 0) continue;
         const AuditStream relaxed(pairs->driver, nullptr);
         std::uint64_t context = 0;
@@ -99,22 +101,22 @@ void collect_at_exit() {
 }
 
 /// Returns the pairs of this writer, made at the first call; nullptr: there are none.
-EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
+EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
     if (writer.attached_memory() != nullptr)
-        return static_cast<EventPairs*>(static_cast<SeenKinds*>(writer.attached_memory()));
+        return static_cast<EventPairPool*>(static_cast<FirstCallCounter*>(writer.attached_memory()));
     std::uint32_t first = 0;
     const std::uint32_t self = system::this_process();
     const bool is_first = owner.compare_exchange_strong(first, self, std::memory_order_relaxed);
     if (!is_first && first != self) return nullptr;
     if (is_first) std::atexit(collect_at_exit);
-    void* const pages = record::map_private_pages(sizeof(EventPairs), record::InChild::nothing);
+    void* const pages = record::map_private_pages(sizeof(EventPairPool), record::InChild::nothing);
     if (pages == nullptr) return nullptr;
-    auto* const pairs = new (pages) EventPairs;  // all zeros, but for the driver
+    auto* const pairs = new (pages) EventPairPool;  // the pages are zero, and all members but the driver stay so
     pairs->recording = &recording;
     pairs->writer = &writer;
-    pairs->driver = find_driver();
-    pairs->is_off = !pairs->driver.has_events();
-    writer.attached_memory() = static_cast<SeenKinds*>(pairs);
+    pairs->driver = find_cuda_driver();
+    pairs->is_off = !pairs->driver.has_event_functions();
+    writer.attached_memory() = static_cast<FirstCallCounter*>(pairs);
     if (pairs->is_off) return pairs;
     pairs->next = all_pairs.load(std::memory_order_relaxed);
     while (
@@ -125,12 +127,12 @@ EventPairs* pairs_of(record::Recording& recording, record::ThreadWriter& writer)
 
 /// Returns a pair with events of this context; nullptr: all are in use, or the driver makes no more. Precondition: as
 /// for collect().
-EventPair* unused_pair(EventPairs& pairs, std::uint64_t context) {
+EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     EventPair* other = nullptr;
     for (EventPair& pair : pairs.pairs) {
         const State state = pair.state.load(std::memory_order_relaxed);
         if (state == State::unused && pair.begin != nullptr && pair.context == context) return &pair;
-        // Events of another context are forgotten, at the latest when there are no others.
+        // Events of another context are given up, unused pairs first.
         const bool is_better =
             other == nullptr || (other->begin != nullptr && pair.begin == nullptr) ||
             (other->state.load(std::memory_order_relaxed) == State::waiting && state == State::unused);
@@ -142,7 +144,7 @@ EventPair* unused_pair(EventPairs& pairs, std::uint64_t context) {
     other->state.store(State::unused, std::memory_order_relaxed);
     other->begin = other->end = nullptr;
     other->context = context;
-    const Driver& driver = pairs.driver;
+    const CudaDriver& driver = pairs.driver;
     constexpr std::uint32_t with_timing = 0;
     if (driver.create_event(&other->begin, with_timing) == driver_success &&
         driver.create_event(&other->end, with_timing) == driver_success)
@@ -154,7 +156,7 @@ EventPair* unused_pair(EventPairs& pairs, std::uint64_t context) {
 
 }  // namespace
 
-bool SeenKinds::counts_as_first(std::uint64_t kind) {
+bool FirstCallCounter::count_if_first(std::uint64_t kind) {
     constexpr std::size_t longest_probe = 8;
     for (std::size_t i = 0; i < longest_probe; ++i) {
         std::uint32_t& entry = kinds_[(index_of(kind) + i) % kinds_.size()];
@@ -167,7 +169,7 @@ bool SeenKinds::counts_as_first(std::uint64_t kind) {
     return false;
 }
 
-bool TimedCall::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
+bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     record::ThreadWriter* const writer = writer_in(*in_force.recording);
     if (writer == nullptr) return false;
     ThreadContext& context = *existing_thread_context();
@@ -177,22 +179,22 @@ bool TimedCall::is_due(const Site& site, const Settings& in_force, const policy:
         calls_left = UINT32_MAX;
         return false;
     }
-    if (!pairs_->counts_as_first(kind_of(site, in_force, call, context)) && calls_left > 0) {
+    if (!pairs_->count_if_first(kind_of(site, in_force, call, context)) && calls_left > 0) {
         --calls_left;
         return false;
     }
-    // The distance varies, with the mean that the settings say. With a fixed one, a loop could always have the same
-    // one of its calls measured.
+    // The distance between measured calls varies around the mean that the settings say. With a fixed distance, always
+    // the same call of a loop might be measured.
     const std::uint64_t random = system::random_number(++pairs_->turns * system::golden_ratio);
     calls_left = static_cast<std::uint32_t>(random % (2 * std::uint64_t{in_force.gpu_times} - 1));
     return true;
 }
 
-void TimedCall::begin_on(Stream stream) {
+void GpuTimedCall::begin_timing(Stream stream) {
     stream_ = stream;
     if (pairs_->in_use.exchange(1, std::memory_order_acquire) != 0) return;
     const system::KeptState kept;
-    const Driver& driver = pairs_->driver;
+    const CudaDriver& driver = pairs_->driver;
     {
         const AuditStream on_stream(driver, stream_);
         std::uint64_t context = 0;
@@ -201,7 +203,7 @@ void TimedCall::begin_on(Stream stream) {
             if (on_stream.is_not_capturing())
                 pair_ = unused_pair(*pairs_, context);
             else
-                existing_thread_context()->gpu_calls_left = 0;  // it is the next call's turn
+                existing_thread_context()->gpu_calls_left = 0;  // the next call is due instead
         }
         if (pair_ != nullptr && driver.record_event.call_keeping_errno(pair_->begin, stream_) != driver_success) {
             ++pairs_->errors;
@@ -213,14 +215,14 @@ void TimedCall::begin_on(Stream stream) {
     pairs_->in_use.store(0, std::memory_order_release);
 }
 
-void TimedCall::record_end(bool has_succeeded) {
+void GpuTimedCall::record_end_event(bool has_succeeded) {
     if (has_succeeded && pairs_->driver.record_event.call_keeping_errno(pair_->end, stream_) == driver_success)
         return;
     pair_->state.store(State::unused, std::memory_order_relaxed);
     pair_ = nullptr;
 }
 
-void TimedCall::keep() {
+void GpuTimedCall::keep_events() {
     const record::Recording::CallsOfKey counted = counted_as == 0
                                                       ? record::Recording::CallsOfKey{}
                                                       : pairs_->recording->calls_of_key(*pairs_->writer, counted_as);

@@ -16,19 +16,19 @@
 namespace fp32shim::cublas {
 
 struct EventPair;
-struct EventPairs;
+struct EventPairPool;
 
-/// Kinds of calls that a slot of the recording has seen, to know the first calls of each: bits of a hash, and how
-/// often, up to first_gpu_times. No entry is ever replaced, so a program with very many kinds of calls has some
-/// without first calls.
-class SeenKinds {
+/// Counts the first calls of each kind in a slot of the recording. An entry has bits of the kind's hash, and the
+/// number of its calls up to first_gpu_times. No entry is ever replaced, so in a program with very many kinds of
+/// calls, some kinds have no first calls.
+class FirstCallCounter {
   public:
     /// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
     bool has_had_first_calls(std::uint64_t kind) const {
         return kinds_[index_of(kind)] == (tag_of(kind) | first_gpu_times);
     }
     /// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
-    bool counts_as_first(std::uint64_t kind);
+    bool count_if_first(std::uint64_t kind);
 
   private:
     static constexpr unsigned index_bits = 12;
@@ -39,44 +39,45 @@ class SeenKinds {
     std::array<std::uint32_t, std::size_t{1} << index_bits> kinds_;
 };
 
-/// The times of one call, on the host and on the GPU. Whatever fails, the call is not measured on the GPU, and
-/// nothing is said.
-class TimedCall : public CallTime {
+/// The times of one call, on the host and on the GPU. If anything fails, the call is not measured on the GPU, without
+/// a message.
+class GpuTimedCall : public CallTime {
   public:
-    TimedCall() = default;
-    /// Hands the events over to be read later, if the call was measured and counted.
-    ~TimedCall() {
-        if (pair_ != nullptr) keep();
+    GpuTimedCall() = default;
+    /// Lets a later call read the events, if the call was measured and counted.
+    ~GpuTimedCall() {
+        if (pair_ != nullptr) keep_events();
     }
-    TimedCall(const TimedCall&) = delete;
-    TimedCall& operator=(const TimedCall&) = delete;
+    GpuTimedCall(const GpuTimedCall&) = delete;
+    GpuTimedCall& operator=(const GpuTimedCall&) = delete;
 
-    /// Returns true if it is not the turn of this call; may return false for such calls too, and then is_due()
+    /// Returns true if this call is not to be measured. It returns false for some of these calls too; is_due() then
     /// decides. Takes a few instructions. Called once for each recorded call that multiplies something.
     [[gnu::always_inline]] static bool is_passed_over(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call) {
         if (in_force.gpu_times == 0) return true;
         ThreadContext* const context = existing_thread_context();
-        // While calls are left there is a writer. What it saw under other settings has other kinds.
+        // While calls are left, there is a writer. Calls under other settings have other kinds.
         if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
-            !static_cast<const SeenKinds*>(context->writer->attached_memory())
+            !static_cast<const FirstCallCounter*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))
             return false;
         --context->gpu_calls_left;
         return true;
     }
-    /// Returns true if it is the turn of this call: one of the first calls of its kind on this thread, or one in
-    /// Settings::gpu_times. Precondition: !is_passed_over().
+    /// Returns true if this call is to be measured: it is one of the first calls of its kind on this thread, or one
+    /// in Settings::gpu_times. Precondition: !is_passed_over().
     bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
-    /// Has the call measured that now runs on this stream. Precondition: is_due().
-    void begin_on(Stream stream);
-    void end_on_gpu(bool has_succeeded) {
-        if (pair_ != nullptr) record_end(has_succeeded);
+    /// Records the first event of the call, which is about to run on this stream. Precondition: is_due().
+    void begin_timing(Stream stream);
+    void end_timing(bool has_succeeded) {
+        if (pair_ != nullptr) record_end_event(has_succeeded);
     }
 
   private:
-    /// Returns a hash of what distinguishes most rows, and is known before the call. Not of its line, since reading
-    /// the stack takes longer than all of this. One wide product mixes all bits, since numbers of sites look random.
+    /// Returns a hash of facts that distinguish most rows and are known before the call. The line of Python is not
+    /// one of them, since reading the stack takes longer than all of this. One wide product mixes all bits, since
+    /// numbers of sites look random.
     static std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                  const ThreadContext& context) {
         __extension__ using Wide = unsigned __int128;
@@ -89,11 +90,11 @@ class TimedCall : public CallTime {
         const Wide product = static_cast<Wide>(sizes) * others;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
-    void record_end(bool has_succeeded);
-    void keep();
+    void record_end_event(bool has_succeeded);
+    void keep_events();
 
     EventPair* pair_ = nullptr;  ///< nullptr: the call is not measured
-    EventPairs* pairs_;          ///< has a value if it is the call's turn
+    EventPairPool* pairs_;       ///< has a value if is_due() has returned true
     Stream stream_;              ///< has a value if `pair_` is not nullptr
 };
 

@@ -25,17 +25,17 @@ std::uint64_t implementations_below(Format format) {
 }
 
 struct SearchResult {
-    Replacement replacement;
+    ReplacementAlgorithm replacement;
     bool is_final = false;  ///< the library would answer the same if asked again
 };
 
 /// Searches for an algorithm for a product whose descriptor was changed. The algorithm must need no more
 /// than this workspace size, round to no lower format than the wanted one, be within its limits, and keep the limits
 /// of the program's own search (`original`).
-SearchResult search(const Fitting& wanted, const FoundAlgorithm& original,
+SearchResult search(const FittingRequest& wanted, const SearchConditions& original,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     const Library& library = wanted.library;
-    const Parts& parts = wanted.parts;
+    const MatmulDescription& parts = wanted.parts;
     SearchResult answer;
     alignas(16) Preference preference{};
     if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
@@ -61,7 +61,7 @@ SearchResult search(const Fitting& wanted, const FoundAlgorithm& original,
     answer.is_final = status == status_success || status == status_not_supported;
     if (status != status_success) return answer;
     for (const HeuristicResult& result : std::span(results).first(static_cast<std::size_t>(std::clamp(found, 0, 8))))
-        if (result.state == status_success && is_within(wanted.limits, library, result.algorithm)) {
+        if (result.state == status_success && is_within_limits(wanted.limits, library, result.algorithm)) {
             answer.replacement = {true, result.algorithm};
             break;
         }
@@ -91,8 +91,8 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
 
 /// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
 /// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
-bool algorithm_fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
-                    std::uint64_t workspace_size) {
+bool algorithm_fits(const Library& library, const MatmulDescription& parts, const Algorithm64& algorithm,
+                    std::uint64_t alignment, std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
     HeuristicResult check{};
     return library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
@@ -125,7 +125,7 @@ std::optional<Format> format_of_algorithm(const Library& library, const void* al
     return std::nullopt;
 }
 
-bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm) {
+bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algorithm64& algorithm) {
     const Library& library = wanted.library;
     const Frame& frame = wanted.frame;
     const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
@@ -136,10 +136,10 @@ bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm
     const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);
     const bool is_precise_enough = of_algorithm >= wanted.format || wanted.format == Format::bf16x9;
-    FoundAlgorithm original;
+    SearchConditions original;
     algorithm = own == nullptr ? Algorithm64{} : algorithm_at(own);
-    const bool is_known = own != nullptr && recall_algorithm(algorithm, original);
-    const bool may_stay = own != nullptr && is_precise_enough && is_within(wanted.limits, library, algorithm);
+    const bool is_known = own != nullptr && recall_search_conditions(algorithm, original);
+    const bool may_stay = own != nullptr && is_precise_enough && is_within_limits(wanted.limits, library, algorithm);
     if (may_stay && is_known && wanted.mantissa_bits == 0 && original.compute_type == wanted.compute_type &&
         original.min_alignment <= alignment)
         return true;
@@ -158,7 +158,7 @@ bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm
             static_cast<unsigned>(wanted.limits.avoids_known_wrong));
     key.add(static_cast<std::uint64_t>(wanted.mantissa_bits));
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
-    Replacement replacement;
+    ReplacementAlgorithm replacement;
     if (!is_whole || !recall_replacement(key.value(), replacement)) {
         SearchResult answer{.replacement = {true, algorithm}};
         if (!may_stay || !algorithm_fits(library, wanted.parts, algorithm, alignment, workspace_size))

@@ -20,20 +20,20 @@ Algorithm64 algorithm_at(const void* address);
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm, std::int32_t compute_type);
 
 /// A product that needs an algorithm.
-struct Fitting {
+struct FittingRequest {
     const Library& library;
-    const Parts& parts;  ///< with the changed descriptor
-    const ChangedDesc& desc;
+    const MatmulDescription& parts;  ///< with the changed descriptor
+    const ChangedDescriptor& desc;
     const Frame& frame;
     std::int32_t device_index;
     std::int32_t compute_type;
     Format format;  ///< the lowest to which the algorithm may round
     policy::AlgorithmLimits limits;
-    std::int32_t mantissa_bits;  ///< that emulation is to keep, in the changed descriptor but not in `desc`; 0: any
+    std::int32_t mantissa_bits;  ///< bits that emulation is to keep, as the descriptor in `parts` says; 0: any
 };
 
 /// Sets `algorithm` to one that runs the product. That is the program's own, if it has one and that fits. Returns
 /// false if none fits. Remembers the library's answers.
-bool find_fitting(const Fitting& wanted, const void* own, Algorithm64& algorithm);
+bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

@@ -23,9 +23,9 @@ enum HeuristicArgument {
     heuristic_found = 9,
 };
 
-class Search {
+class AlgorithmSearch {
   public:
-    Search(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
+    AlgorithmSearch(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
 
     /// Returns true if the search begins from an algorithm in the array of results
     /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and similar modes), false if it finds the best one.
@@ -39,7 +39,7 @@ class Search {
     std::int32_t search_as_called(const void* desc, std::int32_t compute_type) const;
 
     /// A descriptor, and the compute type in it.
-    struct Form {
+    struct TypedDescriptor {
         const void* desc;
         std::int32_t compute_type;
     };
@@ -47,17 +47,18 @@ class Search {
     /// descriptor, or for the program's own, within the limits come first; if they are too few, results of the
     /// program's own search follow. Returns false if there are none of the former, or if the library refuses. The
     /// caller then has to call search_as_called().
-    bool search_changed(const Form& own, const Form& changed, const policy::AlgorithmLimits& limits) const;
+    bool search_changed(const TypedDescriptor& own, const TypedDescriptor& changed,
+                        const policy::AlgorithmLimits& limits) const;
 
   private:
     const void* preference() const { return reinterpret_cast<const void*>(frame_.word(heuristic_preference)); }
     std::int32_t max_results() const { return static_cast<std::int32_t>(frame_.word(heuristic_wanted)); }
     HeuristicResult* results() const { return reinterpret_cast<HeuristicResult*>(frame_.word(heuristic_results)); }
-    std::int32_t* found() const { return reinterpret_cast<std::int32_t*>(frame_.word(heuristic_found)); }
+    std::int32_t* found_count() const { return reinterpret_cast<std::int32_t*>(frame_.word(heuristic_found)); }
 
-    std::int32_t ask(const void* desc, const void* preference, std::int32_t wanted, HeuristicResult* results,
-                     std::int32_t* found) const;
-    void remember(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const;
+    std::int32_t run_search(const void* desc, const void* preference, std::int32_t wanted, HeuristicResult* results,
+                            std::int32_t* found) const;
+    void remember_results(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const;
 
     const Site& site_;
     const Frame& frame_;

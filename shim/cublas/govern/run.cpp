@@ -1,23 +1,23 @@
 #include "shim/cublas/govern/run.hpp"
 
 #include "shim/cublas/accumulation.hpp"
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/emulation.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/own_frame.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
-/// Makes the call with alpha and beta, of float16, as float32: a compute type of float32 has such scalars.
-std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const Change& change) {
+/// Makes the call with a compute type of float32, which takes alpha and beta as float32, not float16.
+std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
     const Positions& positions = site.function->positions();
-    OwnFrame arguments(*site.function, frame);
-    const FloatScalars scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
+    ArgumentFrame arguments(*site.function, frame);
+    const ScalarConversion scalars(arguments, positions.of(Role::alpha), positions.of(Role::beta));
     return call_with_compute_type(site, arguments.frame(), change);
 }
 
 std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* handle, std::int32_t program_mode,
-                        const Change& change, Done& done) {
+                        const CallChange& change, Done& done) {
     const auto call_in_this_mode = [&] {
         if (change.converts_scalars) return call_with_float_scalars(site, frame, change);
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
@@ -33,16 +33,17 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
     };
     if (change.math_mode < 0 || handle == nullptr) return call();  // the mode of an unknown handle is not changed
     return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call,
-                                kept_mode_bits(change.format));
+                                kept_math_mode_bits(change.format));
 }
 
 }  // namespace
 
-std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
-    const Change& change = plan.change;
+std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                            Done& done) {
+    const CallChange& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
-    if (!plan.changes() || !is_refusal(status)) return status;
-    const auto try_mode = [&](const Change& other) {
+    if (!plan.changes_call() || !is_refusal(status)) return status;
+    const auto try_mode = [&](const CallChange& other) {
         // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
         status = run_change(site, frame, product.handle, program_mode, other, done);
@@ -51,12 +52,12 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
     // no compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
-        product.handle != nullptr && try_mode(by_math_mode(change))) {
+        product.handle != nullptr && try_mode(as_math_mode_change(change))) {
         done.how = record::How::math_mode;
         return status;
     }
     if (change.how == record::How::math_mode && change.format == Format::fp32 && change.math_mode == math_pedantic) {
-        const Plan other = plan_without_pedantic(plan, product.asked, environment());
+        const Plan other = plan_without_pedantic(plan, product.asked, environment_in_force());
         if (try_mode(other.change)) {
             done = done_as_planned(site, other);
             return status;
@@ -74,11 +75,12 @@ std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* 
                               std::int32_t* kept_bits) {
     if (kept_bits == nullptr) return call_as_called(site, frame);
     const Library& library = *site.cublas.library;
-    ChangedDesc desc;
-    EmulationDesc emulation;
-    if (desc.copy(library, own_desc, compute_type) && emulation.give(library, {.kept_bits = kept_bits}, desc)) {
-        OwnFrame arguments(*site.function, frame);
-        arguments.put(argument_desc, desc.address());
+    ChangedDescriptor desc;
+    EmulationDescriptor emulation;
+    if (desc.copy_from(library, own_desc, compute_type) &&
+        emulation.attach_to(library, {.kept_bits = kept_bits}, desc)) {
+        ArgumentFrame arguments(*site.function, frame);
+        arguments.set(argument_desc, desc.address());
         const std::int32_t status = call_as_called(site, arguments.frame());
         if (!is_refusal(status)) return status;
     }

@@ -18,7 +18,7 @@ inline bool is_refusal(std::int32_t status) {
            status == status_not_supported;
 }
 
-/// The detail of a call that lacked memory both in the decided format and as the program made it.
+/// The detail that is recorded of a call that lacked memory both in the decided format and as the program made it.
 inline constexpr std::string_view no_memory_as_called =
     "nor was there memory for the call as made; a stream that was being captured can no longer be captured";
 
@@ -26,17 +26,18 @@ inline std::int32_t call_as_called(const Site& site, const Frame& frame) {
     return static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
 }
 
-inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const Change& change) {
+inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const CallChange& change) {
     return static_cast<std::int32_t>(site.cublas.route->with_compute_type(
         site.cublas.with_compute_type, frame, {change.compute_type, change.replaces_algorithm}));
 }
 
 /// Runs a call as planned. If the library refuses, repeats the call as the program made it, and corrects `done`.
 /// Precondition: the handle's lock is held.
-std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
+std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                            Done& done);
 
 /// Runs a product of cublasLt as the program made it. Its descriptor is `own_desc`, with this compute type.
-/// `kept_bits`: see EmulationWish.
+/// `kept_bits`: see EmulationRequest.
 std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* own_desc, std::int32_t compute_type,
                               std::int32_t* kept_bits);
 
@@ -44,7 +45,7 @@ std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* 
 /// logged.
 template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
-                                                     const Done& done, TimedCall& time, const Run& run) {
+                                                     const Done& done, GpuTimedCall& time, const Run& run) {
     const bool logs = in_force.logs();
     const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
@@ -53,7 +54,7 @@ template <class Run>
     const std::int32_t status = run();
     if (logs) time.end = time_now(in_force);
     running = outer;
-    time.end_on_gpu(status == status_success);
+    time.end_timing(status == status_success);
     return status;
 }
 

@@ -23,10 +23,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::map<std::string, gpu::Shape> shapes = {
-    {"gemm", gpu::Shape::gemm},   {"symm", gpu::Shape::symm}, {"hemm", gpu::Shape::hemm},
-    {"syrk", gpu::Shape::syrk},   {"herk", gpu::Shape::herk}, {"syr2k", gpu::Shape::syr2k},
-    {"her2k", gpu::Shape::her2k}, {"trmm", gpu::Shape::trmm}, {"trsm", gpu::Shape::trsm}};
+const std::map<std::string, gpu::ProductKind> shapes = {
+    {"gemm", gpu::ProductKind::gemm},   {"symm", gpu::ProductKind::symm}, {"hemm", gpu::ProductKind::hemm},
+    {"syrk", gpu::ProductKind::syrk},   {"herk", gpu::ProductKind::herk}, {"syr2k", gpu::ProductKind::syr2k},
+    {"her2k", gpu::ProductKind::her2k}, {"trmm", gpu::ProductKind::trmm}, {"trsm", gpu::ProductKind::trsm}};
 const std::map<std::string, gpu::Rounding::Format> formats = {
     {"tf32", gpu::Rounding::tf32}, {"bf16", gpu::Rounding::bf16}, {"fp16", gpu::Rounding::fp16}};
 const std::map<std::string, gpu::Rounding::Ties> ties = {
@@ -50,7 +50,7 @@ void write_numbers(const std::string& path, const std::vector<float>& numbers) {
 }
 
 gpu::HostProblem operands_of(const Words& words) {
-    const gpu::Use use = words[3] == "solve" ? gpu::Use::solve : gpu::Use::product;
+    const gpu::OperandUse use = words[3] == "solve" ? gpu::OperandUse::solve : gpu::OperandUse::product;
     return {std::stoi(words[1]), words[2] == "complex", use};
 }
 
@@ -63,8 +63,8 @@ std::vector<float> numbers_of(const std::vector<std::complex<float>>& matrix, bo
     return numbers;
 }
 
-gpu::Findings findings_of(const nlohmann::json& evidence) {
-    gpu::Findings findings;
+gpu::FindingMap findings_of(const nlohmann::json& evidence) {
+    gpu::FindingMap findings;
     for (const auto& [name, values] : evidence.items())
         for (const auto& value : values) findings.add(name, value);
     return findings;
@@ -77,7 +77,8 @@ void judge_report(const std::string& path) {
     judging.compute_capability = std::stoi(report["machine"]["compute_capability"][0].get<std::string>());
     judging.sizes = {512, 2048, 8192};
     for (const char* section : {"product", "opt_ins", "float64_rules", "times", "cost", "graph", "audits"})
-        for (const gpu::Line& line : gpu::judge(section, findings_of(report["evidence"][section]), judging))
+        for (const gpu::VerdictLine& line :
+             gpu::judge_section(section, findings_of(report["evidence"][section]), judging))
             std::printf("%s\t%s\t%s\n", line.name.c_str(), to_string(line.verdict), line.text.c_str());
 }
 
@@ -87,8 +88,8 @@ void run(const Words& words) {
         write_numbers(words.at(4), numbers_of(operands.a, operands.complex));
         write_numbers(words.at(5), numbers_of(operands.b, operands.complex));
     } else if (words[0] == "judge") {
-        const gpu::Measured measured =
-            operands_of(words).judge(shapes.at(words.at(4)), read_numbers(words.at(5)).data());
+        const gpu::MeasuredRounding measured =
+            operands_of(words).judge_result(shapes.at(words.at(4)), read_numbers(words.at(5)).data());
         std::printf("%s\t%s\t%.9g\n", measured.format.c_str(), measured.match.c_str(), measured.error);
     } else if (words[0] == "report") {
         judge_report(words.at(1));

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Complex, EveryOperationOfFloat64InAFixedOrder, complex_
 TEST(FixedOrderOfFloat64, IsThatOfTheDefinition) {
     constexpr std::int64_t m = 45;
     constexpr std::int64_t n = 31;
-    for (const std::int64_t k : {1, 7, 256, 257, 700}) {
+    for (const std::int64_t k : {1, 7, 32, 33, 256, 257, 700}) {
         Case single = plain_gemm(m, n, k);
         single.alpha = {1.25F, 0};
         const Float64Case a_case(single);
@@ -83,10 +83,15 @@ TEST(FixedOrderOfFloat64, IsThatOfTheDefinition) {
             for (std::int64_t j = 0; j < n; ++j) {
                 double c = 0;
                 for (std::int64_t first = 0; first < k; first += blas::summed_at_once) {
+                    const std::int64_t end = std::min(first + blas::summed_at_once, k);
                     double sum = 0;
-                    for (std::int64_t p = first; p < std::min(first + blas::summed_at_once, k); ++p)
-                        sum = std::fma(number(a_case.a, static_cast<std::size_t>(i + p * m)),
-                                       number(a_case.b, static_cast<std::size_t>(p + j * k)), sum);
+                    for (std::int64_t begin = first; begin < end; begin += blas::summed_in_chain) {
+                        double part = 0;
+                        for (std::int64_t p = begin; p < std::min(begin + blas::summed_in_chain, end); ++p)
+                            part = std::fma(number(a_case.a, static_cast<std::size_t>(i + p * m)),
+                                            number(a_case.b, static_cast<std::size_t>(p + j * k)), part);
+                        sum += part;
+                    }
                     c = std::fma(1.25, sum, c);
                 }
                 ASSERT_EQ(number(result.c, static_cast<std::size_t>(i + j * m)), c) << k << ' ' << i << ' ' << j;

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Real, EveryOperationInAFixedOrder, real_operations, nam
 INSTANTIATE_TEST_SUITE_P(Complex, EveryOperationInAFixedOrder, complex_operations, name_of);
 
 TEST(FixedOrder, IsThatOfTheDefinition) {
-    for (const std::int64_t k : {1, 7, 256, 257, 700}) {
+    for (const std::int64_t k : {1, 7, 32, 33, 256, 257, 700}) {
         Case test_case = plain_gemm(45, 31, k);
         test_case.alpha = {1.25F, 0};
         const After result = after(test_case, blas::one_thread);
@@ -95,10 +95,15 @@ TEST(FixedOrder, IsThatOfTheDefinition) {
             for (std::int64_t j = 0; j < 31; ++j) {
                 float c = 0;
                 for (std::int64_t first = 0; first < k; first += blas::summed_at_once) {
+                    const std::int64_t end = std::min(first + blas::summed_at_once, k);
                     float sum = 0;
-                    for (std::int64_t p = first; p < std::min(first + blas::summed_at_once, k); ++p)
-                        sum = std::fma(test_case.a[static_cast<std::size_t>(i + p * 45)],
-                                       test_case.b[static_cast<std::size_t>(p + j * k)], sum);
+                    for (std::int64_t begin = first; begin < end; begin += blas::summed_in_chain) {
+                        float part = 0;
+                        for (std::int64_t p = begin; p < std::min(begin + blas::summed_in_chain, end); ++p)
+                            part = std::fma(test_case.a[static_cast<std::size_t>(i + p * 45)],
+                                            test_case.b[static_cast<std::size_t>(p + j * k)], part);
+                        sum += part;
+                    }
                     c = std::fma(1.25F, sum, c);
                 }
                 ASSERT_EQ(result.c[static_cast<std::size_t>(i + j * 45)], c) << k << ' ' << i << ' ' << j;

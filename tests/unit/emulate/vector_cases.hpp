@@ -12,6 +12,7 @@
 namespace fp32shim::tests {
 
 inline constexpr std::int64_t terms_of_block = 256;
+inline constexpr std::int64_t terms_of_part = 32;
 
 template <class Real>
 struct ComplexElement {
@@ -79,19 +80,26 @@ class Sum {
         }
     }
     void add(ComplexElement<Real> a, ComplexElement<Real> b, std::int64_t index) {
+        if (index / (terms_of_part / width_) != part_) end_part(index / (terms_of_part / width_));
         if (index / (terms_of_block / width_) != block_) end_block(index / (terms_of_block / width_));
         block_has_terms_ = true;
-        sum_.re = std::fma(a.re, b.re, sum_.re);
+        of_part_.re = std::fma(a.re, b.re, of_part_.re);
         if (width_ == 1) return;
-        sum_.re = std::fma(-a.im, b.im, sum_.re);
-        sum_.im = std::fma(a.im, b.re, std::fma(a.re, b.im, sum_.im));
+        of_part_.re = std::fma(-a.im, b.im, of_part_.re);
+        of_part_.im = std::fma(a.im, b.re, std::fma(a.re, b.im, of_part_.im));
     }
     ComplexElement<Real> total() {
+        end_part(0);
         end_block(0);
         return total_;
     }
 
   private:
+    void end_part(std::int64_t next) {
+        part_ = next;
+        sum_ = {sum_.re + of_part_.re, sum_.im + of_part_.im};
+        of_part_ = {};
+    }
     void end_block(std::int64_t next) {
         block_ = next;
         if (!block_has_terms_) return;
@@ -106,6 +114,8 @@ class Sum {
     ComplexElement<Real> alpha_;
     ComplexElement<Real> total_;
     ComplexElement<Real> sum_;
+    ComplexElement<Real> of_part_;
+    std::int64_t part_ = 0;
     std::int64_t block_ = 0;
     bool block_has_terms_ = false;
 };

@@ -17,15 +17,15 @@ using policy::Accumulator;
 using policy::Reason;
 using record::How;
 
-Asked asked_of_half(std::int32_t compute_type) {
-    Asked asked{.road = Road::compute_type, .compute_type = compute_type, .compute_capability = 90};
+RequestedPrecision asked_of_half(std::int32_t compute_type) {
+    RequestedPrecision asked{.road = Road::compute_type, .compute_type = compute_type, .compute_capability = 90};
     asked.half.is_half = true;
     return asked;
 }
 
-Plan plan_for(const Asked& asked, Accumulate accumulate = Accumulate::fp32) {
+Plan plan_for(const RequestedPrecision& asked, Accumulate accumulate = Accumulate::fp32) {
     const Reason reason = accumulate == Accumulate::fp32 ? Reason::as_requested : Reason::observed;
-    return plan_accumulation({.counted = Counted::observed, .asked = asked},
+    return plan_accumulation({.counted = OperandTreatment::observed, .asked = asked},
                              {.reason = reason, .accumulate = accumulate});
 }
 
@@ -35,7 +35,7 @@ TEST(FloatOfHalf, IsTheSameNumber) {
         const double magnitude = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
                                  : exponent == 0 ? std::ldexp(fraction, -24)
                                                  : std::ldexp(fraction + 1024, exponent - 25);
-        const float found = float_of_half(static_cast<std::uint16_t>(half));
+        const float found = half_to_float(static_cast<std::uint16_t>(half));
         ASSERT_EQ(std::signbit(found), half > 0x7fff) << half;
         if (std::isnan(magnitude))
             ASSERT_TRUE(std::isnan(found)) << half;
@@ -52,7 +52,7 @@ TEST(Accumulator, FollowsFromComputeTypeModeAlgorithmAndResult) {
     EXPECT_EQ(accumulator_of(asked_of_half(0)), Accumulator::fp32_reduced);  // cublasSgemmEx
     EXPECT_EQ(accumulator_of(asked_of_half(compute_64f)), Accumulator::unknown);
     EXPECT_EQ(accumulator_of({.compute_type = compute_32f}), Accumulator::unknown);  // of float32
-    Asked asked = asked_of_half(0);
+    RequestedPrecision asked = asked_of_half(0);
     asked.half.adds_in_fp16 = true;
     EXPECT_EQ(accumulator_of(asked), Accumulator::fp16);
     asked = asked_of_half(compute_32f);
@@ -74,7 +74,7 @@ TEST(AccumulationPlan, ChangesWhatIsNeededAndNothingElse) {
         EXPECT_EQ(plan.reason, Reason::observed);
         EXPECT_EQ(plan.accumulator, plan.accumulator_as_called);
     }
-    Asked asked = asked_of_half(compute_16f);
+    RequestedPrecision asked = asked_of_half(compute_16f);
     asked.math_mode = math_tf32_tensor_op;
     Plan plan = plan_for(asked);
     EXPECT_EQ(plan.change.how, How::compute_type);
@@ -97,13 +97,13 @@ TEST(AccumulationPlan, ChangesWhatIsNeededAndNothingElse) {
 }
 
 TEST(AccumulationPlan, LeavesACallThatCannotBeChangedAsItIs) {
-    const auto reason_of = [](const Asked& asked) {
+    const auto reason_of = [](const RequestedPrecision& asked) {
         const Plan plan = plan_for(asked);
         EXPECT_EQ(plan.change.how, How::forward);
         EXPECT_EQ(plan.accumulator, plan.accumulator_as_called);
         return plan.reason;
     };
-    Asked asked = asked_of_half(compute_16f);
+    RequestedPrecision asked = asked_of_half(compute_16f);
     asked.half.scalars = ScalarPlace::on_device;
     EXPECT_EQ(reason_of(asked), Reason::scalars_on_device);
     asked.half.scalars = ScalarPlace::unreadable;
@@ -113,8 +113,8 @@ TEST(AccumulationPlan, LeavesACallThatCannotBeChangedAsItIs) {
     EXPECT_EQ(reason_of(asked), Reason::no_entry_point);
     EXPECT_EQ(reason_of(asked_of_half(compute_64f)), Reason::unknown_value);
     EXPECT_EQ(reason_of(asked_of_half(compute_32f_pedantic)), Reason::as_requested);
-    const Plan unknown =
-        plan_accumulation({.counted = Counted::observed, .handle_is_known = false}, {.accumulate = Accumulate::fp32});
+    const Plan unknown = plan_accumulation({.counted = OperandTreatment::observed, .handle_is_known = false},
+                                           {.accumulate = Accumulate::fp32});
     EXPECT_EQ(unknown.reason, Reason::unknown_handle);
 }
 

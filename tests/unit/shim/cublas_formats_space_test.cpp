@@ -40,9 +40,9 @@ constexpr Environment environments[] = {{},
                                         {.tf32_may_be_on = true, .emulates_fp32 = true}};
 constexpr Floor floors[] = {Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32};
 
-std::vector<Asked> all_calls() {
-    std::vector<Asked> calls;
-    const auto add = [&](Asked asked) {
+std::vector<RequestedPrecision> all_calls() {
+    std::vector<RequestedPrecision> calls;
+    const auto add = [&](RequestedPrecision asked) {
         for (const std::int32_t capability : capabilities)
             for (const bool has_bf16x9 : {false, true}) {
                 asked.compute_capability = capability;
@@ -71,18 +71,19 @@ std::vector<Asked> all_calls() {
 }
 
 /// Returns the changed call, which is then judged like any other call.
-Asked changed_call(Asked asked, const Change& change) {
+RequestedPrecision changed_call(RequestedPrecision asked, const CallChange& change) {
     if (change.how == How::compute_type) {
         asked.compute_type = change.compute_type;
         if (change.replaces_algorithm) asked.algorithm = gemm_default;
         asked.of_algorithm = Format::fp32;  // for cublasLt, an algorithm is searched that keeps to the format
     }
-    if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & kept_mode_bits(change.format)) | change.math_mode;
+    if (change.math_mode >= 0)
+        asked.math_mode = (asked.math_mode & kept_math_mode_bits(change.format)) | change.math_mode;
     return asked;
 }
 
-std::string words_of(const Asked& asked, const Environment& environment, Precision precision, Floor floor,
-                     const Policy& policy) {
+std::string words_of(const RequestedPrecision& asked, const Environment& environment, Precision precision,
+                     Floor floor, const Policy& policy) {
     std::ostringstream text;
     text << "road " << static_cast<int>(asked.road) << " mode " << asked.math_mode << " type " << asked.compute_type
          << " algorithm " << asked.algorithm << " (" << static_cast<int>(asked.of_algorithm) << ") capability "
@@ -100,7 +101,7 @@ bool is_fast(std::int32_t compute_type) {
 
 /// Returns true for a plain call on a DEFAULT or PEDANTIC handle. By the manual's rules it runs in FP32, unless the
 /// environment, or below 8.0 the algorithm, changes that.
-bool says_float32(const Asked& asked) {
+bool says_float32(const RequestedPrecision& asked) {
     const std::int32_t choice = asked.math_mode & ~math_flags;
     const bool mode_says = choice == math_default || choice == math_pedantic;
     return asked.compute_type == compute_32f_pedantic ||
@@ -120,11 +121,11 @@ Format wished(Precision precision) {
 }
 
 /// Returns the fault of a plan; empty: it has none.
-const char* judge(const Asked& asked, const Environment& environment, Precision precision, Floor floor,
-                  const Policy& policy, const Change& change) {
-    const Format before = asked_format(asked, environment);
-    const Asked changed = changed_call(asked, change);
-    const Format after = asked_format(changed, environment);
+const char* judge(const RequestedPrecision& asked, const Environment& environment, Precision precision, Floor floor,
+                  const Policy& policy, const CallChange& change) {
+    const Format before = requested_format(asked, environment);
+    const RequestedPrecision changed = changed_call(asked, change);
+    const Format after = requested_format(changed, environment);
     const bool is_forwarded = change.how == How::forward;
     if (change.format != after) return "what it says is not what the changed call permits";
     if (is_forwarded != (changed_call(asked, change) == asked) && asked.of_algorithm == Format::fp32 &&
@@ -159,18 +160,19 @@ const char* judge(const Asked& asked, const Environment& environment, Precision 
 }
 
 TEST(EveryCall, IsPlannedAsItsDecisionSays) {
-    const std::vector<Asked> calls = all_calls();
+    const std::vector<RequestedPrecision> calls = all_calls();
     std::vector<Policy> policies(4);
     policies[1].allow_bf16x9 = true;
     policies[2].pedantic = true;
     policies[3].allow_bf16x9 = policies[3].pedantic = true;
     std::size_t plans = 0;
     std::size_t failures = 0;
-    for (const Asked& asked : calls) {
+    for (const RequestedPrecision& asked : calls) {
         for (const Environment& environment : environments) {
             const auto check = [&](Precision precision, Floor floor, const Policy& policy) {
                 const Decision decision{.requested = precision, .precision = precision};
-                const Change change = plan_change(asked, environment, Reason::as_requested, decision, floor, policy);
+                const CallChange change =
+                    plan_change(asked, environment, Reason::as_requested, decision, floor, policy);
                 const std::string wrong = judge(asked, environment, precision, floor, policy, change);
                 ++plans;
                 if (!wrong.empty() && ++failures <= 20)
@@ -189,11 +191,11 @@ TEST(EveryCall, IsPlannedAsItsDecisionSays) {
 }
 
 /// Returns the fault of a plan for a product of float64; empty: it has none.
-const char* judge_float64(const Asked& asked, const Environment& environment, Precision precision,
-                          Reason forbids_lowering, const Change& change) {
-    const Format before = asked_format_of_float64(asked, environment);
-    const Asked changed = changed_call(asked, change);
-    if (change.format != asked_format_of_float64(changed, environment))
+const char* judge_float64(const RequestedPrecision& asked, const Environment& environment, Precision precision,
+                          Reason forbids_lowering, const CallChange& change) {
+    const Format before = requested_float64_format(asked, environment);
+    const RequestedPrecision changed = changed_call(asked, change);
+    if (change.format != requested_float64_format(changed, environment))
         return "what it says is not what the changed call permits";
     if ((change.how == How::forward) != (changed == asked)) return "a change that changes nothing, or the reverse";
     if ((changed.math_mode & ~31) != 0 && change.math_mode >= 0) return "it sets unknown bits";
@@ -210,7 +212,7 @@ const char* judge_float64(const Asked& asked, const Environment& environment, Pr
 }
 
 TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
-    std::vector<Asked> calls;
+    std::vector<RequestedPrecision> calls;
     for (const bool has_emulation : {false, true}) {
         for (const std::int32_t mode : math_modes) {
             for (const std::int32_t type : {0, +compute_64f, +compute_64f_pedantic, +compute_64f_emulated_fixedpoint})
@@ -226,21 +228,21 @@ TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
             calls.push_back({.road = Road::lt_matmul, .compute_type = type, .has_fp64_emulation = has_emulation});
         calls.push_back({.has_fp64_emulation = has_emulation});
     }
-    std::erase_if(calls, [](const Asked& asked) { return !is_known_of_float64(asked); });
+    std::erase_if(calls, [](const RequestedPrecision& asked) { return !is_known_float64_request(asked); });
     int changes = 0, counted = 0;
-    for (const Asked& asked : calls)
+    for (const RequestedPrecision& asked : calls)
         for (const bool emulates : {false, true})
             for (const Reason forbids : {Reason::as_requested, Reason::guarded})
                 for (const Precision precision : {Precision::native, Precision::fp64, Precision::fp64_emulated}) {
                     const Environment environment{.emulates_fp64 = emulates};
-                    const Change change =
+                    const CallChange change =
                         plan_change_of_float64(asked, environment, forbids, {.precision = precision});
                     EXPECT_STREQ(judge_float64(asked, environment, precision, {forbids}, change), "")
                         << words_of(asked, environment, precision, Floor::none, {}) << " emulates " << emulates;
                     changes += change.how == How::forward ? 0 : 1;
                     // A number of bits changes nothing but the number, and only products that are emulated.
                     constexpr std::uint8_t bits = 40;
-                    Change of_bits =
+                    CallChange of_bits =
                         plan_change_of_float64(asked, environment, forbids, {.precision = precision}, bits);
                     const bool has_bits = precision == Precision::fp64_emulated &&
                                           of_bits.format == Format::fp64_emulated && asked.road != Road::none &&

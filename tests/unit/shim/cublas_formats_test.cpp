@@ -18,8 +18,8 @@ using policy::Precision;
 using policy::Reason;
 using record::How;
 
-Asked by_compute_type(std::int32_t compute_type, std::int32_t math_mode = math_default,
-                      std::int32_t algorithm = gemm_default) {
+RequestedPrecision by_compute_type(std::int32_t compute_type, std::int32_t math_mode = math_default,
+                                   std::int32_t algorithm = gemm_default) {
     return {.road = Road::compute_type,
             .math_mode = math_mode,
             .compute_type = compute_type,
@@ -28,11 +28,11 @@ Asked by_compute_type(std::int32_t compute_type, std::int32_t math_mode = math_d
             .has_bf16x9 = true};
 }
 
-Asked by_math_mode(std::int32_t math_mode) {
+RequestedPrecision by_math_mode(std::int32_t math_mode) {
     return {.road = Road::math_mode, .math_mode = math_mode, .compute_capability = 90, .has_bf16x9 = true};
 }
 
-Asked on(std::int32_t compute_capability, Asked asked) {
+RequestedPrecision on(std::int32_t compute_capability, RequestedPrecision asked) {
     asked.compute_capability = compute_capability;
     return asked;
 }
@@ -41,8 +41,9 @@ Decision wanting(Precision precision, Reason reason = Reason::as_requested) {
     return {.requested = precision, .precision = precision, .reason = reason};
 }
 
-Change plan(const Asked& asked, const Decision& decision, Floor floor = Floor::none, const Policy& policy = {},
-            const Environment& environment = {}, Reason forbids_lowering = Reason::as_requested) {
+CallChange plan(const RequestedPrecision& asked, const Decision& decision, Floor floor = Floor::none,
+                const Policy& policy = {}, const Environment& environment = {},
+                Reason forbids_lowering = Reason::as_requested) {
     return plan_change(asked, environment, forbids_lowering, decision, floor, policy);
 }
 
@@ -51,7 +52,7 @@ constexpr Environment emulating{.emulates_fp32 = true};
 // Every way to allow something below FP32, and the format that it allows on a device with all formats.
 struct Case {
     const char* name;
-    Asked asked;
+    RequestedPrecision asked;
     Format allows;
 };
 
@@ -98,32 +99,32 @@ std::vector<Case> all_cases() {
 
 TEST(Formats, AreWhatComputeTypeMathModeAndAlgorithmAllow) {
     for (const Case& each : all_cases()) {
-        EXPECT_TRUE(is_known(each.asked)) << each.name;
-        EXPECT_EQ(asked_format(each.asked, {}), each.allows) << each.name;
+        EXPECT_TRUE(is_known_request(each.asked)) << each.name;
+        EXPECT_EQ(requested_format(each.asked, {}), each.allows) << each.name;
     }
 }
 
 TEST(Formats, AreThoseThatTheDeviceHas) {
-    const Asked tf32 = by_compute_type(compute_32f_fast_tf32);
-    const Asked fp16 = by_compute_type(compute_32f_fast_16f);
-    EXPECT_EQ(asked_format(on(75, tf32), {}), Format::fp32);
-    EXPECT_EQ(asked_format(on(75, fp16), {}), Format::fp16);
-    EXPECT_EQ(asked_format(on(61, fp16), {}), Format::fp32);
-    EXPECT_EQ(asked_format(on(0, tf32), {}), Format::tf32) << "an unknown device is taken to have it";
+    const RequestedPrecision tf32 = by_compute_type(compute_32f_fast_tf32);
+    const RequestedPrecision fp16 = by_compute_type(compute_32f_fast_16f);
+    EXPECT_EQ(requested_format(on(75, tf32), {}), Format::fp32);
+    EXPECT_EQ(requested_format(on(75, fp16), {}), Format::fp16);
+    EXPECT_EQ(requested_format(on(61, fp16), {}), Format::fp32);
+    EXPECT_EQ(requested_format(on(0, tf32), {}), Format::tf32) << "an unknown device is taken to have it";
 }
 
 TEST(Formats, OfPlainCallsAreBf16x9WhereTheEnvironmentEmulates) {
-    EXPECT_EQ(asked_format(on(100, by_compute_type(0)), emulating), Format::bf16x9);
-    EXPECT_EQ(asked_format(on(100, by_compute_type(compute_32f)), emulating), Format::bf16x9);
-    EXPECT_EQ(asked_format(on(100, by_compute_type(compute_32f_pedantic)), emulating), Format::fp32);
-    EXPECT_EQ(asked_format(on(90, by_compute_type(0)), emulating), Format::fp32);
+    EXPECT_EQ(requested_format(on(100, by_compute_type(0)), emulating), Format::bf16x9);
+    EXPECT_EQ(requested_format(on(100, by_compute_type(compute_32f)), emulating), Format::bf16x9);
+    EXPECT_EQ(requested_format(on(100, by_compute_type(compute_32f_pedantic)), emulating), Format::fp32);
+    EXPECT_EQ(requested_format(on(90, by_compute_type(0)), emulating), Format::fp32);
 }
 
 TEST(Formats, APedanticHandleKeepsTheEnvironmentFromFunctionsWithoutAComputeTypeOnly) {
-    EXPECT_EQ(asked_format(on(100, by_compute_type(0, math_pedantic)), emulating), Format::fp32);
-    EXPECT_EQ(asked_format(on(100, by_math_mode(math_pedantic | 16)), emulating), Format::fp32);
-    const Asked plain = on(100, by_compute_type(compute_32f, math_pedantic));
-    EXPECT_EQ(asked_format(plain, emulating), Format::bf16x9);
+    EXPECT_EQ(requested_format(on(100, by_compute_type(0, math_pedantic)), emulating), Format::fp32);
+    EXPECT_EQ(requested_format(on(100, by_math_mode(math_pedantic | 16)), emulating), Format::fp32);
+    const RequestedPrecision plain = on(100, by_compute_type(compute_32f, math_pedantic));
+    EXPECT_EQ(requested_format(plain, emulating), Format::bf16x9);
     EXPECT_EQ(plan(plain, wanting(Precision::highest), Floor::none, {}, emulating).compute_type,
               compute_32f_pedantic);
     Policy pedantic;
@@ -135,20 +136,20 @@ TEST(Formats, APedanticHandleKeepsTheEnvironmentFromFunctionsWithoutAComputeType
 }
 
 TEST(Formats, TheOverrideTurnsTf32IntoFp32) {
-    EXPECT_EQ(with_override(Format::tf32, {.tf32_is_off = true}), Format::fp32);
-    EXPECT_EQ(with_override(Format::bf16, {.tf32_is_off = true}), Format::bf16);
-    EXPECT_EQ(with_override(Format::tf32, {}), Format::tf32);
+    EXPECT_EQ(apply_tf32_override(Format::tf32, {.tf32_is_off = true}), Format::fp32);
+    EXPECT_EQ(apply_tf32_override(Format::bf16, {.tf32_is_off = true}), Format::bf16);
+    EXPECT_EQ(apply_tf32_override(Format::tf32, {}), Format::tf32);
 }
 
 TEST(Formats, UnknownValuesAreToldApart) {
-    EXPECT_TRUE(has_known_mode(by_compute_type(0, 5)));
-    EXPECT_TRUE(has_known_mode(by_compute_type(0, 31)));
-    EXPECT_FALSE(has_known_mode(by_compute_type(0, 32)));
-    EXPECT_FALSE(has_known_mode(by_compute_type(0, -1)));
-    EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 24)));
-    EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 116)));
-    EXPECT_FALSE(is_known(by_compute_type(2)));
-    EXPECT_FALSE(is_known(by_compute_type(80)));
+    EXPECT_TRUE(has_known_math_mode(by_compute_type(0, 5)));
+    EXPECT_TRUE(has_known_math_mode(by_compute_type(0, 31)));
+    EXPECT_FALSE(has_known_math_mode(by_compute_type(0, 32)));
+    EXPECT_FALSE(has_known_math_mode(by_compute_type(0, -1)));
+    EXPECT_FALSE(is_known_request(by_compute_type(compute_32f, math_default, 24)));
+    EXPECT_FALSE(is_known_request(by_compute_type(compute_32f, math_default, 116)));
+    EXPECT_FALSE(is_known_request(by_compute_type(2)));
+    EXPECT_FALSE(is_known_request(by_compute_type(80)));
 }
 
 TEST(Formats, AValueThatIsNotKnownToSwitchOffIsTakenToSwitchOn) {
@@ -172,7 +173,7 @@ TEST(Formats, OfTwoVariablesOfOneNameTheFirstCountsAsForGetenv) {
 
 TEST(Plan, NativeLeavesEveryCallAsItIs) {
     for (const Case& each : all_cases()) {
-        const Change change = plan(each.asked, wanting(Precision::native));
+        const CallChange change = plan(each.asked, wanting(Precision::native));
         EXPECT_EQ(change.how, How::forward) << each.name;
         EXPECT_EQ(change.format, each.allows) << each.name;
         EXPECT_EQ(change.reason, Reason::as_requested) << each.name;
@@ -189,17 +190,17 @@ TEST(Plan, WhatIsWishedAlreadyIsForwarded) {
 TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
     for (const Case& each : all_cases()) {
         for (const bool by_floor : {false, true}) {
-            const Change change = by_floor ? plan(each.asked, wanting(Precision::native), Floor::fp32)
-                                           : plan(each.asked, wanting(Precision::highest));
+            const CallChange change = by_floor ? plan(each.asked, wanting(Precision::native), Floor::fp32)
+                                               : plan(each.asked, wanting(Precision::highest));
             EXPECT_EQ(change.format, Format::fp32) << each.name;
             // The changed call, judged like any other call.
-            Asked changed = each.asked;
+            RequestedPrecision changed = each.asked;
             if (change.how == How::compute_type) {
                 changed.compute_type = change.compute_type;
                 if (change.replaces_algorithm) changed.algorithm = gemm_default;
             }
             if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & math_flags) | change.math_mode;
-            EXPECT_EQ(asked_format(changed, {}), Format::fp32) << each.name;
+            EXPECT_EQ(requested_format(changed, {}), Format::fp32) << each.name;
             EXPECT_EQ(change.how == How::forward, each.allows == Format::fp32) << each.name;
             const Reason expected = by_floor && change.how != How::forward ? Reason::floor : Reason::as_requested;
             EXPECT_EQ(change.reason, expected) << each.name;
@@ -208,15 +209,16 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
 }
 
 TEST(Plan, HighestKeepsEmulationByTheEnvironmentAwayByPedanticTypes) {
-    const Change sgemm = plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, {}, emulating);
+    const CallChange sgemm =
+        plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, {}, emulating);
     EXPECT_EQ(sgemm.how, How::compute_type);
     EXPECT_EQ(sgemm.compute_type, compute_32f_pedantic);
-    const Change ssyrk = plan(on(100, by_math_mode(0)), wanting(Precision::native), Floor::fp32, {}, emulating);
+    const CallChange ssyrk = plan(on(100, by_math_mode(0)), wanting(Precision::native), Floor::fp32, {}, emulating);
     EXPECT_EQ(ssyrk.how, How::math_mode);
     EXPECT_EQ(ssyrk.math_mode, math_pedantic);
     Policy allowing;
     allowing.allow_bf16x9 = true;
-    const Change allowed =
+    const CallChange allowed =
         plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, allowing, emulating);
     EXPECT_EQ(allowed.how, How::forward);
     EXPECT_EQ(allowed.format, Format::bf16x9);
@@ -224,16 +226,16 @@ TEST(Plan, HighestKeepsEmulationByTheEnvironmentAwayByPedanticTypes) {
 
 TEST(Plan, HighestIsPedanticWhereTf32MayBeSwitchedOn) {
     constexpr Environment reserved{.tf32_may_be_on = true};
-    EXPECT_EQ(asked_format(by_compute_type(0), reserved), Format::tf32);
-    EXPECT_EQ(asked_format(on(75, by_compute_type(0)), reserved), Format::fp32);
-    const Change change = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, {}, reserved);
+    EXPECT_EQ(requested_format(by_compute_type(0), reserved), Format::tf32);
+    EXPECT_EQ(requested_format(on(75, by_compute_type(0)), reserved), Format::fp32);
+    const CallChange change = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, {}, reserved);
     EXPECT_EQ(change.compute_type, compute_32f_pedantic);
     EXPECT_EQ(change.format, Format::fp32);
 }
 
 TEST(Plan, APedanticTypeStaysPedantic) {
-    const Asked asked = on(75, by_compute_type(compute_32f_pedantic, math_default, 99));
-    const Change change = plan(asked, wanting(Precision::highest));
+    const RequestedPrecision asked = on(75, by_compute_type(compute_32f_pedantic, math_default, 99));
+    const CallChange change = plan(asked, wanting(Precision::highest));
     EXPECT_EQ(change.compute_type, compute_32f_pedantic);
     EXPECT_TRUE(change.replaces_algorithm);
 }
@@ -241,8 +243,8 @@ TEST(Plan, APedanticTypeStaysPedantic) {
 TEST(Plan, AFloorTakesAnAlgorithmAwayAndKeepsTheComputeType) {
     for (const std::int32_t type : {compute_32f, compute_32f_pedantic})
         for (const Floor floor : {Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32}) {
-            const Asked asked = by_compute_type(type, math_default, gemm_default_tensor_op);
-            const Change old = plan(on(75, asked), wanting(Precision::native), floor);
+            const RequestedPrecision asked = by_compute_type(type, math_default, gemm_default_tensor_op);
+            const CallChange old = plan(on(75, asked), wanting(Precision::native), floor);
             EXPECT_EQ(old.compute_type, type);
             EXPECT_TRUE(old.replaces_algorithm);
             EXPECT_EQ(old.format, Format::fp32);
@@ -253,9 +255,9 @@ TEST(Plan, AFloorTakesAnAlgorithmAwayAndKeepsTheComputeType) {
 }
 
 TEST(Plan, AFloorIsKeptWhereTheDeviceLacksTheFormat) {
-    const Asked fp16 = on(70, by_compute_type(compute_32f_fast_16f));
+    const RequestedPrecision fp16 = on(70, by_compute_type(compute_32f_fast_16f));
     for (const Floor floor : {Floor::bf16, Floor::tf32}) {
-        const Change change = plan(fp16, wanting(Precision::native), floor);
+        const CallChange change = plan(fp16, wanting(Precision::native), floor);
         EXPECT_EQ(change.compute_type, compute_32f);
         EXPECT_EQ(change.format, Format::fp32);
         EXPECT_EQ(change.reason, Reason::floor);
@@ -263,25 +265,25 @@ TEST(Plan, AFloorIsKeptWhereTheDeviceLacksTheFormat) {
 }
 
 TEST(Plan, AnAlgorithmThatRoundsBelowItsComputeTypeCounts) {
-    Asked asked = {
+    RequestedPrecision asked = {
         .road = Road::lt_matmul, .compute_type = compute_32f, .compute_capability = 90, .of_algorithm = Format::tf32};
-    EXPECT_EQ(asked_format(asked, {}), Format::tf32);
+    EXPECT_EQ(requested_format(asked, {}), Format::tf32);
     EXPECT_EQ(plan(asked, wanting(Precision::highest)).compute_type, compute_32f);
     asked.of_algorithm = Format::fp16;
     EXPECT_EQ(plan(asked, wanting(Precision::native), Floor::bf16).compute_type, compute_32f);
 }
 
 TEST(Plan, AFunctionWithoutAComputeTypeIsRaisedToFp32ByTheDefaultMode) {
-    const Change raised = plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::highest));
+    const CallChange raised = plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::highest));
     EXPECT_EQ(raised.how, How::math_mode);
     EXPECT_EQ(raised.math_mode, math_default);
     EXPECT_EQ(raised.format, Format::fp32);
 }
 
 TEST(Plan, WhatCannotBeRaisedByComputeTypeIsRaisedByMathMode) {
-    const Change pedantic =
+    const CallChange pedantic =
         plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, {}, emulating);
-    const Change raised = by_math_mode(pedantic);
+    const CallChange raised = as_math_mode_change(pedantic);
     EXPECT_EQ(raised.how, How::math_mode);
     EXPECT_EQ(raised.math_mode, math_pedantic);
 }
@@ -294,14 +296,14 @@ TEST(PlanKeys, AreOnesThatTellCallsApart) {
     EXPECT_EQ(handle_key(90, -1), key_unknown);
     EXPECT_EQ(call_key(0, 2, false), key_unknown);
     EXPECT_EQ(call_key(0, -1, false), key_unknown);
-    EXPECT_EQ(join(1, key_unknown, 0), key_unknown);
+    EXPECT_EQ(join_keys(1, key_unknown, 0), key_unknown);
     EXPECT_NE(settings_key(7, 1), settings_key(7, 2));
 }
 
 TEST(Plan, HighestIsPedanticWhereThePolicySaysSo) {
     Policy pedantic;
     pedantic.pedantic = true;
-    const Change sgemm = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, pedantic);
+    const CallChange sgemm = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, pedantic);
     EXPECT_EQ(sgemm.compute_type, compute_32f_pedantic);
     EXPECT_EQ(plan(by_compute_type(0), wanting(Precision::high), Floor::none, pedantic).compute_type,
               compute_32f_fast_tf32);
@@ -310,7 +312,7 @@ TEST(Plan, HighestIsPedanticWhereThePolicySaysSo) {
 }
 
 TEST(Plan, ThePlainComputeTypeIsKeptFromTheHandlesModeAndFlagsStay) {
-    const Change change =
+    const CallChange change =
         plan(by_compute_type(compute_32f_fast_16f, math_tf32_tensor_op | 16, 99), wanting(Precision::highest));
     EXPECT_EQ(change.compute_type, compute_32f);
     EXPECT_TRUE(change.replaces_algorithm);
@@ -320,11 +322,11 @@ TEST(Plan, ThePlainComputeTypeIsKeptFromTheHandlesModeAndFlagsStay) {
 }
 
 TEST(Plan, LoweringGoesByComputeTypeWhereThereIsOneElseByMathMode) {
-    const Change sgemm = plan(by_compute_type(0), wanting(Precision::medium));
+    const CallChange sgemm = plan(by_compute_type(0), wanting(Precision::medium));
     EXPECT_EQ(sgemm.how, How::compute_type);
     EXPECT_EQ(sgemm.compute_type, compute_32f_fast_16bf);
     EXPECT_EQ(sgemm.format, Format::bf16);
-    const Change gemm3m = plan(by_math_mode(0), wanting(Precision::high));
+    const CallChange gemm3m = plan(by_math_mode(0), wanting(Precision::high));
     EXPECT_EQ(gemm3m.how, How::math_mode);
     EXPECT_EQ(gemm3m.math_mode, math_tf32_tensor_op);
     EXPECT_EQ(gemm3m.format, Format::tf32);
@@ -332,12 +334,12 @@ TEST(Plan, LoweringGoesByComputeTypeWhereThereIsOneElseByMathMode) {
 
 TEST(Plan, FunctionsThatIgnoreTf32ModeAreNotLoweredAndStillRaised) {
     const auto ssyrk = [](std::int32_t math_mode) {
-        Asked asked = by_math_mode(math_mode);
+        RequestedPrecision asked = by_math_mode(math_mode);
         asked.ignores_tf32_mode = true;
         return asked;
     };
     for (const Precision precision : {Precision::high, Precision::medium, Precision::fp16, Precision::xf32}) {
-        const Change change = plan(ssyrk(math_default), wanting(precision));
+        const CallChange change = plan(ssyrk(math_default), wanting(precision));
         EXPECT_EQ(change.how, How::forward);
         EXPECT_EQ(change.format, Format::fp32);
         EXPECT_EQ(change.reason, Reason::no_such_format);
@@ -346,8 +348,8 @@ TEST(Plan, FunctionsThatIgnoreTf32ModeAreNotLoweredAndStillRaised) {
     // Other devices and versions may obey a mode of the program's.
     EXPECT_EQ(plan(ssyrk(math_tf32_tensor_op), wanting(Precision::native)).format, Format::tf32);
     EXPECT_EQ(plan(ssyrk(math_tensor_op), wanting(Precision::high)).format, Format::tf32);
-    for (const Change& raised : {plan(ssyrk(math_tf32_tensor_op), wanting(Precision::highest)),
-                                 plan(ssyrk(math_tf32_tensor_op), wanting(Precision::native), Floor::fp32)}) {
+    for (const CallChange& raised : {plan(ssyrk(math_tf32_tensor_op), wanting(Precision::highest)),
+                                     plan(ssyrk(math_tf32_tensor_op), wanting(Precision::native), Floor::fp32)}) {
         EXPECT_EQ(raised.how, How::math_mode);
         EXPECT_EQ(raised.math_mode, math_default);
         EXPECT_EQ(raised.format, Format::fp32);
@@ -365,25 +367,25 @@ TEST(Plan, TheFunctionsThatIgnoreTf32ModeAreThoseOfSymmetricAndTriangularMatrice
 }
 
 TEST(Plan, WhereThereIsNoBf16MediumIsTf32) {
-    Asked grouped = by_compute_type(compute_32f);
+    RequestedPrecision grouped = by_compute_type(compute_32f);
     grouped.is_grouped = true;
-    for (const Asked& asked : {by_math_mode(0), grouped}) {
-        const Change change = plan(asked, wanting(Precision::medium));
+    for (const RequestedPrecision& asked : {by_math_mode(0), grouped}) {
+        const CallChange change = plan(asked, wanting(Precision::medium));
         EXPECT_EQ(change.format, Format::tf32);
         EXPECT_EQ(change.reason, Reason::no_such_format);
     }
 }
 
 TEST(Plan, Bf16x9NeedsALibraryAndAFunctionThatHaveIt) {
-    const Asked asked = on(100, by_compute_type(0));
+    const RequestedPrecision asked = on(100, by_compute_type(0));
     EXPECT_EQ(plan(asked, wanting(Precision::bf16x9)).compute_type, compute_32f_emulated_16bfx9);
     EXPECT_EQ(plan(on(100, by_math_mode(0)), wanting(Precision::bf16x9)).math_mode, math_fp32_emulated_bf16x9);
-    Asked old = asked;
+    RequestedPrecision old = asked;
     old.has_bf16x9 = false;
-    Asked grouped = asked;
+    RequestedPrecision grouped = asked;
     grouped.is_grouped = true;
-    for (const Asked& without : {old, grouped}) {
-        const Change change = plan(without, wanting(Precision::bf16x9));
+    for (const RequestedPrecision& without : {old, grouped}) {
+        const CallChange change = plan(without, wanting(Precision::bf16x9));
         EXPECT_EQ(change.format, Format::fp32);
         EXPECT_EQ(change.reason, Reason::bf16x9_unavailable);
         EXPECT_EQ(change.how, How::forward);
@@ -392,20 +394,20 @@ TEST(Plan, Bf16x9NeedsALibraryAndAFunctionThatHaveIt) {
 
 TEST(Plan, RestraintsForbidLoweringAndNothingElse) {
     for (const Reason forbids_lowering : {Reason::alignment, Reason::solver, Reason::protected_call}) {
-        const Change lowered =
+        const CallChange lowered =
             plan(by_compute_type(0), wanting(Precision::high), Floor::none, {}, {}, forbids_lowering);
         EXPECT_EQ(lowered.how, How::forward);
         EXPECT_EQ(lowered.format, Format::fp32);
         EXPECT_EQ(lowered.reason, forbids_lowering);
-        const Change raised = plan(by_compute_type(compute_32f_fast_tf32), wanting(Precision::highest), Floor::none,
-                                   {}, {}, forbids_lowering);
+        const CallChange raised = plan(by_compute_type(compute_32f_fast_tf32), wanting(Precision::highest),
+                                       Floor::none, {}, {}, forbids_lowering);
         EXPECT_EQ(raised.compute_type, compute_32f);
         EXPECT_EQ(raised.reason, Reason::as_requested);
     }
 }
 
 TEST(Plan, AFloorRaisesOnlyWhatIsBelowIt) {
-    const Asked fp16 = by_compute_type(compute_32f_fast_16f);
+    const RequestedPrecision fp16 = by_compute_type(compute_32f_fast_16f);
     EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::fp16).how, How::forward);
     EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::bf16).compute_type, compute_32f_fast_16bf);
     EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::tf32).compute_type, compute_32f_fast_tf32);
@@ -415,19 +417,20 @@ TEST(Plan, AFloorRaisesOnlyWhatIsBelowIt) {
 }
 
 TEST(Plan, WithoutAFunctionThatTakesAComputeTypeOnlyRaisingIsLeft) {
-    Asked asked = by_compute_type(0, math_tf32_tensor_op);
+    RequestedPrecision asked = by_compute_type(0, math_tf32_tensor_op);
     asked.has_compute_type_form = false;
-    const Change raised = plan(asked, wanting(Precision::highest));
+    const CallChange raised = plan(asked, wanting(Precision::highest));
     EXPECT_EQ(raised.how, How::math_mode);
     EXPECT_EQ(raised.math_mode, math_default);
     asked.math_mode = math_default;
-    const Change lowered = plan(asked, wanting(Precision::high));
+    const CallChange lowered = plan(asked, wanting(Precision::high));
     EXPECT_EQ(lowered.how, How::forward);
     EXPECT_EQ(lowered.reason, Reason::no_entry_point);
 }
 
 TEST(Plan, TheDecisionsOwnReasonIsKept) {
-    const Change change = plan(on(75, by_compute_type(0)), wanting(Precision::highest, Reason::compute_capability));
+    const CallChange change =
+        plan(on(75, by_compute_type(0)), wanting(Precision::highest, Reason::compute_capability));
     EXPECT_EQ(change.reason, Reason::compute_capability);
     EXPECT_EQ(change.format, Format::fp32);
 }

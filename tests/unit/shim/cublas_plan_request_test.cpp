@@ -20,15 +20,15 @@ using policy::Precision;
 using policy::Reason;
 using record::How;
 
-Request sgemm_of(std::string_view caller) {
-    Request request;
+PlanRequest sgemm_of(std::string_view caller) {
+    PlanRequest request;
     request.caller = caller;
     request.asked = {.road = Road::compute_type, .compute_capability = 90};
     return request;
 }
 
-Request strsm_of(std::string_view caller) {
-    Request request;
+PlanRequest strsm_of(std::string_view caller) {
+    PlanRequest request;
     request.is_solve = true;
     request.caller = caller;
     request.asked = {.road = Road::math_mode, .compute_capability = 90};
@@ -44,11 +44,11 @@ Policy with_rule(std::vector<std::string> functions, std::vector<std::string> ca
     return policy;
 }
 
-Plan by_rule(const Request& request, const Policy& policy) {
+Plan by_rule(const PlanRequest& request, const Policy& policy) {
     return plan_request(request, {.precision = Precision::high, .rule = 0}, Floor::none, {}, policy);
 }
 
-Plan by_default(const Request& request, Precision precision, Floor floor = Floor::none) {
+Plan by_default(const PlanRequest& request, Precision precision, Floor floor = Floor::none) {
     return plan_request(request, {.precision = precision}, floor, {}, {});
 }
 
@@ -90,7 +90,7 @@ TEST(ProtectedCalls, AreLoweredByARuleThatNamesThem) {
 }
 
 TEST(ProtectedCalls, AreRaisedAsAnyOther) {
-    for (Request request : {sgemm_of("libcudnn.so.9"), sgemm_of("libmagma.so"), strsm_of("program")}) {
+    for (PlanRequest request : {sgemm_of("libcudnn.so.9"), sgemm_of("libmagma.so"), strsm_of("program")}) {
         request.asked.math_mode = math_tf32_tensor_op;
         EXPECT_EQ(by_default(request, Precision::highest).applied, Applied::fp32);
         EXPECT_EQ(by_default(request, Precision::native, Floor::fp32).applied, Applied::fp32);
@@ -102,7 +102,7 @@ TEST(ProtectedCalls, AreRaisedAsAnyOther) {
 }
 
 TEST(PedanticMode, IsReplacedByDefaultModeWhereTheLibraryRefusesIt) {
-    Request request;  // as cublasCsyrk3mEx
+    PlanRequest request;  // as cublasCsyrk3mEx
     request.asked = {.road = Road::math_mode, .math_mode = math_tf32_tensor_op | 16, .compute_capability = 90};
     Policy policy;
     policy.pedantic = true;
@@ -123,8 +123,8 @@ TEST(PedanticMode, IsReplacedByDefaultModeWhereTheLibraryRefusesIt) {
 }
 
 TEST(Float64, RunsAsCalledIfTheLibraryRefusesTheChange) {
-    Request request = sgemm_of("program");
-    request.counted = Counted::as_called;
+    PlanRequest request = sgemm_of("program");
+    request.counted = OperandTreatment::as_called;
     request.asked.math_mode = math_fp64_emulated_fixedpoint;
     const Plan plan = by_default(request, Precision::fp64);
     EXPECT_EQ(plan.applied, Applied::fp64);
@@ -138,8 +138,8 @@ TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt
     using namespace families;
     for (const ProductFamily* family : {&cublas_dsyrk, &cublas_zsyrk, &cublas_zherk, &cublas_dsyr2k, &cublas_zsyr2k,
                                         &cublas_zher2k, &cublas_dtrsm, &cublas_ztrsm, &cublas_ztrsm_batched}) {
-        Request request;
-        request.counted = Counted::as_called;
+        PlanRequest request;
+        request.counted = OperandTreatment::as_called;
         request.is_solve = family->operation == blas::Operation::trsm;
         request.asked = {.road = family->road, .math_mode = math_fp64_emulated_fixedpoint};
         EXPECT_EQ(by_default(request, Precision::native).applied, Applied::fp64_emulated);
@@ -150,8 +150,8 @@ TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt
 }
 
 TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
-    Request request;  // as cublasXtDgemm
-    request.counted = Counted::as_called;
+    PlanRequest request;  // as cublasXtDgemm
+    request.counted = OperandTreatment::as_called;
     for (const Precision precision : {Precision::fp64, Precision::native}) {
         const Plan plan = plan_request(request, {.precision = precision}, Floor::none, {.emulates_fp64 = true}, {});
         EXPECT_EQ(plan.applied, Applied::fp64_emulated);
@@ -162,8 +162,8 @@ TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
 }
 
 TEST(Float64, IsEmulatedByProtectedCallersOnlyIfARuleNamesThem) {
-    Request request = sgemm_of("libcusolver.so.12");
-    request.counted = Counted::as_called;
+    PlanRequest request = sgemm_of("libcusolver.so.12");
+    request.counted = OperandTreatment::as_called;
     request.asked.has_fp64_emulation = true;
     const auto planned = [&](const Policy& policy) {
         return plan_request(request, {.precision = Precision::fp64_emulated, .rule = 0}, Floor::none, {}, policy);
@@ -175,7 +175,7 @@ TEST(Float64, IsEmulatedByProtectedCallersOnlyIfARuleNamesThem) {
 
 TEST(UnknownMathModes, AreForwardedWithoutAWishAndReplacedUnderAPinOrFloor) {
     for (const std::int32_t bits : {32, 64 | 3, -1}) {
-        for (Request request : {sgemm_of("program"), strsm_of("program")}) {
+        for (PlanRequest request : {sgemm_of("program"), strsm_of("program")}) {
             request.asked.math_mode = bits;
             const Plan native = by_default(request, Precision::native);
             EXPECT_EQ(native.change.how, How::forward);
@@ -188,7 +188,7 @@ TEST(UnknownMathModes, AreForwardedWithoutAWishAndReplacedUnderAPinOrFloor) {
                 EXPECT_EQ(raised.applied, Applied::fp32);
             }
         }
-        Request fast = sgemm_of("program");
+        PlanRequest fast = sgemm_of("program");
         fast.asked.math_mode = bits;
         fast.asked.compute_type = compute_32f_fast_tf32;
         EXPECT_EQ(by_default(fast, Precision::native).applied, Applied::tf32) << "the mode does not count";
@@ -197,7 +197,7 @@ TEST(UnknownMathModes, AreForwardedWithoutAWishAndReplacedUnderAPinOrFloor) {
 
 TEST(CombinedMathModes, AreNeverForwardedUnderAPin) {
     for (const std::int32_t mode : {5, 6, 7, 5 | 16, 7 | 24}) {
-        Request request = strsm_of("program");
+        PlanRequest request = strsm_of("program");
         request.asked.math_mode = mode;
         request.asked.compute_capability = 100;
         const Plan pinned = by_default(request, Precision::highest);

@@ -19,9 +19,9 @@ def _format_of_product(n=2048):
         device = jax.devices("cuda")[0]
     except RuntimeError as error:
         raise NoDevice("no CUDA device") from error
-    a, b = measured.operands(n)
+    a, b = measured.random_operands(n)
     result = jax.jit(jax.numpy.matmul)(jax.device_put(a, device), jax.device_put(b, device))
-    return measured.Product(a, b).judge(numpy.asarray(result[:64]))[0]
+    return measured.ReferenceProduct(a, b).judge_result(numpy.asarray(result[:64]))[0]
 
 
 def measure_jax_triton():

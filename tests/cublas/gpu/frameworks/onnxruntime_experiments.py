@@ -24,6 +24,6 @@ def measure_onnxruntime_matmul():
         ("CUDAExecutionProvider", {"use_tf32": "1" if asks_for_tf32 else "0"})])
     if session.get_providers()[0] != "CUDAExecutionProvider":
         raise NoDevice("no CUDA device")
-    a, b = measured.operands(n)
+    a, b = measured.random_operands(n)
     result = session.run(None, {"a": a, "b": b})[0]
-    return {"matmul": measured.Product(a, b).judge(result[:64])[0]}
+    return {"matmul": measured.ReferenceProduct(a, b).judge_result(result[:64])[0]}

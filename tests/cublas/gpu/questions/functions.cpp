@@ -29,26 +29,28 @@ void measure_functions(Worker& worker) {
         for (const Element element : {Element::real, Element::complex}) {
             const bool complex = element == Element::complex;
             Float32Problem product(worker.device(), n, complex);
-            Float32Problem solve(worker.device(), n, complex, Use::solve);
-            const auto measure = [&](const Function& function, const std::string& words, const std::string& prefix,
-                                     cublasComputeType_t type, cublasGemmAlgo_t algorithm) {
-                worker.row(title_with_order(function.function + words, n), prefix, [&] {
-                    Problem& problem = function.shape == Shape::trsm ? solve : product;
-                    Measured last;
+            Float32Problem solve(worker.device(), n, complex, OperandUse::solve);
+            const auto measure = [&](const CublasFunction& function, const std::string& words,
+                                     const std::string& prefix, cublasComputeType_t type,
+                                     cublasGemmAlgo_t algorithm) {
+                worker.measure_row(title_with_order(function.function + words, n), prefix, [&] {
+                    DeviceProblem& problem = function.shape == ProductKind::trsm ? solve : product;
+                    MeasuredRounding last;
                     for (const Mode& mode : modes) {
                         const auto result =
                             multiply(worker.cublas(), problem, {function.name, mode.value, type, algorithm});
-                        worker.found(mode.name, result.answer);
-                        if (mode.value == usual) worker.found("default_error", digits("%.1e", result.measured.error));
+                        worker.report_finding(mode.name, result.answer);
+                        if (mode.value == usual)
+                            worker.report_finding("default_error", format_number("%.1e", result.measured.error));
                         last = result.measured;
                     }
-                    worker.found("tf32_error", digits("%.1e", last.error));
-                    worker.found("tf32_match", last.match);
+                    worker.report_finding("tf32_error", format_number("%.1e", last.error));
+                    worker.report_finding("tf32_match", last.match);
                 });
             };
-            for (const Function& function : functions()) {
+            for (const CublasFunction& function : all_functions()) {
                 const std::string name = function.name;
-                if (function.kind == Function::by_mode) {
+                if (function.kind == CublasFunction::by_mode) {
                     if (function.element == element)
                         measure(function, "", "mode_" + name + "_", CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
                     continue;
@@ -72,17 +74,17 @@ void measure_alignment(Worker& worker) {
     for (const std::string name : {"gemm_ex", "gemm_batched_ex", "lt", "lt_null"})
         for (const ComputeType& type : types)
             for (const std::size_t offset : {16, 8, 4}) {
-                const Function& function = function_called(name);
+                const CublasFunction& function = function_named(name);
                 const std::string place = std::to_string(offset);
-                worker.row(std::string(function.function) + (name == "lt_null" ? ", algorithm NULL, " : ", ") +
-                               type.name + ", operands at " + place + " bytes",
-                           name + "_offset" + place + "_", [&] {
-                               Float32Problem problem(worker.device(), worker.sizes.front(), false, Use::product,
-                                                      {.offset = offset});
-                               worker.found(
-                                   type.row,
-                                   multiply(worker.cublas(), problem, {function.name, usual, type.value}).answer);
-                           });
+                worker.measure_row(
+                    std::string(function.function) + (name == "lt_null" ? ", algorithm NULL, " : ", ") + type.name +
+                        ", operands at " + place + " bytes",
+                    name + "_offset" + place + "_", [&] {
+                        Float32Problem problem(worker.device(), worker.sizes.front(), false, OperandUse::product,
+                                               {.offset = offset});
+                        worker.report_finding(
+                            type.row, multiply(worker.cublas(), problem, {function.name, usual, type.value}).answer);
+                    });
             }
 }
 
@@ -90,19 +92,20 @@ void measure_alignment(Worker& worker) {
 /// kernel runs depends on the size, the transpositions and the alignment; kernels for TF32 need 16 bytes.
 void measure_ties(Worker& worker) {
     const auto measure = [&](const ComputeType& type, const char* name, int n, const char* where,
-                             const Layout& layout) {
+                             const MatrixLayout& layout) {
         const auto letter = [](Operation operation) { return operation == CUBLAS_OP_N ? "N" : "T"; };
-        worker.row(title_with_order(
-                       std::string(type.name) + ", " + letter(layout.trans_a) + letter(layout.trans_b) + where, n),
-                   "", [&] {
-                       Float32Problem problem(worker.device(), n, false, Use::product, layout);
-                       const Result result = multiply(worker.cublas(), problem, {"gemm_ex", usual, type.value});
-                       std::string rule = result.answer == "fp32" ? "kept" : result.ran ? "other" : "refused";
-                       for (const char* const word : {"even", "away", "truncate"})
-                           if (result.measured.match.find(word) != std::string::npos) rule = word;
-                       worker.found(name, rule);
-                       worker.found("match", result.measured.match);
-                   });
+        worker.measure_row(
+            title_with_order(std::string(type.name) + ", " + letter(layout.trans_a) + letter(layout.trans_b) + where,
+                             n),
+            "", [&] {
+                Float32Problem problem(worker.device(), n, false, OperandUse::product, layout);
+                const ProductResult result = multiply(worker.cublas(), problem, {"gemm_ex", usual, type.value});
+                std::string rule = result.answer == "fp32" ? "kept" : result.ran ? "other" : "refused";
+                for (const char* const word : {"even", "away", "truncate"})
+                    if (result.measured.match.find(word) != std::string::npos) rule = word;
+                worker.report_finding(name, rule);
+                worker.report_finding("match", result.measured.match);
+            });
     };
     const int largest = worker.sizes.back();
     measure(compute_types[3], "bf16_ties", largest, "", {});

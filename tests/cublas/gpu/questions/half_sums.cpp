@@ -55,25 +55,25 @@ std::vector<std::uint16_t> random_halves(std::size_t count, unsigned seed) {
 void measure_half_sums(Worker& worker) {
     const Halves a = random_halves(std::size_t{rows} * terms, 1), b = random_halves(a.size(), 2);
     for (const auto& [title, name, function, type] : half_ways)
-        worker.row(title, name, [&] {
-            const Buffer on_a(worker.device(), a), on_b(worker.device(), b);
-            const Buffer on_c(worker.device(), Halves(rows * rows));
-            Call call = square(rows, on_a, on_b, on_c, Element::half);
+        worker.measure_row(title, name, [&] {
+            const DeviceBuffer on_a(worker.device(), a), on_b(worker.device(), b);
+            const DeviceBuffer on_c(worker.device(), Halves(rows * rows));
+            CallArguments call = square_call(rows, on_a, on_b, on_c, Element::half);
             call.k = call.lda = call.ldb = terms;
             call.trans_a = CUBLAS_OP_T;
             call.type = type;
             if (type != CUBLAS_COMPUTE_16F) call.alpha = Scalar(1), call.beta = Scalar(0);
-            const Status status = function_called(function)(worker.cublas(), call);
-            if (status != CUBLAS_STATUS_SUCCESS) return worker.found("", answer_of(status, {}));
+            const Status status = function_named(function)(worker.cublas(), call);
+            if (status != CUBLAS_STATUS_SUCCESS) return worker.report_finding("", format_or_error(status, {}));
             const Halves result = on_c.download<std::uint16_t>(rows * rows);
             double error = 0;
             for (int i = 0; i < rows * rows; ++i) {
                 const double exact = exact_sum(a.data() + i % rows * terms, b.data() + i / rows * terms);
                 error = std::max(error, std::abs(value_of(result[i]) - exact) / unit);
             }
-            worker.found("_error", digits("%.2f", error));
-            worker.found("_in_fp16", error > few_parts ? "yes" : "no");
-            worker.found("_reduced", error > once_rounded ? "yes" : "no");
+            worker.report_finding("_error", format_number("%.2f", error));
+            worker.report_finding("_in_fp16", error > few_parts ? "yes" : "no");
+            worker.report_finding("_reduced", error > once_rounded ? "yes" : "no");
         });
 }
 

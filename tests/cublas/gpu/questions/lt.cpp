@@ -29,7 +29,7 @@ std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) {
     const Library library = open_cuda_library("libcublasLt");
     const auto status = library.get<decltype(cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute")(
         &algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written);
-    if (status != CUBLAS_STATUS_SUCCESS) return text(status);
+    if (status != CUBLAS_STATUS_SUCCESS) return status_name(status);
     std::string words;
     for (const NumericalFlag& name : numerical_flag_names) {
         if ((flags & name.flag) != 0) words.append(words.empty() ? "" : " ").append(name.name);
@@ -47,19 +47,20 @@ void measure_lt_formats(Worker& worker) {
     for (const int n : worker.sizes) {
         Float32Problem problem(worker.device(), n);
         for (const ComputeType& type : compute_types)
-            worker.row(std::string(type.name) + ", n = " + std::to_string(n), std::string("lt_") + type.row, [&] {
-                const auto answer = [&](const char* function) {
-                    return multiply(worker.cublas(), problem, {function, CUBLAS_DEFAULT_MATH, type.value}).answer;
-                };
-                worker.found("", answer("lt"));
-                worker.found("_null", answer("lt_null"));
-                Lt lt(worker.device(), problem.call());
-                cublasLtMatmulDesc_t descriptor = nullptr;
-                cublasLtMatmulAlgo_t algorithm{};
-                if (lt.describe(type.value, descriptor) == CUBLAS_STATUS_SUCCESS &&
-                    lt.ask_heuristic(descriptor, algorithm) == CUBLAS_STATUS_SUCCESS)
-                    worker.found("_says", numerical_flags(algorithm));
-            });
+            worker.measure_row(
+                std::string(type.name) + ", n = " + std::to_string(n), std::string("lt_") + type.row, [&] {
+                    const auto answer = [&](const char* function) {
+                        return multiply(worker.cublas(), problem, {function, CUBLAS_DEFAULT_MATH, type.value}).answer;
+                    };
+                    worker.report_finding("", answer("lt"));
+                    worker.report_finding("_null", answer("lt_null"));
+                    LtProduct lt(worker.device(), problem.call_arguments());
+                    cublasLtMatmulDesc_t descriptor = nullptr;
+                    cublasLtMatmulAlgo_t algorithm{};
+                    if (lt.create_descriptor(type.value, descriptor) == CUBLAS_STATUS_SUCCESS &&
+                        lt.find_algorithm(descriptor, algorithm) == CUBLAS_STATUS_SUCCESS)
+                        worker.report_finding("_says", numerical_flags(algorithm));
+                });
     }
 }
 
@@ -68,21 +69,23 @@ void measure_lt_algorithms(Worker& worker) {
     for (const ComputeType& found_for : {compute_32f, pedantic, fast_tf32, fast_16bf})
         for (const ComputeType& used_with : {compute_32f, pedantic, fast_tf32, fast_16bf}) {
             if (found_for.value == used_with.value) continue;
-            worker.row(std::string("found for ") + found_for.name + ", used with " + used_with.name,
-                       std::string("lt_algorithm_") + found_for.row + "_on_" + used_with.row + "_", [&] {
-                           Float32Problem problem(worker.device(), worker.sizes.back());
-                           Lt lt(worker.device(), problem.call());
-                           cublasLtMatmulDesc_t asked = nullptr, used = nullptr;
-                           check(lt.describe(found_for.value, asked), "cublasLtMatmulDescCreate");
-                           check(lt.describe(used_with.value, used), "cublasLtMatmulDescCreate");
-                           cublasLtMatmulAlgo_t algorithm{};
-                           const auto status = lt.ask_heuristic(asked, algorithm);
-                           if (status != CUBLAS_STATUS_SUCCESS) return worker.found("no_algorithm", text(status));
-                           worker.found("check", text(lt.check_algorithm(used, algorithm)));
-                           problem.prepare(Shape::gemm);
-                           const auto ran = lt.multiply(used, &algorithm);
-                           worker.found("matmul", answer_of(ran, problem.judge(Shape::gemm)));
-                       });
+            worker.measure_row(
+                std::string("found for ") + found_for.name + ", used with " + used_with.name,
+                std::string("lt_algorithm_") + found_for.row + "_on_" + used_with.row + "_", [&] {
+                    Float32Problem problem(worker.device(), worker.sizes.back());
+                    LtProduct lt(worker.device(), problem.call_arguments());
+                    cublasLtMatmulDesc_t asked = nullptr, used = nullptr;
+                    throw_on_error(lt.create_descriptor(found_for.value, asked), "cublasLtMatmulDescCreate");
+                    throw_on_error(lt.create_descriptor(used_with.value, used), "cublasLtMatmulDescCreate");
+                    cublasLtMatmulAlgo_t algorithm{};
+                    const auto status = lt.find_algorithm(asked, algorithm);
+                    if (status != CUBLAS_STATUS_SUCCESS)
+                        return worker.report_finding("no_algorithm", status_name(status));
+                    worker.report_finding("check", status_name(lt.check_algorithm(used, algorithm)));
+                    problem.prepare_output(ProductKind::gemm);
+                    const auto ran = lt.multiply(used, &algorithm);
+                    worker.report_finding("matmul", format_or_error(ran, problem.judge_result(ProductKind::gemm)));
+                });
         }
 }
 
@@ -91,15 +94,15 @@ void measure_workspace(Worker& worker) {
     const Cublas& cublas = worker.cublas();
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{16} << 10, std::size_t{32} << 20})
         for (const ComputeType& type : {compute_32f, fast_tf32, fast_16bf})
-            worker.row(std::to_string(bytes) + " bytes, " + type.name, "", [&] {
+            worker.measure_row(std::to_string(bytes) + " bytes, " + type.name, "", [&] {
                 Float32Problem problem(worker.device(), worker.sizes.back());
-                Call call = problem.call();
+                CallArguments call = problem.call_arguments();
                 call.workspace = bytes;
                 call.type = type.value;
-                problem.prepare(Shape::gemm);
-                const Status status = function_called("lt_null")(cublas, call);
-                const std::string by_lt = answer_of(status, problem.judge(Shape::gemm));
-                const Buffer workspace(worker.device(), bytes + 1);
+                problem.prepare_output(ProductKind::gemm);
+                const Status status = function_named("lt_null")(cublas, call);
+                const std::string by_lt = format_or_error(status, problem.judge_result(ProductKind::gemm));
+                const DeviceBuffer workspace(worker.device(), bytes + 1);
                 CHECKED(cublas.library, cublasSetWorkspace_v2, cublas.handle, workspace.address(), bytes);
                 const std::string by_gemm =
                     multiply(cublas, problem, {"gemm_ex", CUBLAS_DEFAULT_MATH, type.value}).answer;
@@ -107,9 +110,9 @@ void measure_workspace(Worker& worker) {
                 CHECKED(cublas.library, cublasSetStream_v2, cublas.handle, nullptr);
                 const char* const kind = type.value == CUBLAS_COMPUTE_32F ? "workspace_32f" : "workspace_fast";
                 for (const std::string& result : {by_lt, by_gemm})
-                    worker.found(kind, is_format(result) ? "runs" : result);
-                worker.found("lt", by_lt);
-                worker.found("gemm_ex", by_gemm);
+                    worker.report_finding(kind, is_format_name(result) ? "runs" : result);
+                worker.report_finding("lt", by_lt);
+                worker.report_finding("gemm_ex", by_gemm);
             });
 }
 
@@ -121,15 +124,15 @@ void measure_capability(Worker& worker) {
     // Some releases refuse this call before CUDA is started. The question then has no answer.
     const auto created = library.get<decltype(cublasLtCreate)>("cublasLtCreate")(&early);
     for (const char* product : {"first", "second"})
-        worker.row(product, "", [&] {
-            if (early == nullptr) return worker.found("refused", text(created));
+        worker.measure_row(product, "", [&] {
+            if (early == nullptr) return worker.report_finding("refused", status_name(created));
             Float32Problem problem(worker.device(), worker.sizes.front());
-            Lt lt(worker.device(), problem.call(), early);
+            LtProduct lt(worker.device(), problem.call_arguments(), early);
             cublasLtMatmulDesc_t descriptor = nullptr;
-            check(lt.describe(CUBLAS_COMPUTE_32F, descriptor), "cublasLtMatmulDescCreate");
-            problem.prepare(Shape::gemm);
+            throw_on_error(lt.create_descriptor(CUBLAS_COMPUTE_32F, descriptor), "cublasLtMatmulDescCreate");
+            problem.prepare_output(ProductKind::gemm);
             const auto status = lt.multiply(descriptor, nullptr);
-            worker.found(product, answer_of(status, problem.judge(Shape::gemm)));
+            worker.report_finding(product, format_or_error(status, problem.judge_result(ProductKind::gemm)));
         });
 }
 

@@ -16,7 +16,7 @@ namespace gpu {
 namespace {
 
 struct Arguments {
-    Asking asking;
+    MeasurementSettings settings;
     std::vector<std::string> only, except;
     std::string rows_file, results_file;
 };
@@ -34,10 +34,10 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
 }
 
 /// Prints a section as a table, each row as soon as it is known. Without a device prints one line instead of a table.
-void ask_and_print(const Section& section, const Arguments& arguments, Findings& findings) {
+void ask_and_print(const Section& section, const Arguments& arguments, FindingMap& findings) {
     const bool has_variants = !section.variants.empty();
     bool is_titled = false;
-    measure_section(section, arguments.asking, findings,
+    measure_section(section, arguments.settings, findings,
                     [&](const Variant& variant, const std::string& title, const auto& found) {
                         if (!is_titled)
                             print_heading(section.title, has_variants
@@ -89,7 +89,7 @@ bool is_wanted(const Section& section, const Arguments& arguments) {
 }
 
 int ask_all(const Arguments& arguments) {
-    Findings findings;
+    FindingMap findings;
     for (const Section& section : all_sections()) {
         if (!is_wanted(section, arguments)) continue;
         ask_and_print(section, arguments, findings);
@@ -101,31 +101,31 @@ int ask_all(const Arguments& arguments) {
                       {"row of semantics.def", "answer", "because"});
         for (const Answer& answer : answered_rows(findings)) print_row({answer.row, answer.answer, answer.because});
     }
-    for (const std::string& failure : findings.all("failures")) {
+    for (const std::string& failure : findings.values_of("failures")) {
         std::fprintf(stderr, "gpu-check: %s\n", failure.c_str());
     }
-    return findings.all("failures").empty() ? 0 : 1;
+    return findings.values_of("failures").empty() ? 0 : 1;
 }
 
 /// Prints the places of CUDA's libraries for scripts: a name and a value a line, separated by a tab.
 int print_libraries(const std::string& libraries, const std::string& python) {
     std::vector<std::string> unset;
-    Asking asking;
-    asking.sizes = {256};
-    asking.row_seconds = 35;
-    asking.until = Clock::now() + std::chrono::seconds(36);
-    asking.environment = neutral_environment(unset);
-    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take seconds
-    Findings machine;
-    const CudaFolders folders = find_cuda(libraries, python, asking, machine);
+    MeasurementSettings settings;
+    settings.sizes = {256};
+    settings.row_seconds = 35;
+    settings.until = Clock::now() + std::chrono::seconds(36);
+    settings.environment = neutral_environment(unset);
+    settings.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take seconds
+    FindingMap machine;
+    const CudaFolders folders = find_working_cublas(libraries, python, settings, machine);
     for (const auto& [name, value] : {std::pair{"driver_at", folders.driver},
                                       {"cublas_at", folders.cublas},
                                       {"lt_at", folders.cublas_lt},
                                       {"cublas_version", std::to_string(folders.major)},
                                       {"search", folders.search}})
         std::printf("%s\t%s\n", name, value.c_str());
-    if (!machine.all("instead_of_13").empty())
-        std::printf("instead_of_13\t%s\n", machine.distinct("instead_of_13").c_str());
+    if (!machine.values_of("instead_of_13").empty())
+        std::printf("instead_of_13\t%s\n", machine.joined_values("instead_of_13").c_str());
     return 0;
 }
 
@@ -149,7 +149,7 @@ int ask_questions(const std::vector<std::string>& words) {
                    "no answer");
     app.add_option("--results", arguments.results_file,
                    "file for a line for each experiment, with its decision rule");
-    app.add_option("--shim", arguments.asking.shim, "libfp32shim.so");
+    app.add_option("--shim", arguments.settings.shim, "libfp32shim.so");
     app.add_flag("--list", is_list, "the sections");
     app.add_flag("--only-libraries", is_of_libraries, "only the places of CUDA's libraries");
     app.add_option("--libraries", libraries, "with --only-libraries: the folder of cuBLAS; default: searched for");
@@ -165,10 +165,10 @@ int ask_questions(const std::vector<std::string>& words) {
         return 0;
     }
     for (const auto& names : {arguments.only, arguments.except})
-        for (const std::string& name : names) question_called(name);
-    if (arguments.asking.shim.empty()) arguments.asking.shim = own_folder() + "/libfp32shim.so";
-    arguments.asking.sizes = parse_sizes(is_quick ? "1024" : sizes);
-    arguments.asking.environment = own_environment();
+        for (const std::string& name : names) question_named(name);
+    if (arguments.settings.shim.empty()) arguments.settings.shim = program_folder() + "/libfp32shim.so";
+    arguments.settings.sizes = parse_sizes(is_quick ? "1024" : sizes);
+    arguments.settings.environment = own_environment();
     return ask_all(arguments);
 }
 
@@ -176,4 +176,4 @@ int ask_questions(const std::vector<std::string>& words) {
 
 }  // namespace gpu
 
-int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::question_called, gpu::ask_questions); }
+int main(int argc, char** argv) { return gpu::run_program(argc, argv, gpu::question_named, gpu::ask_questions); }

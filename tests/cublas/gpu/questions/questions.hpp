@@ -17,7 +17,7 @@ struct Conclusion {
     std::string follows;
 };
 /// Returns the conclusions from a section. Defined in conclusions.cpp.
-std::vector<Conclusion> conclusions(const Findings& findings, const std::string& section);
+std::vector<Conclusion> conclusions(const FindingMap& findings, const std::string& section);
 
 // Answer to one row of tests/cublas/stand_in/semantics.def; see rows.cpp.
 struct Answer {
@@ -25,6 +25,6 @@ struct Answer {
     std::string answer;  // "?" if this device cannot give the answer
     std::string because;
 };
-std::vector<Answer> answered_rows(const Findings& findings);
+std::vector<Answer> answered_rows(const FindingMap& findings);
 
 }  // namespace gpu

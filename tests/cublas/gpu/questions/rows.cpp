@@ -13,7 +13,7 @@ namespace {
 
 /// The evidence for a row: the findings of these names, the lowest of each.
 struct Seen {
-    const Findings& findings;
+    const FindingMap& findings;
     const std::vector<const char*>& names;
 
     std::string at(std::size_t i) const { return findings.lowest_format(names[i]); }
@@ -34,46 +34,46 @@ std::string yes_no_or_mixed(const std::set<std::string>& verdicts) {
 std::string is_lowered(const Seen& seen) {
     std::set<std::string> verdicts;
     for (std::size_t i = 0; i < seen.names.size(); ++i)
-        if (is_format(seen.at(i))) verdicts.insert(seen.at(i) == "fp32" ? "no" : "yes");
+        if (is_format_name(seen.at(i))) verdicts.insert(seen.at(i) == "fp32" ? "no" : "yes");
     return yes_no_or_mixed(verdicts);
 }
 /// Returns whether the first product ran at the format of the second, which must not be float32.
 std::string is_same(const Seen& seen) {
-    if (!is_format(seen.at(0)) || !is_format(seen.at(1)) || seen.at(1) == "fp32") return "?";
+    if (!is_format_name(seen.at(0)) || !is_format_name(seen.at(1)) || seen.at(1) == "fp32") return "?";
     return seen.at(0) == seen.at(1) ? "yes" : "no";
 }
 std::string as_found(const Seen& seen) { return seen.at(0); }
 std::string status(const Seen& seen) { return lower_case(seen.at(0)); }
-std::string runs_or_status(const Seen& seen) { return is_format(seen.at(0)) ? "runs" : status(seen); }
+std::string runs_or_status(const Seen& seen) { return is_format_name(seen.at(0)) ? "runs" : status(seen); }
 std::string format_or_refused(const Seen& seen) {
-    return is_format(seen.at(0)) || seen.at(0) == not_measured ? seen.at(0) : "refused";
+    return is_format_name(seen.at(0)) || seen.at(0) == not_measured ? seen.at(0) : "refused";
 }
 std::string accepted_or_refused(const Seen& seen) {
-    return is_format(seen.at(0)) ? "accepted" : format_or_refused(seen);
+    return is_format_name(seen.at(0)) ? "accepted" : format_or_refused(seen);
 }
 
 /// Returns the rounding rules of lowered products. Products that were refused, or not lowered, are left out.
 std::string ties(const Seen& seen) {
     std::set<std::string> rules;
-    for (const std::string& rule : seen.findings.all(seen.names[0]))
+    for (const std::string& rule : seen.findings.values_of(seen.names[0]))
         if (rule != "kept" && rule != "refused") rules.insert(rule);
     std::string result;
     for (const std::string& rule : rules) result += (result.empty() ? "" : "+") + rule;
-    return result.empty() ? seen.findings.distinct(seen.names[0]) : result;
+    return result.empty() ? seen.findings.joined_values(seen.names[0]) : result;
 }
 /// Returns whether a mode overrides compute types which, as the first product shows, lower products without it.
 std::string mode_overrides(const Seen& seen) {
-    if (!is_format(seen.at(0)) || seen.at(0) == "fp32") return "?";
+    if (!is_format_name(seen.at(0)) || seen.at(0) == "fp32") return "?";
     std::set<std::string> verdicts;
     for (std::size_t i = 1; i < seen.names.size(); ++i) {
-        if (!is_format(seen.at(i))) return "?";
+        if (!is_format_name(seen.at(i))) return "?";
         verdicts.insert(seen.at(i) == "fp32" ? "yes" : "no");
     }
     return yes_no_or_mixed(verdicts);
 }
 /// Returns whether an override raises the first product, which without it is lowered, as the second shows.
 std::string override_raises(const Seen& seen) {
-    if (!is_format(seen.at(0)) || seen.at(1) == "fp32") return "?";
+    if (!is_format_name(seen.at(0)) || seen.at(1) == "fp32") return "?";
     return seen.at(0) == "fp32" ? "yes" : "no";
 }
 /// Returns whether the last two products are lowered by an override that lowers all others.
@@ -91,7 +91,7 @@ std::string pointer_alignment(const Seen& seen) {
     constexpr const char* offsets[] = {"256", "16", "8", "4"};
     if (seen.at(0) == not_measured) return "?";
     std::size_t allowed = 0;
-    while (allowed < seen.names.size() && is_format(seen.at(allowed))) ++allowed;
+    while (allowed < seen.names.size() && is_format_name(seen.at(allowed))) ++allowed;
     return offsets[allowed];
 }
 
@@ -229,7 +229,7 @@ const std::vector<Row> semantics = {
 #undef OVERRIDE
 
 /// device: the compute capability; nullopt: it is not known, since the section `machine` was left out, or failed.
-Answer answer_to(const Row& row, const Findings& findings, std::optional<int> device) {
+Answer answer_to(const Row& row, const FindingMap& findings, std::optional<int> device) {
     if (row.rule == nullptr) return {row.row, "?", row.names.front()};
     if (row.devices.include != nullptr && !device)
         return {row.row, "?", "the compute capability of this device is not known"};
@@ -244,8 +244,8 @@ Answer answer_to(const Row& row, const Findings& findings, std::optional<int> de
 
 }  // namespace
 
-std::vector<Answer> answered_rows(const Findings& findings) {
-    const auto found = findings.numbers("compute_capability");
+std::vector<Answer> answered_rows(const FindingMap& findings) {
+    const auto found = findings.sorted_numbers("compute_capability");
     std::vector<Answer> answers;
     for (const Row& row : semantics)
         answers.push_back(

@@ -13,7 +13,7 @@ namespace gpu {
 /// Returns the verdict's sections, and then those below, in the order of measurement.
 std::vector<Section> all_sections();
 /// Returns one of all_sections(). Throws std::invalid_argument if there is none of this name.
-const Section& question_called(const std::string& name);
+const Section& question_named(const std::string& name);
 
 // functions.cpp
 void measure_functions(Worker& worker);

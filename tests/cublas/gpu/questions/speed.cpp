@@ -37,7 +37,7 @@ std::vector<Shapes> draw_shapes(int largest, int count) {
 
 /// The calls that are compared.
 enum Which { sgemm, ex, ex_99, ex_pedantic, sgemm_tf32, ex_fast, which_count };
-constexpr std::array<Way, which_count> ways{{
+constexpr std::array<ProductRequest, which_count> ways{{
     {"sgemm"},
     {"gemm_ex"},
     {"gemm_ex", CUBLAS_DEFAULT_MATH, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP},
@@ -55,17 +55,17 @@ constexpr Pair pairs[] = {
 
 /// Compares the bits and the times of one product by each call.
 void compare(Worker& worker, RandomMatrices& matrices, const Shapes& p) {
-    Call call = matrices.call();
+    CallArguments call = matrices.call_arguments();
     call.m = p.m, call.n = p.n, call.k = p.k;
     call.trans_a = p.trans_a, call.trans_b = p.trans_b;
     call.lda = p.trans_a == CUBLAS_OP_N ? p.m : p.k;
     call.ldb = p.trans_b == CUBLAS_OP_N ? p.k : p.n;
     call.ldc = p.m;
-    const auto multiply = [&](const Way& way) {
+    const auto multiply = [&](const ProductRequest& way) {
         worker.cublas().set_math_mode(way.mode);
         call.type = way.type;
         call.algorithm = way.algorithm;
-        check(*function_called(way.function)(worker.cublas(), call), "the product");
+        throw_on_error(*function_named(way.function)(worker.cublas(), call), "the product");
     };
     const std::size_t elements = static_cast<std::size_t>(p.m) * p.n;
     std::array<std::vector<unsigned>, which_count> bits;
@@ -78,14 +78,14 @@ void compare(Worker& worker, RandomMatrices& matrices, const Shapes& p) {
     }
     for (int round = 0; round < 3; ++round)  // the calls take turns, and the fastest round counts
         for (int i = 0; i < which_count; ++i)
-            times[i] = std::min(times[i], milliseconds(worker.device(), 8, [&] { multiply(ways[i]); }));
-    worker.found("us", digits("%.3f", times[sgemm] * 1000));
+            times[i] = std::min(times[i], measure_milliseconds(worker.device(), 8, [&] { multiply(ways[i]); }));
+    worker.report_finding("us", format_number("%.3f", times[sgemm] * 1000));
     for (const auto& [name, of, over] : pairs) {
-        worker.found(std::string("bits_") + name, bits[of] == bits[over] ? "same bits" : "other bits");
+        worker.report_finding(std::string("bits_") + name, bits[of] == bits[over] ? "same bits" : "other bits");
         // A shorter time is mostly that of launching the kernel.
         constexpr double least_milliseconds = 0.02;
         if (times[over] >= least_milliseconds)
-            worker.found(std::string("time_") + name, digits("%.3f", times[of] / times[over]));
+            worker.report_finding(std::string("time_") + name, format_number("%.3f", times[of] / times[over]));
     }
 }
 
@@ -97,27 +97,27 @@ void measure_equivalent_calls(Worker& worker) {
     const int largest = all ? 4096 : worker.sizes.back();
     RandomMatrices matrices(worker.device(), largest);
     for (const Shapes& product : draw_shapes(largest, all ? 200 : 40))
-        worker.row(title_of(product), "", [&] { compare(worker, matrices, product); });
+        worker.measure_row(title_of(product), "", [&] { compare(worker, matrices, product); });
 }
 
 /// Measures what TF32 mode gains in each function of real numbers.
 void measure_gains(Worker& worker) {
     const int n = worker.sizes.back();
     Float32Problem product(worker.device(), n);
-    Float32Problem solve(worker.device(), n, false, Use::solve);
-    for (const Function& function : functions()) {
-        if (function.kind != Function::by_mode || function.element != Element::real) continue;
-        Problem& problem = function.shape == Shape::trsm ? solve : product;
-        worker.row(std::string(function.function) + ", n = " + std::to_string(n), "", [&] {
-            problem.prepare(function.shape);
-            const Call operands = problem.call();
+    Float32Problem solve(worker.device(), n, false, OperandUse::solve);
+    for (const CublasFunction& function : all_functions()) {
+        if (function.kind != CublasFunction::by_mode || function.element != Element::real) continue;
+        DeviceProblem& problem = function.shape == ProductKind::trsm ? solve : product;
+        worker.measure_row(std::string(function.function) + ", n = " + std::to_string(n), "", [&] {
+            problem.prepare_output(function.shape);
+            const CallArguments operands = problem.call_arguments();
             if (!function(worker.cublas(), operands))
-                return worker.found(std::string("gain_") + function.name, "absent");
+                return worker.report_finding(std::string("gain_") + function.name, "absent");
             const double fp32 = median_milliseconds(worker, function, operands, CUBLAS_DEFAULT_MATH);
             const double tf32 = median_milliseconds(worker, function, operands, CUBLAS_TF32_TENSOR_OP_MATH);
-            worker.found("ms_default", digits("%.3f", fp32));
-            worker.found("ms_tf32", digits("%.3f", tf32));
-            worker.found(std::string("gain_") + function.name, digits("%.3f", fp32 / tf32));
+            worker.report_finding("ms_default", format_number("%.3f", fp32));
+            worker.report_finding("ms_tf32", format_number("%.3f", tf32));
+            worker.report_finding(std::string("gain_") + function.name, format_number("%.3f", fp32 / tf32));
         });
     }
 }

@@ -18,7 +18,7 @@ const std::vector<Section> own_sections = {
     {"functions", "Every function, with each compute type and algorithm, under each math mode of the handle",
      measure_functions},
     {"ties", "How operands are rounded", measure_ties},
-    {"override", "NVIDIA_TF32_OVERRIDE", measure_opt_ins, overrides},
+    {"override", "NVIDIA_TF32_OVERRIDE", measure_lowering_requests, overrides},
     {"lt_formats", "cublasLt: what each compute type gives", measure_lt_formats},
     {"lt_algorithms",
      "cublasLt: an algorithm under another compute type than it was found for",
@@ -38,14 +38,14 @@ const std::vector<Section> own_sections = {
 }  // namespace
 
 std::vector<Section> all_sections() {
-    std::vector<Section> all(sections().begin(), sections().end());
+    std::vector<Section> all(verdict_sections().begin(), verdict_sections().end());
     all.insert(all.end(), own_sections.begin(), own_sections.end());
     return all;
 }
 
-const Section& question_called(const std::string& name) {
+const Section& question_named(const std::string& name) {
     const auto found = std::ranges::find_if(own_sections, [&](const Section& each) { return each.name == name; });
-    return found == own_sections.end() ? section_called(name) : *found;
+    return found == own_sections.end() ? section_named(name) : *found;
 }
 
 }  // namespace gpu

@@ -20,24 +20,24 @@ void measure_threads(Worker& worker) {
     const Device& device = worker.device();
     cublas.set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
     const int n = std::min(worker.sizes.back(), 256);
-    worker.row(std::to_string(half_products) + " HGEMMs", "", [&] {
+    worker.measure_row(std::to_string(half_products) + " HGEMMs", "", [&] {
         const Halves numbers = random_halves(static_cast<std::size_t>(n) * n, 3);
-        const Buffer a(device, numbers), c(device, numbers);
-        Call halves = square(n, a, a, c, Element::half);
+        const DeviceBuffer a(device, numbers), c(device, numbers);
+        CallArguments halves = square_call(n, a, a, c, Element::half);
         halves.trans_b = CUBLAS_OP_T;
         const auto multiply = [&] {
-            check(function_called("hgemm")(cublas, halves).value(), "cublasHgemm");
+            throw_on_error(function_named("hgemm")(cublas, halves).value(), "cublasHgemm");
             return c.download<std::uint16_t>(static_cast<std::size_t>(n) * n);
         };
         Float32Problem problem(device, n);
         const Halves alone = multiply();
-        problem.prepare(Shape::syrk);
+        problem.prepare_output(ProductKind::syrk);
         std::atomic<bool> stop{false};
         std::atomic<int> refused{0};
         std::thread other([&] {
             device.make_current();
             while (!stop) {
-                refused += function_called("ssyrk")(cublas, problem.call()).value() != CUBLAS_STATUS_SUCCESS;
+                refused += function_named("ssyrk")(cublas, problem.call_arguments()).value() != CUBLAS_STATUS_SUCCESS;
                 device.synchronise();
             }
         });
@@ -51,8 +51,8 @@ void measure_threads(Worker& worker) {
         stop = true;
         other.join();
         if (!error.empty()) throw std::runtime_error(error);
-        worker.found("different", std::to_string(different));
-        worker.found("ssyrk", refused != 0 ? "refused" : problem.judge(Shape::syrk).format);
+        worker.report_finding("different", std::to_string(different));
+        worker.report_finding("ssyrk", refused != 0 ? "refused" : problem.judge_result(ProductKind::syrk).format);
     });
 }
 
