@@ -29,7 +29,7 @@ std::string_view format_words(Applied applied, policy::Device device) {
 
 PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
                         const policy::Policy& policy) {
-    const Treated treated = treat(function.family->treatment, decision, call);
+    const TreatmentOutcome treated = apply_treatment(function.family->treatment, decision, call);
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
     planned.words = format_words(planned.outcome.applied, call.device);

@@ -9,7 +9,7 @@
 
 extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim::Frame* frame) {
     using namespace fp32shim;
-    if (CallOutcome outcome{}; blas::is_express(*site) && blas::runs_on_express_lane(*site, *frame, outcome))
+    if (CallOutcome outcome{}; blas::has_express_word(*site) && blas::try_express_lane(*site, *frame, outcome))
         return outcome;
     site = rebound_site(site);
     const CallOutcome untouched{0, site->real};
@@ -35,5 +35,5 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim:
         return untouched;
     }
     if (is_of_cublas(site->function->convention)) return cublas::govern_call(*site, *frame, in_force, change_count);
-    return blas::govern(*site, *frame, in_force, change_count, inner);
+    return blas::govern_call(*site, *frame, in_force, change_count, inner);
 }

@@ -34,8 +34,8 @@ void leave_counter_for_clock() {
 void prepare_scratch(std::size_t bytes) {
     const Settings* const in_force = known_settings();
     if (in_force == nullptr || in_force->policy.cpu_mode == policy::CpuMode::off) return;
-    blas::HeldScratch scratch{bytes};
-    scratch.memory_of(bytes);
+    blas::ProductScratch scratch{bytes};
+    scratch.acquire(bytes);
     scratch.release();
 }
 

@@ -182,7 +182,7 @@ std::string why_without_order(const MergedRow& row) {
     if (row.is_overflow) return "only their number is known";
     if (row.device != "cpu") return "the mode is for products of a CPU";
     const FunctionIndex index = find_function(std::string(row.function).c_str());
-    if (index < 0 || !has_fixed_order(functions[index].family->treatment))
+    if (index < 0 || !allows_fixed_order(functions[index].family->treatment))
         return "the mode does not cover the function";
     if (row.reason == "as_requested" || row.reason == "cpu_mode_off" || row.how == "round_operands")
         return row.is_float64() ? "the mode was not on, or of a version that had it for float32 only"

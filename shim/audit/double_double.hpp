@@ -1,17 +1,17 @@
-// Numbers of twice the digits of float64, as references for results in float64. After T. J. Dekker, "A floating-point
-// technique for extending the available precision", Numerische Mathematik 18 (1971).
+// Numbers with twice the digits of float64, as references for results in float64. After T. J. Dekker, "A
+// floating-point technique for extending the available precision", Numerische Mathematik 18 (1971).
 #pragma once
 
 namespace fp32shim::blas {
 
-/// The unevaluated sum of two float64 numbers, `low` being at most half a unit in the last place of `high`. Has some
-/// 106 bits, and the range of float64. A product of numbers beyond 2^996 may be NaN.
+/// The unevaluated sum of two float64 numbers, of which `low` is at most half a unit in the last place of `high`. It
+/// has about 106 bits, and the range of float64. A product of numbers beyond 2^996 may be NaN.
 struct DoubleDouble {
     double high = 0;
     double low = 0;
 
     constexpr DoubleDouble() = default;
-    // This constructor is implicit, since each float64 is such a number.
+    // This constructor is implicit, since each float64 is a DoubleDouble.
     constexpr DoubleDouble(double value) : high(value) {}
     constexpr DoubleDouble(double by_high, double by_low) : high(by_high), low(by_low) {}
     explicit operator double() const { return high + low; }
@@ -29,36 +29,36 @@ inline DoubleDouble fast_two_sum(double x, double y) {
 }
 
 /// Returns x + y exactly.
-inline DoubleDouble sum(double x, double y) {
+inline DoubleDouble two_sum(double x, double y) {
     const double sum = x + y;
     const double part_of_y = sum - x;
     return {sum, (x - (sum - part_of_y)) + (y - part_of_y)};
 }
 
-/// Splits a number into two of 26 bits each.
-inline DoubleDouble halves(double x) {
+/// Splits a number into two numbers of 26 bits each, whose sum it is.
+inline DoubleDouble split(double x) {
     const double shifted = x * 0x8000001p0;
     const double high = shifted - (shifted - x);
     return {high, x - high};
 }
 
-/// Returns x * y exactly, if neither it nor its last bits leave the range of float64.
-inline DoubleDouble product(double x, double y) {
+/// Returns x * y exactly, if neither the product nor its last bits leave the range of float64.
+inline DoubleDouble two_product(double x, double y) {
     const double product = x * y;
-    const DoubleDouble a = halves(x);
-    const DoubleDouble b = halves(y);
+    const DoubleDouble a = split(x);
+    const DoubleDouble b = split(y);
     return {product, ((a.high * b.high - product) + a.high * b.low + a.low * b.high) + a.low * b.low};
 }
 
 }  // namespace double_double
 
 inline DoubleDouble operator+(DoubleDouble x, DoubleDouble y) {
-    const DoubleDouble sum = double_double::sum(x.high, y.high);
+    const DoubleDouble sum = double_double::two_sum(x.high, y.high);
     return double_double::fast_two_sum(sum.high, sum.low + (x.low + y.low));
 }
 
 inline DoubleDouble operator*(DoubleDouble x, DoubleDouble y) {
-    const DoubleDouble product = double_double::product(x.high, y.high);
+    const DoubleDouble product = double_double::two_product(x.high, y.high);
     return double_double::fast_two_sum(product.high, product.low + (x.high * y.low + x.low * y.high));
 }
 

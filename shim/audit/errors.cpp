@@ -18,21 +18,21 @@ DoubleDouble scaled(DoubleDouble number, double scale) { return {number.high * s
 double difference(double tested, double reference) { return tested - reference; }
 double difference(double tested, DoubleDouble reference) { return (tested - reference.high) - reference.low; }
 
-/// Adds the difference of one element, which consists of `width` numbers, all multiplied by `scale`.
+/// Adds the difference of one element, which consists of `width` numbers. All numbers are multiplied by `scale`.
 template <class Tested, class Reference>
-void add_element(const Tested* tested, const Reference* reference, double bound, int width, double scale,
-                 std::int64_t row, std::int64_t column, ErrorSums& sums) {
+void add_difference(const Tested* tested, const Reference* reference, double bound, int width, double scale,
+                    std::int64_t row, std::int64_t column, ErrorAccumulator& sums) {
     double d[2] = {};
     double r[2] = {};
     for (int i = 0; i < width; ++i) {
         const auto exact = scaled(reference[i], scale);
         r[i] = static_cast<double>(exact);
         d[i] = difference(scaled(tested[i], scale), exact);
-        if (!std::isfinite(r[i])) return sums.add_bad_reference();
-        if (!std::isfinite(d[i])) return sums.add_bad_tested();
+        if (!std::isfinite(r[i])) return sums.note_nonfinite_reference();
+        if (!std::isfinite(d[i])) return sums.note_nonfinite_tested();
     }
-    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), bound * scale);
-    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound * scale);
+    if (width == 1) return sums.add_element(row, column, std::abs(d[0]), std::abs(r[0]), bound * scale);
+    sums.add_element(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound * scale);
 }
 
 /// Calls `visit(row, column)` for each element of `part`.
@@ -47,7 +47,7 @@ void for_each_element(const Matrix& matrix, Part part, const Visit& visit) {
 
 template <class Tested, class Reference>
 void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld, double scale,
-                      const Bound& bound, Written written, ErrorSums& sums) {
+                      const ComponentwiseBound& bound, WrittenRegion written, ErrorAccumulator& sums) {
     const int width = tested.is_complex ? 2 : 1;
     for_each_element(tested, written.part, [&](std::int64_t row, std::int64_t column) {
         const std::int64_t inner = tested.row_major ? column : row;
@@ -55,26 +55,29 @@ void compare_elements(const Matrix& tested, const Reference* reference, std::int
         const Reference* const at = reference + (inner + outer * reference_ld) * width;
         const auto* const tested_at = reinterpret_cast<const Tested*>(tested.at(row, column));
         const double bound_at = bound.at(row, column);
-        add_element(tested_at, at, bound_at, width, scale, row, column, sums);
-        if (written.symmetric && row != column) add_element(tested_at, at, bound_at, width, scale, column, row, sums);
+        add_difference(tested_at, at, bound_at, width, scale, row, column, sums);
+        if (written.symmetric && row != column)
+            add_difference(tested_at, at, bound_at, width, scale, column, row, sums);
     });
 }
 
 }  // namespace
 
-Written written_part(const Level3& product) { return {written_of(product), is_rank_update(product.operation)}; }
-
-std::size_t ErrorSums::bytes_for(const Matrix& result) {
-    return static_cast<std::size_t>(result.rows + result.columns) * sizeof(Sums);
+WrittenRegion written_region(const Level3& product) {
+    return {written_part(product), is_rank_k_update(product.operation)};
 }
 
-ErrorSums::ErrorSums(const Matrix& result, char* zeros)
+std::size_t ErrorAccumulator::bytes_needed(const Matrix& result) {
+    return static_cast<std::size_t>(result.rows + result.columns) * sizeof(SquareSums);
+}
+
+ErrorAccumulator::ErrorAccumulator(const Matrix& result, char* zeros)
     : row_count_(result.rows),
       column_count_(result.columns),
-      rows_(reinterpret_cast<Sums*>(zeros)),
+      rows_(reinterpret_cast<SquareSums*>(zeros)),
       columns_(rows_ + result.rows) {}
 
-void ErrorSums::store_in(record::Audit& audit) const {
+void ErrorAccumulator::raise_audit_errors(record::Audit& audit) const {
     constexpr double beyond = std::numeric_limits<double>::infinity();
     const auto raise = [](double error, double& largest) {
         if (!(error > largest)) return false;
@@ -101,8 +104,8 @@ void ErrorSums::store_in(record::Audit& audit) const {
     for (const record::NamedAuditError& error : record::audit_errors) audit.errors.*error.value = beyond;
 }
 
-double Bound::at(std::int64_t row, std::int64_t column) const {
-    // A complex element has a real bound.
+double ComponentwiseBound::at(std::int64_t row, std::int64_t column) const {
+    // The bound of a complex element is real.
     const double size = StoredNumber(sizes.at(row, column), sizes.is_double).value();
     if (std::isfinite(size) || reduced.data == nullptr) return size;
     const float* const from = start.data == nullptr ? nullptr : start.at(row, column);
@@ -115,32 +118,33 @@ double power_of_two(int exponent) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + std::clamp(exponent, -most, most)) << 52);
 }
 
-double scale_of(const Matrix& tested, const Matrix& other, Part written) {
+double comparison_scale(const Matrix& tested, const Matrix& other, Part written) {
     if (!tested.is_double) return 1;
     record::ExponentRange exponents;
-    add_exponents(tested, written, exponents);
-    add_exponents(other, written, exponents);
+    widen_exponents(tested, written, exponents);
+    widen_exponents(other, written, exponents);
     return exponents.highest < exponents.lowest ? 1 : power_of_two(-exponents.highest);
 }
 
-void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums) {
+void accumulate_differences(const Matrix& tested, const Matrix& reference, const ComponentwiseBound& bound,
+                            WrittenRegion written, ErrorAccumulator& sums) {
     if (tested.is_double)
         compare_elements<double>(tested, reinterpret_cast<const double*>(reference.data), reference.ld,
-                                 scale_of(tested, reference, written.part), bound, written, sums);
+                                 comparison_scale(tested, reference, written.part), bound, written, sums);
     else
         compare_elements<float>(tested, reference.data, reference.ld, 1, bound, written, sums);
 }
 
-void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound& bound, Written written,
-             ErrorSums& sums) {
+void accumulate_differences(const Matrix& tested, const ReferenceMatrix& reference, const ComponentwiseBound& bound,
+                            WrittenRegion written, ErrorAccumulator& sums) {
     if (tested.is_double)
-        compare_elements<double>(tested, reference.of_float64, reference.ld, scale_of(tested, tested, written.part),
-                                 bound, written, sums);
+        compare_elements<double>(tested, reference.of_float64, reference.ld,
+                                 comparison_scale(tested, tested, written.part), bound, written, sums);
     else
         compare_elements<float>(tested, reference.of_float32, reference.ld, 1, bound, written, sums);
 }
 
-bool add_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal) {
+bool widen_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal) {
     bool all_finite = true;
     int lowest = exponents.lowest;
     int highest = exponents.highest;

@@ -1,4 +1,4 @@
-// Computes the errors of one result compared with another, and the exponents of operands. Pure.
+// Computes the errors of one result compared with another, and the range of exponents of operands. Pure.
 #pragma once
 
 #include <cmath>
@@ -12,23 +12,23 @@
 namespace fp32shim::blas {
 
 /// The elements of a result that the routine writes.
-struct Written {
+struct WrittenRegion {
     Part part = Part::whole;
     bool symmetric = false;  ///< the other triangle is the mirror image and counts as well
 };
-Written written_part(const Level3& product);
+WrittenRegion written_region(const Level3& product);
 
-/// Accumulates the differences of all elements. Its memory must be bytes_for() zero bytes, aligned to 8.
-class ErrorSums {
+/// Accumulates the differences of all elements of two results. `zeros` are bytes_needed() zero bytes, aligned to 8.
+class ErrorAccumulator {
   public:
-    static std::size_t bytes_for(const Matrix& result);
-    ErrorSums(const Matrix& result, char* zeros);
+    static std::size_t bytes_needed(const Matrix& result);
+    ErrorAccumulator(const Matrix& result, char* zeros);
 
     /// Adds one element. `difference` and `reference` are moduli. `bound` is |alpha| |A||B| + |beta| |C| of the
     /// element.
-    void add(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
-        add_to(rows_[row], difference, reference);
-        add_to(columns_[column], difference, reference);
+    void add_element(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
+        add_squares(rows_[row], difference, reference);
+        add_squares(columns_[column], difference, reference);
         reference_ += reference * reference;
         bound_ += bound * bound;
         largest_difference_ = difference > largest_difference_ ? difference : largest_difference_;
@@ -38,22 +38,23 @@ class ErrorSums {
         const double component = ratio(difference, bound);
         component_ = component > component_ ? component : component_;
     }
-    /// Notes an element that is left out because it is NaN or infinite in the reference.
-    void add_bad_reference() { has_bad_reference_ = true; }
-    /// Notes an element that is NaN or infinite only in the tested result.
-    void add_bad_tested() { has_bad_tested_ = true; }
+    /// Notes that an element is NaN or infinite in the reference, and is left out.
+    void note_nonfinite_reference() { has_bad_reference_ = true; }
+    /// Notes that an element is NaN or infinite only in the tested result.
+    void note_nonfinite_tested() { has_bad_tested_ = true; }
 
-    /// Raises the errors of `audit` to at least these, and sets its flag for results that are not finite.
-    void store_in(record::Audit& audit) const;
+    /// Raises each error of `audit` to at least that of these elements, and sets its flag for results that are not
+    /// finite.
+    void raise_audit_errors(record::Audit& audit) const;
     /// Returns the norm of the bounds, relative to that of the reference.
     double cancellation() const { return std::sqrt(ratio(bound_, reference_)); }
 
   private:
-    struct Sums {
+    struct SquareSums {
         double difference;
         double reference;
     };
-    static void add_to(Sums& sums, double difference, double reference) {
+    static void add_squares(SquareSums& sums, double difference, double reference) {
         sums.difference += difference * difference;
         sums.reference += reference * reference;
     }
@@ -62,8 +63,8 @@ class ErrorSums {
 
     std::int64_t row_count_;
     std::int64_t column_count_;
-    Sums* rows_;
-    Sums* columns_;
+    SquareSums* rows_;
+    SquareSums* columns_;
     double reference_ = 0;
     double bound_ = 0;
     double largest_difference_ = 0;
@@ -82,17 +83,18 @@ struct ReferenceMatrix {
     std::int64_t ld;
 };
 
-/// Returns 2^exponent, or the nearest of these between 2^-1000 and 2^1000.
+/// Returns 2^exponent. Exponents beyond ±1000 count as ±1000.
 double power_of_two(int exponent);
 
-/// Returns the power of two by which results are multiplied before they are compared, so that squares of float64
-/// numbers neither overflow nor underflow: 1 for float32. Numbers that are smaller than the largest by 2^500 count as
-/// 0. Reads the elements of `written`.
-double scale_of(const Matrix& tested, const Matrix& other, Part written);
+/// Returns the power of two by which float64 results are multiplied before they are compared, so that their squares
+/// neither overflow nor underflow; 1 for float32. Numbers that are smaller than the largest by 2^500 count as 0.
+/// Reads only the elements of `written`.
+double comparison_scale(const Matrix& tested, const Matrix& other, Part written);
 
-/// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element. The further members are for float32 only.
-struct Bound {
-    Matrix sizes;      ///< sizes as the product's type computes them, which may overflow
+/// The bound |alpha| |A||B| + |beta| |C| of each element, which is the size of its terms. Only bounds of float32
+/// results have the members after `sizes`.
+struct ComponentwiseBound {
+    Matrix sizes;      ///< the bounds as the product's type computes them, which may overflow
     Matrix reduced{};  ///< |A||B| / bound_reduction, for elements where `sizes` overflows; no data: none does
     double alpha = 0;  ///< magnitudes of the scalars, set with `reduced`
     double beta = 0;
@@ -102,14 +104,15 @@ struct Bound {
 };
 inline constexpr double bound_reduction = 0x1p160;
 
-/// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
-/// and layout, but may have different leading dimensions.
-void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums);
-void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound& bound, Written written,
-             ErrorSums& sums);
+/// Adds the differences of all elements that the routine writes to `sums`. `tested`, `bound` and `reference` have
+/// the same size and layout, but may have different leading dimensions.
+void accumulate_differences(const Matrix& tested, const Matrix& reference, const ComponentwiseBound& bound,
+                            WrittenRegion written, ErrorAccumulator& sums);
+void accumulate_differences(const Matrix& tested, const ReferenceMatrix& reference, const ComponentwiseBound& bound,
+                            WrittenRegion written, ErrorAccumulator& sums);
 
-/// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`, nor, with
-/// `skips_diagonal`, those on the diagonal. Returns false if an element is NaN or infinite.
-bool add_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal = false);
+/// Widens the range `exponents` to include the elements of a matrix in `part`, except for the diagonal if
+/// `skips_diagonal` is true. Other elements are not read. Returns false if an element is NaN or infinite.
+bool widen_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal = false);
 
 }  // namespace fp32shim::blas

@@ -14,7 +14,7 @@ class QuietFloatEnvironment {
     enum class Settings : std::uint8_t { defaults, as_the_program };
     explicit QuietFloatEnvironment(Settings settings) {
 #if defined(__x86_64__)
-        constexpr std::uint32_t no_traps = 0x1f80;  // MXCSR; by itself also: to nearest, keep subnormals, no flags
+        constexpr std::uint32_t no_traps = 0x1f80;  // MXCSR: rounds to nearest, keeps subnormals, has no flags
         _mm_setcsr(settings == Settings::defaults ? no_traps : _mm_getcsr() | no_traps);
 #elif defined(__aarch64__)
         constexpr std::uint64_t traps = 0x9f00;

@@ -21,38 +21,40 @@ using policy::Reason;
 
 constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
-constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit groups
+constinit std::atomic<CallGroup*> groups{nullptr};  // an array of group_limit groups
 
 /// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
 /// copy.
-Group* all_groups() {
-    Group* known = groups.load(std::memory_order_acquire);
+CallGroup* all_groups() {
+    CallGroup* known = groups.load(std::memory_order_acquire);
     if (known != nullptr) return known;
-    constexpr long size = group_limit * sizeof(Group);
+    constexpr long size = group_limit * sizeof(CallGroup);
     const long pages = system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
     system::note_mapped();
-    auto* const made = reinterpret_cast<Group*>(pages);  // zeroed groups have no audits
+    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group of zeros has no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
     system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);
     return known;
 }
 
-/// Returns a pseudo-random number from 0 to below 1.
+/// Returns a pseudo-random number of at least 0 and less than 1.
 double fraction_of(std::uint64_t seed, std::uint64_t call) {
     const std::uint64_t state = (seed ^ system::golden_ratio) + call * 0xbf58476d1ce4e5b9U;
     return static_cast<double>(system::splitmix64(state) >> 11) * 0x1p-53;
 }
 
 /// The formats that a tolerance may allow, cheapest first.
-struct Candidate {
+struct CandidateFormat {
     Precision precision;
     AuditFormat format;
 };
-constexpr Candidate candidates[] = {{Precision::medium, AuditFormat::bf16}, {Precision::high, AuditFormat::tf32}};
-constexpr Candidate candidates_of_float64[] = {candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
+constexpr CandidateFormat candidates[] = {{Precision::medium, AuditFormat::bf16},
+                                          {Precision::high, AuditFormat::tf32}};
+constexpr CandidateFormat candidates_of_float64[] = {
+    candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
 /// Returns the precision of products that are not lowered.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
@@ -68,18 +70,19 @@ policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::P
                                               : policy::Tolerance{policy.audit_tolerance, policy.audit_metric};
 }
 
-/// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Does not go below the
+/// Chooses the cheapest format that the group's audits have shown to be within the tolerance, but none below the
 /// decision's own precision.
-void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Verdict& verdict) {
+void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, JudgedDecision& verdict) {
     bool is_allowed = false;  // a floor may forbid the cheapest formats
     bool is_beyond = false;
-    const std::span<const Candidate> tried =
-        is_double ? std::span<const Candidate>(candidates_of_float64) : std::span<const Candidate>(candidates);
+    const std::span<const CandidateFormat> tried = is_double ? std::span<const CandidateFormat>(candidates_of_float64)
+                                                             : std::span<const CandidateFormat>(candidates);
     for (const auto& [precision, format] : tried) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
-        const std::uint32_t audits = verdict.group->audits_of(format);  // read before the error: see add_error()
-        if (verdict.group->worst_of(format) > tolerance.error) {
+        const std::uint32_t audits =
+            verdict.group->audit_count(format);  // read before the error, which add_error() stores first
+        if (verdict.group->worst_error(format) > tolerance.error) {
             is_beyond = true;
             continue;
         }
@@ -97,24 +100,24 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Verd
 }
 
 /// Pins the call if an audit of the group found the decision's format beyond the policy's tolerance.
-void judge_by_guard(double tolerance, bool is_double, Verdict& verdict) {
+void judge_by_guard(double tolerance, bool is_double, JudgedDecision& verdict) {
     const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);
     if (!applied || *applied == policy::format_of(exact)) return;
     const auto format = policy::audit_format_of(*applied);
-    if (!format || verdict.group->worst_of(*format) <= tolerance) return;
+    if (!format || verdict.group->worst_error(*format) <= tolerance) return;
     verdict.decision = {
         .requested = exact, .precision = exact, .source = policy::Source::guard_pin, .reason = Reason::pinned};
 }
 
 }  // namespace
 
-bool Group::claim_early_audit(std::uint32_t most) {
+bool CallGroup::claim_early_audit(std::uint32_t most) {
     return early_.load(std::memory_order_relaxed) < most && early_.fetch_add(1, std::memory_order_relaxed) < most;
 }
 
-void Group::add_error(AuditFormat tested, double error) {
-    Errors& errors = errors_[static_cast<std::size_t>(tested)];
+void CallGroup::add_error(AuditFormat tested, double error) {
+    FormatErrors& errors = errors_[static_cast<std::size_t>(tested)];
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
@@ -122,19 +125,19 @@ void Group::add_error(AuditFormat tested, double error) {
         1, std::memory_order_release);  // stored last, so that a thread that sees the audit also sees its error
 }
 
-std::uint32_t Group::audits_of(AuditFormat tested) const {
+std::uint32_t CallGroup::audit_count(AuditFormat tested) const {
     return errors_[static_cast<std::size_t>(tested)].audits.load(std::memory_order_acquire);
 }
 
-double Group::worst_of(AuditFormat tested) const {
+double CallGroup::worst_error(AuditFormat tested) const {
     return errors_[static_cast<std::size_t>(tested)].worst.load(std::memory_order_relaxed);
 }
 
-Group* find_group(std::uint64_t key) {
+CallGroup* find_or_add_group(std::uint64_t key) {
     const std::uint64_t first = system::table_index(system::fold_high_half(key), 16);
-    Group* const table = all_groups();
+    CallGroup* const table = all_groups();
     for (std::size_t i = 0; table != nullptr && i < longest_search; ++i) {
-        Group& group = table[(first + i) % group_limit];
+        CallGroup& group = table[(first + i) % group_limit];
         std::uint64_t found = group.key_.load(std::memory_order_relaxed);
         if (found == 0 && group.key_.compare_exchange_strong(found, key, std::memory_order_relaxed)) return &group;
         if (found == key) return &group;
@@ -152,10 +155,10 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
                                                : group;
 }
 
-Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
-              bool is_double) {
-    const system::ErrnoAndFloatGuard kept;  // compares rates and probabilities
-    Verdict verdict{decision, find_group(group_key)};
+JudgedDecision judge_decision(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
+                              bool is_double) {
+    const system::ErrnoAndFloatGuard kept;  // comparisons of floating-point numbers may raise flags
+    JudgedDecision verdict{decision, find_or_add_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
     if (rule != nullptr && rule->tolerance)
         judge_by_tolerance(*rule->tolerance, is_double, verdict);
@@ -164,8 +167,8 @@ Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const p
     return verdict;
 }
 
-void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<AuditFormat> tested,
-                 AuditFormat ran, bool is_double) {
+void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::optional<AuditFormat> tested,
+                       AuditFormat ran, bool is_double) {
     const AuditFormat own = is_double ? AuditFormat::fp64 : AuditFormat::fp32;
     const AuditFormat wider = is_double ? AuditFormat::double_double : AuditFormat::fp64;
     const std::optional<AuditFormat> against = is_double ? policy.audit_float64 : policy.audit_against;
@@ -183,7 +186,7 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
     }
 }
 
-bool is_due(Verdict& verdict, const policy::Policy& policy) {
+bool choose_for_audit(JudgedDecision& verdict, const policy::Policy& policy) {
     // An audit that had no memory or met a NaN tells nothing. A group with only such audits must not audit every
     // call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
@@ -193,7 +196,7 @@ bool is_due(Verdict& verdict, const policy::Policy& policy) {
     return context != nullptr && fraction_of(policy.audit_seed, ++context->audit_calls) < policy.audit_sample;
 }
 
-void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit) {
+void store_audit_outcome(const JudgedDecision& verdict, const policy::Policy& policy, record::Audit& audit) {
     audit.notes |= record::audit_noted;
     if (verdict.is_early) audit.flags |= record::audit_early;
     if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;

@@ -36,7 +36,7 @@ void store_absolute_doubles(const float* from, float* to, std::size_t count) {
 
 void absolute_complex_doubles(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i + 3 < count; i += 4) {
-        // To a scale at which squares neither overflow nor underflow.
+        // Divides by the larger part, so that squares neither overflow nor underflow.
         const double re = std::abs(double_at(from + i)), im = std::abs(double_at(from + i + 2));
         const double larger = std::max(re, im), ratio = std::min(re, im) / larger;
         store_double(larger == 0 ? 0 : larger * std::sqrt(1 + ratio * ratio), to + i);
@@ -54,23 +54,23 @@ static_assert(bound_reduction == 0x1p80 * 0x1p80);
 }  // namespace
 
 std::size_t packed_bytes(const Matrix& matrix) {
-    return rounded_up(static_cast<std::size_t>(matrix.inner()) * static_cast<std::size_t>(matrix.outer()) *
-                      static_cast<std::size_t>(matrix.width) * sizeof(float));
+    return rounded_to_cache_line(static_cast<std::size_t>(matrix.inner()) * static_cast<std::size_t>(matrix.outer()) *
+                                 static_cast<std::size_t>(matrix.width) * sizeof(float));
 }
 
-Matrix packed(const Matrix& like, char* memory) {
+Matrix packed_matrix(const Matrix& like, char* memory) {
     Matrix matrix = like;
     matrix.data = reinterpret_cast<const float*>(memory);
     matrix.ld = std::max<std::int64_t>(like.inner(), 1);
     return matrix;
 }
 
-RoundingKernel absolute_values(const Level3& product) {
+RoundingKernel absolute_value_kernel(const Level3& product) {
     if (product.is_double) return product.is_complex ? absolute_complex_doubles : store_absolute_doubles;
     return product.is_complex ? absolute_complex : store_absolute;
 }
 
-RoundingKernel reduced_absolute_values(bool is_complex) {
+RoundingKernel reduced_absolute_kernel(bool is_complex) {
     return is_complex ? store_reduced<absolute_complex> : store_reduced<store_absolute>;
 }
 
@@ -79,7 +79,8 @@ void store_absolute_scalar(const Level3& product, const void* from, bool is_pair
     if (from == nullptr) return;
     Level3 as_scalar = product;
     as_scalar.is_complex = is_pair;
-    absolute_values(as_scalar)(static_cast<const float*>(from), to, static_cast<std::size_t>(as_scalar.width()));
+    absolute_value_kernel(as_scalar)(static_cast<const float*>(from), to,
+                                     static_cast<std::size_t>(as_scalar.width()));
 }
 
 }  // namespace fp32shim::blas

@@ -8,7 +8,7 @@
 namespace fp32shim::blas {
 
 /// Returns `bytes` rounded up to a multiple of a cache line.
-constexpr std::size_t rounded_up(std::size_t bytes) {
+constexpr std::size_t rounded_to_cache_line(std::size_t bytes) {
     constexpr std::size_t line = 64;
     return (bytes + line - 1) / line * line;
 }
@@ -17,14 +17,14 @@ constexpr std::size_t rounded_up(std::size_t bytes) {
 std::size_t packed_bytes(const Matrix& matrix);
 
 /// Returns a matrix of the size and layout of `like`, stored without gaps at `memory`.
-Matrix packed(const Matrix& like, char* memory);
+Matrix packed_matrix(const Matrix& like, char* memory);
 
 /// Returns the function that replaces numbers of the product's type by their absolute values; complex numbers by
 /// their moduli.
-RoundingKernel absolute_values(const Level3& product);
+RoundingKernel absolute_value_kernel(const Level3& product);
 /// Returns the function that also divides the absolute values of float32 or complex64 by the square root of
 /// bound_reduction.
-RoundingKernel reduced_absolute_values(bool is_complex);
+RoundingKernel reduced_absolute_kernel(bool is_complex);
 
 /// Stores the absolute value of a scalar of the product in `to`, or 0 if there is no scalar. `is_pair`: it is
 /// complex. `to` has room for two numbers of the product's type.

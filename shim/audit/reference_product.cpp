@@ -10,34 +10,35 @@
 namespace fp32shim::blas {
 namespace {
 
-/// A complex number. `Real` has the digits of the reference: float64 for float32 products, twice as many for float64.
+/// A complex number of the reference. `Real` has twice the digits of the product's type: float64 for float32,
+/// DoubleDouble for float64.
 template <class Real>
-struct Number {
+struct ReferenceNumber {
     Real re = 0;
     Real im = 0;
 
-    static Number read(const void* memory, bool is_double, bool is_pair) {
+    static ReferenceNumber read(const void* memory, bool is_double, bool is_pair) {
         return {StoredNumber(memory, is_double).value(), is_pair ? StoredNumber(memory, is_double, 1).value() : 0};
     }
-    static Number missing() { return {}; }
+    static ReferenceNumber missing_element() { return {}; }
 };
 
 template <class Real>
-Number<Real> operator+(Number<Real> x, Number<Real> y) {
+ReferenceNumber<Real> operator+(ReferenceNumber<Real> x, ReferenceNumber<Real> y) {
     return {x.re + y.re, x.im + y.im};
 }
 template <class Real>
-Number<Real> operator*(Number<Real> x, Number<Real> y) {
+ReferenceNumber<Real> operator*(ReferenceNumber<Real> x, ReferenceNumber<Real> y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
 
 template <class Real>
-bool is_zero(Number<Real> x) {
+bool is_zero(ReferenceNumber<Real> x) {
     return static_cast<double>(x.re) == 0 && static_cast<double>(x.im) == 0;
 }
 
-/// A product as that of two dense factors: result := alpha left right + beta C. Of a rank-2k update, alpha A B' +
-/// alpha' B A' is [alpha A, alpha' B] times [B, A]'.
+/// A product of two dense factors, result := alpha left right + beta C. The products of a rank-2k update, alpha A B'
+/// + alpha' B A', are one product: [alpha A, alpha' B] times [B, A]'.
 template <class Real>
 class DenseFactors {
   public:
@@ -47,35 +48,38 @@ class DenseFactors {
             product_.b = start.data;
             product_.ldb = start.ld;
         }
-        for_each_product_of_factors<Number<Real>>(product_, [&](const auto& factors) { of_[count_++] = factors; });
+        for_each_two_factor_product<ReferenceNumber<Real>>(product_,
+                                                           [&](const auto& factors) { of_[count_++] = factors; });
     }
     DenseFactors(const DenseFactors&) = delete;  // the factors point to product_
     DenseFactors& operator=(const DenseFactors&) = delete;
 
     std::int64_t summed() const { return count_ * of_[0].depth; }
-    Number<Real> alpha() const { return has_alpha_inside() ? Number<Real>{1.0, 0.0} : of_[0].alpha; }
-    Number<Real> beta() const { return of_[0].beta; }
-    Number<Real> left(std::int64_t row, std::int64_t p) const {
+    ReferenceNumber<Real> alpha() const {
+        return has_alpha_inside() ? ReferenceNumber<Real>{1.0, 0.0} : of_[0].alpha;
+    }
+    ReferenceNumber<Real> beta() const { return of_[0].beta; }
+    ReferenceNumber<Real> left(std::int64_t row, std::int64_t p) const {
         const auto& factors = at(p);
-        const Number<Real> element = factors.left.at(row, p);
+        const ReferenceNumber<Real> element = factors.left.at(row, p);
         return has_alpha_inside() ? factors.alpha * element : element;
     }
-    Number<Real> right(std::int64_t p, std::int64_t column) const {
+    ReferenceNumber<Real> right(std::int64_t p, std::int64_t column) const {
         const auto& factors = at(p);
         return factors.right.at(p, column);
     }
 
   private:
     bool has_alpha_inside() const { return count_ == 2; }
-    /// Returns the factors that have index `p` of the sum, and makes it an index of theirs.
-    const FactorsOf<Number<Real>>& at(std::int64_t& p) const {
+    /// Returns the factors to which index `p` of the sum belongs, and makes `p` an index of their own sum.
+    const TwoFactorProduct<ReferenceNumber<Real>>& at(std::int64_t& p) const {
         if (p < of_[0].depth) return of_[0];
         p -= of_[0].depth;
         return of_[1];
     }
 
     Level3 product_;
-    FactorsOf<Number<Real>> of_[2];
+    TwoFactorProduct<ReferenceNumber<Real>> of_[2];
     int count_ = 0;
 };
 
@@ -96,39 +100,53 @@ void add_product(const Real* a, const Real* b, Real* c, std::int64_t rows, std::
     }
 }
 
-/// Returns the element of `matrix` that a row and column stand for: its mirror image, in a triangle that is not
-/// stored.
+/// A row or column of a result.
+struct ResultLine {
+    bool is_row;
+    std::int64_t index;
+};
+
+/// Sums of squares over lines of a result: of the differences of two results from the reference, and of the
+/// reference. All values are multiplied by one scale first.
+struct LineErrors {
+    double scale = 1;  ///< factor of values before they are squared; 0: it is chosen for the line's values
+    double tested = 0;
+    double exact = 0;
+    double reference = 0;
+};
+
+/// Returns an element of `matrix`. If it is in the triangle that is not stored, takes its mirror image.
 template <class Real>
-Number<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row, std::int64_t column) {
-    if (contains(part, row, column)) return element_at<Number<Real>>(matrix, row, column);
-    const auto mirror = element_at<Number<Real>>(matrix, column, row);
+ReferenceNumber<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row,
+                                  std::int64_t column) {
+    if (contains(part, row, column)) return element_at<ReferenceNumber<Real>>(matrix, row, column);
+    const auto mirror = element_at<ReferenceNumber<Real>>(matrix, column, row);
     return is_hermitian ? conj(mirror) : mirror;
 }
 
 /// Returns the square of scale * x.
 template <class Real>
-double square(Number<Real> x, double scale) {
+double square(ReferenceNumber<Real> x, double scale) {
     const double re = scale * static_cast<double>(x.re);
     const double im = scale * static_cast<double>(x.im);
     return re * re + im * im;
 }
 
 template <class Real>
-void add_line_in(const Level3& product, const Matrix& start, const Results& results, Line line, char* memory,
-                 LineSums& sums) {
+void add_line_errors_in(const Level3& product, const Matrix& start, const ComparedResults& results, ResultLine line,
+                        char* memory, LineErrors& sums) {
     const DenseFactors<Real> factors(product, start);
     const Matrix result = result_of(product);
     const std::int64_t length = line.is_row ? result.columns : result.rows;
-    auto* const values = reinterpret_cast<Number<Real>*>(memory);
-    std::fill(values, values + length, Number<Real>{});
+    auto* const values = reinterpret_cast<ReferenceNumber<Real>*>(memory);
+    std::fill(values, values + length, ReferenceNumber<Real>{});
     for (std::int64_t p = 0; p < factors.summed(); ++p) {
-        const Number<Real> factor = line.is_row ? factors.left(line.index, p) : factors.right(p, line.index);
+        const ReferenceNumber<Real> factor = line.is_row ? factors.left(line.index, p) : factors.right(p, line.index);
         for (std::int64_t i = 0; i < length; ++i)
             values[i] = values[i] + factor * (line.is_row ? factors.right(p, i) : factors.left(i, p));
     }
-    const Number<Real> beta = factors.beta();
-    const bool is_hermitian =
-        is_hermitian_update(product.operation) || product.trans_a == 'C' || product.trans_b == 'C';
+    const ReferenceNumber<Real> beta = factors.beta();
+    const bool is_hermitian = is_herk_or_her2k(product.operation) || product.trans_a == 'C' || product.trans_b == 'C';
     const Part part = results.written.part;
     const auto for_each_written = [&](const auto& visit) {
         for (std::int64_t i = 0; i < length; ++i) {
@@ -138,10 +156,10 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
         }
     };
     double largest = 0;
-    for_each_written([&](Number<Real>& value, std::int64_t row, std::int64_t column) {
+    for_each_written([&](ReferenceNumber<Real>& value, std::int64_t row, std::int64_t column) {
         value = factors.alpha() * value;
         if (!is_zero(beta)) {
-            Number<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
+            ReferenceNumber<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
             if (is_hermitian && results.written.symmetric && row == column)
                 old.im = 0.0;  // BLAS takes the imaginary part as 0
             value = value + beta * old;
@@ -151,15 +169,51 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
     });
     double scale = sums.scale;
     if (scale == 0) scale = std::isnormal(largest) ? power_of_two(-StoredNumber(&largest, true).exponent()) : 1;
-    for_each_written([&](const Number<Real>& reference, std::int64_t row, std::int64_t column) {
+    for_each_written([&](const ReferenceNumber<Real>& reference, std::int64_t row, std::int64_t column) {
         const auto difference = [&](const Matrix& matrix) {
-            const Number<Real> value = mirrored_at<Real>(matrix, part, is_hermitian, row, column);
-            return square(Number<Real>{value.re - reference.re, value.im - reference.im}, scale);
+            const ReferenceNumber<Real> value = mirrored_at<Real>(matrix, part, is_hermitian, row, column);
+            return square(ReferenceNumber<Real>{value.re - reference.re, value.im - reference.im}, scale);
         };
         sums.tested += difference(results.tested);
         sums.exact += difference(results.exact);
         sums.reference += square(reference, scale);
     });
+}
+
+/// Computes the reference of one line of `product`, and adds to `sums` how far each of the two results is from it.
+/// `memory` needs bytes_for_line() bytes.
+void add_line_errors(const Level3& product, const Matrix& start, const ComparedResults& results, ResultLine line,
+                     char* memory, LineErrors& sums) {
+    if (product.is_double)
+        add_line_errors_in<DoubleDouble>(product, start, results, line, memory, sums);
+    else
+        add_line_errors_in<double>(product, start, results, line, memory, sums);
+}
+
+/// A result in the product's own type is noise if its error is at least this share of it.
+constexpr double noise_share = 0.5;
+/// Returns the smallest cancellation at which a result is examined for noise. Below it, some digits of the result are
+/// right in whatever order the product's type adds the terms.
+double suspicious_cancellation(bool is_double) { return (is_double ? 0x1p53 : 0x1p24) / 64; }
+/// The most rows, spread evenly, by which a suspicious result is judged.
+constexpr std::int64_t max_rows = 8;
+
+double relative_error(double difference, double reference) {
+    return difference == 0 ? 0 : std::sqrt(difference / reference);
+}
+
+bool is_noise(const Level3& product, const Matrix& start, const ComparedResults& results, char* memory) {
+    const std::int64_t rows = results.exact.rows;
+    const std::int64_t count = std::min(rows, max_rows);
+    LineErrors sums{.scale = comparison_scale(results.tested, results.exact, results.written.part)};
+    for (std::int64_t i = 0; i < count; ++i)
+        add_line_errors(product, start, results, {true, (2 * i + 1) * rows / (2 * count)}, memory, sums);
+    return relative_error(sums.exact, sums.reference) >= noise_share;
+}
+
+void store_cancellation(const ErrorAccumulator& sums, record::Audit& audit) {
+    audit.notes |= record::audit_has_cancellation;
+    audit.cancellation = std::max(audit.cancellation, static_cast<float>(sums.cancellation()));
 }
 
 template <class Real>
@@ -177,19 +231,19 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     Real* const sum = right + depth * columns;
     Real* const result = sum + rows * columns;
     const bool adds_start = !is_zero(factors.beta());
-    const bool is_hermitian = is_hermitian_update(product.operation);
+    const bool is_hermitian = is_herk_or_her2k(product.operation);
     const int width = is_complex ? 2 : 1;
 
     const auto fill = [&](bool imaginary) {
         for (std::int64_t i = 0; i < rows; ++i)
             for (std::int64_t p = 0; p < summed; ++p) {
-                const Number<Real> x = factors.left(i, p);
+                const ReferenceNumber<Real> x = factors.left(i, p);
                 left[i * depth + p] = x.re;
                 if (is_complex) left[i * depth + summed + p] = imaginary ? x.im : -x.im;
             }
         for (std::int64_t p = 0; p < summed; ++p)
             for (std::int64_t j = 0; j < columns; ++j) {
-                const Number<Real> y = factors.right(p, j);
+                const ReferenceNumber<Real> y = factors.right(p, j);
                 right[p * columns + j] = imaginary ? y.im : y.re;
                 if (is_complex) right[(summed + p) * columns + j] = imaginary ? y.re : y.im;
             }
@@ -209,9 +263,10 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {
             Real* const at = result + offset(i, j);
-            Number<Real> value = factors.alpha() * Number<Real>{at[0], is_complex ? at[1] : Real(0)};
+            ReferenceNumber<Real> value =
+                factors.alpha() * ReferenceNumber<Real>{at[0], is_complex ? at[1] : Real(0)};
             if (adds_start) {
-                auto old = element_at<Number<Real>>(start, i, j);
+                auto old = element_at<ReferenceNumber<Real>>(start, i, j);
                 if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes the imaginary part as 0
                 value = value + factors.beta() * old;
             }
@@ -235,25 +290,18 @@ std::size_t bytes_for_reference(const Level3& product) {
 }
 
 std::size_t bytes_for_line(const Matrix& result) {
-    const std::size_t size = result.is_double ? sizeof(Number<DoubleDouble>) : sizeof(Number<double>);
+    const std::size_t size =
+        result.is_double ? sizeof(ReferenceNumber<DoubleDouble>) : sizeof(ReferenceNumber<double>);
     return static_cast<std::size_t>(std::max(result.rows, result.columns)) * size;
-}
-
-void add_line(const Level3& product, const Matrix& start, const Results& results, Line line, char* memory,
-              LineSums& sums) {
-    if (product.is_double)
-        add_line_in<DoubleDouble>(product, start, results, line, memory, sums);
-    else
-        add_line_in<double>(product, start, results, line, memory, sums);
 }
 
 bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
                              OperandExponents& operands, record::Audit& audit) {
     operands = {};
-    bool all_finite = has_finite_scalars(product);
-    all_finite &= add_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
-    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands.b);
-    if (start.data != nullptr) all_finite &= add_exponents(start, written_of(product), operands.c);
+    bool all_finite = has_finite_scalar(product, false) && has_finite_scalar(product, true);
+    all_finite &= widen_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
+    if (b.data != nullptr) all_finite &= widen_exponents(b, Part::whole, operands.b);
+    if (start.data != nullptr) all_finite &= widen_exponents(start, written_part(product), operands.c);
     const auto widen = [](record::ExponentRange& sum, const record::ExponentRange& more) {
         sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
     };
@@ -264,25 +312,19 @@ bool store_operand_exponents(const Level3& product, const Matrix& a, const Matri
     return all_finite;
 }
 
-bool fits_reference(const Level3& product, const OperandExponents& operands) {
+bool reference_stays_in_range(const Level3& product, const OperandExponents& operands) {
     if (!product.is_double) return true;
-    const auto exponents_of = [](const void* scalar, bool is_pair) {
-        record::ExponentRange exponents{};
-        exponents = {0, 0};
-        bool is_first = true;
-        for (int i = 0; scalar != nullptr && i < (is_pair ? 2 : 1); ++i) {
-            const StoredNumber number(scalar, true, i);
-            if (number.is_zero()) continue;
-            const auto exponent = static_cast<std::int16_t>(number.exponent());
-            exponents = {is_first ? exponent : std::min(exponents.lowest, exponent),
-                         is_first ? exponent : std::max(exponents.highest, exponent)};
-            is_first = false;
-        }
-        return exponents;
+    const auto exponents_of = [](const void* scalar, bool is_complex) {
+        record::ExponentRange exponents;
+        const int count = scalar == nullptr ? 0 : 1;
+        widen_exponents(
+            {static_cast<const float*>(scalar), count, count, 1, false, is_complex ? 4 : 2, is_complex, true},
+            Part::whole, exponents);
+        return exponents.lowest > exponents.highest ? record::ExponentRange{0, 0} : exponents;
     };
-    const record::ExponentRange alpha = exponents_of(product.alpha, has_pair(product, false));
-    const record::ExponentRange beta = exponents_of(product.beta, has_pair(product, true));
-    // syrk and herk have A on both sides; a matrix of zeros has no exponents, and makes no terms.
+    const record::ExponentRange alpha = exponents_of(product.alpha, has_complex_scalar(product, false));
+    const record::ExponentRange beta = exponents_of(product.beta, has_complex_scalar(product, true));
+    // In syrk and herk, A is on both sides. A matrix of zeros has no exponents, and makes no terms.
     const record::ExponentRange& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
     const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
     const int lowest_term = operands.a.lowest + b.lowest;
@@ -297,6 +339,41 @@ bool fits_reference(const Level3& product, const OperandExponents& operands) {
 ReferenceMatrix multiply_for_reference(const Level3& product, const Matrix& start, char* memory) {
     if (product.is_double) return {nullptr, multiply_in<DoubleDouble>(product, start, memory), start.inner()};
     return {multiply_in<double>(product, start, memory), nullptr, start.inner()};
+}
+
+void store_errors_and_noise(const ErrorAccumulator& sums, const Level3& product, const Matrix& start,
+                            const ComparedResults& results, char* memory, record::Audit& audit) {
+    record::Audit own;
+    sums.raise_audit_errors(own);
+    const bool has_noise = sums.cancellation() >= suspicious_cancellation(product.is_double) &&
+                           (own.flags & record::audit_bad_result) == 0 && is_noise(product, start, results, memory);
+    const bool is_first = (audit.notes & record::audit_has_cancellation) == 0;
+    const bool had_noise = (audit.notes & record::audit_noise) != 0;
+    store_cancellation(sums, audit);
+    // The errors of products that are noise are left out if the batch has other products, whose errors they would
+    // hide.
+    if (has_noise && !is_first && !had_noise) {
+        audit.errors.component = std::max(audit.errors.component, own.errors.component);
+        return;
+    }
+    const bool is_first_judged = !has_noise && had_noise;
+    if (is_first_judged) audit.errors = {.component = audit.errors.component};
+    if (is_first_judged) audit.notes &= static_cast<std::uint8_t>(~record::audit_noise);
+    if (is_first && has_noise) audit.notes |= record::audit_noise;
+    const double before = audit.errors.error_by(policy::ErrorMetric::row);
+    sums.raise_audit_errors(audit);
+    if (!is_first && !is_first_judged && audit.errors.error_by(policy::ErrorMetric::row) <= before) return;
+    const bool by_row = own.errors.row >= own.errors.column;
+    LineErrors worst{.scale = product.is_double ? 0.0 : 1.0};
+    add_line_errors(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);
+    audit.notes |= record::audit_has_float64_errors;
+    audit.fp32_error = static_cast<float>(relative_error(worst.exact, worst.reference));
+    audit.tested_error = static_cast<float>(relative_error(worst.tested, worst.reference));
+}
+
+void store_errors_and_cancellation(const ErrorAccumulator& sums, record::Audit& audit) {
+    sums.raise_audit_errors(audit);
+    store_cancellation(sums, audit);
 }
 
 }  // namespace fp32shim::blas

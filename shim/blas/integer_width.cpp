@@ -16,7 +16,7 @@ constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff0
 // The number n = 0xffffffff00000001. A 32-bit interface copies one element, a 64-bit interface none.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
-constexpr std::int64_t increment = 1;  // little-endian: both widths read 1
+constexpr std::int64_t increment = 1;  // on a little-endian processor, both widths read 1
 
 bool isamax_sees_32_bits(void* routine, bool by_value) {
     const float values[3] = {1, 3, 2};
@@ -42,7 +42,7 @@ bool scopy_sees_32_bits(void* routine, bool by_value) {
     return to == from;
 }
 
-struct Probe {
+struct WidthProbe {
     std::string_view name;
     bool (*sees_32_bits)(void* routine, bool by_value);
     bool by_value;
@@ -50,7 +50,7 @@ struct Probe {
 
 // Unsuffixed names come first: in a library that has both (MKL), they may have another width than the suffixed ones.
 // A library with suffixed names only (the OpenBLAS in NumPy's wheels) has unsuffixed extensions of the same width.
-constexpr Probe probes[] = {
+constexpr WidthProbe probes[] = {
     {"isamax_", isamax_sees_32_bits, false},
     {"cblas_isamax", isamax_sees_32_bits, true},
     {"scipy_isamax_", isamax_sees_32_bits, false},
@@ -70,14 +70,15 @@ constexpr Probe probes[] = {
 
 IntegerWidth probe(const LoadedObject& provider) {
     const system::ErrnoAndFloatGuard kept;  // MKL may initialise itself in the call, and change errno
-    for (const Probe& candidate : probes) {
+    for (const WidthProbe& candidate : probes) {
         if (void* routine = find_symbol_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
     }
     return IntegerWidth::unknown;
 }
 
-// Functions without arguments that return the number of threads as int (OpenBLAS, MKL) or as a word (BLIS).
+// The names of functions without arguments that return the number of threads, as int (OpenBLAS, MKL) or as a word
+// (BLIS).
 constexpr std::string_view thread_counts[] = {
     "openblas_get_num_threads",          "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
     "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads",         "bli_thread_get_num_threads",
@@ -91,7 +92,7 @@ void* thread_count_in(const LoadedObject& library) {
 
 }  // namespace
 
-int threads_of(const LoadedObject& library) {
+int library_thread_count(const LoadedObject& library) {
     void* count = thread_count_in(library);
     if (count == nullptr) {  // Debian's libblas.so.3 calls libopenblas.so.0
         const elf::ReadGuard reading;
@@ -103,10 +104,11 @@ int threads_of(const LoadedObject& library) {
     return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
 }
 
-void find_complex_results(LoadedObject& provider, void* address) {
+void probe_complex_results(LoadedObject& provider, void* address) {
     const system::ErrnoAndFloatGuard kept;
-    // By pointer: (result, n, x, incx, y, incy). Otherwise: (n, x, incx, y, incy). The first two arguments can both
-    // be n, which is negative for each width. Then the vectors are not read, and a result is 0.
+    // A function that returns by pointer takes (result, n, x, incx, y, incy), and any other (n, x, incx, y, incy).
+    // So the second argument, or the first one, is read as n. Both are negative in each width, so the vectors are
+    // not read, and the result is 0.
     std::int64_t result[2] = {-1, -1};
     const std::int64_t n = -1;
     const std::int64_t ones[2] = {1, 1};
@@ -116,7 +118,7 @@ void find_complex_results(LoadedObject& provider, void* address) {
                                    std::memory_order_relaxed);
 }
 
-void find_real_results(LoadedObject& provider, void* address) {
+void probe_real_results(LoadedObject& provider, void* address) {
     const system::ErrnoAndFloatGuard kept;
     const std::int64_t one = 1;
     const float vector[] = {1, 1};
@@ -125,7 +127,7 @@ void find_real_results(LoadedObject& provider, void* address) {
     provider.real_results.store(result == 1 ? RealResults::float64 : RealResults::float32, std::memory_order_relaxed);
 }
 
-IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
+IntegerWidth probe_integer_width(LoadedObject& provider, const Function& function) {
     if (function.width == Width::ilp64) return IntegerWidth::bits64;
     IntegerWidth width = provider.width.load(std::memory_order_relaxed);
     if (width == IntegerWidth::not_probed) {

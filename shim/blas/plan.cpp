@@ -21,7 +21,8 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
 constexpr int bits_of_float64 = 53;
 constexpr std::size_t longest_fixed_point_text = 8;
 
-/// The texts "fixed:0" to "fixed:53", one after the other: the record of a call keeps a view of its detail.
+/// The texts "fixed:0" to "fixed:53", one after the other. They are static, since the record of a call keeps a view
+/// of its detail.
 constexpr auto fixed_point_texts = [] {
     std::array<char, (bits_of_float64 + 1) * longest_fixed_point_text> texts{};
     for (std::size_t bits = 0; bits <= bits_of_float64; ++bits) {
@@ -41,7 +42,7 @@ std::string_view fixed_point_text(int bits) {
 Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
     if (format == Applied::fp32 || format == Applied::sgemm)
-        return OperandRounding::fp32_whole;  // of operands of float64
+        return OperandRounding::fp32_whole;  // the operands are float64
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case Applied::format:                   \
@@ -52,7 +53,7 @@ Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     }
 }
 
-/// Plans a product whose operands may be BF16: on units for it, if they are faster.
+/// Plans to multiply on BF16 units, if they are faster for this product, or else as called.
 void plan_bf16_units(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Bf16Units units = bf16_units();
     plan.uses_bf16_units =
@@ -86,7 +87,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
         plan.how = record::How::one_by_one;
         plan.detail = "no library provides this batch function";
     }
-    const Treated treated = treat(site.function->family->treatment, decision, product.call);
+    const TreatmentOutcome treated = apply_treatment(site.function->family->treatment, decision, product.call);
     plan.applied = treated.applied;
     plan.reason = treated.reason;
     if (treated.applied == Applied::unchanged) return plan;

@@ -8,13 +8,13 @@
 
 namespace fp32shim::blas {
 
-/// The record of a call, filled in for the run as planned. If `rounds` is true, also the preview that it uses.
+/// The record of a call, filled in for the run as planned, and the way to run it.
 struct Plan : ExecutionOutcome {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
     bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
     bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units
-    int threads = 0;               ///< most threads that it uses then; 0: as many as the library may use
+    int threads = 0;               ///< the most threads that the shim then uses; 0: as many as the library may use
 };
 
 /// Returns the preview of a format under the policy's settings for the CPU.
@@ -26,14 +26,14 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
 
 /// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result
 /// is float32 or float64.
-inline bool has_result(const Product& product, const Plan& plan) {
+inline bool has_examinable_result(const Product& product, const Plan& plan) {
     using policy::Reason;
     return product.readable && plan.applied != policy::Applied::unchanged &&
            plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
 }
 
 /// Returns the format that a call runs in under this plan.
-inline policy::AuditFormat format_of(const Plan& plan) {
+inline policy::AuditFormat audit_format_of(const Plan& plan) {
     return policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32);
 }
 

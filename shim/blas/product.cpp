@@ -16,7 +16,7 @@ constexpr ArgumentPositions dot_by_pointer =
 class ArgumentReader {
   public:
     ArgumentReader(const Site& site, const Frame& frame)
-        : positions_(positions_of(site)),
+        : positions_(argument_positions(site)),
           frame_(frame),
           is_cblas_(site.function->convention == CallingConvention::cblas),
           is_wide_(site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
@@ -32,10 +32,10 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns `fallback` if the function has no
-    /// such argument.
-    std::int64_t integer(Role role, std::int64_t fallback = 0) const {
-        if (!has(role)) return fallback;
+    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns 0 if the function has no such
+    /// argument.
+    std::int64_t integer(Role role) const {
+        if (!has(role)) return 0;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
@@ -66,7 +66,7 @@ class ArgumentReader {
             Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
             Role::ldc,  Role::stride_c, Role::batch_count, Role::group_count, Role::group_size};
         for (Role role : references) {
-            if (is_cblas_ && role == Role::group_count) continue;  // by value
+            if (is_cblas_ && role == Role::group_count) continue;  // passed by value
             if (has(role) && !is_plausible_pointer(word(role))) return false;
         }
         return true;
@@ -90,10 +90,8 @@ class ArgumentReader {
     }
 
     static char letter_of(std::int32_t value) {
-        // Ten values for each option, from 111 on: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
-        constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
-        const auto index = static_cast<std::uint32_t>(value - 111);
-        return index < letters.size() ? letters[index] : '?';
+        const auto index = static_cast<std::uint32_t>(value - first_option_of_cblas);
+        return index < letters_of_cblas.size() ? letters_of_cblas[index] : '?';
     }
 
     const ArgumentPositions& positions_;
@@ -107,23 +105,10 @@ constexpr std::int32_t column_major_layout = 102;
 
 std::size_t element_size(const Level3& level3) { return sizeof(float) * static_cast<std::size_t>(level3.width()); }
 
-void read_options(const ArgumentReader& arguments, Level3& level3) {
-    level3.side = arguments.option(Role::side);
-    level3.uplo = arguments.option(Role::uplo);
-    level3.trans_a = arguments.option(Role::trans_a);
-    level3.trans_b = arguments.option(Role::trans_b);
-    level3.diag = arguments.option(Role::diag);
-}
-
 void read_single_product(const ArgumentReader& arguments, const Frame& frame, Product& product) {
     Level3& level3 = product.level3;
-    read_options(arguments, level3);
-    level3.m = arguments.integer(Role::m);
-    level3.n = arguments.integer(Role::n);
-    level3.k = arguments.integer(Role::k);
-    level3.lda = arguments.integer(Role::lda);
-    level3.ldb = arguments.integer(Role::ldb);
-    level3.ldc = arguments.integer(Role::ldc);
+    for (const auto& [role, member] : option_members) level3.*member = arguments.option(role);
+    for (const auto& [role, member] : integer_members) level3.*member = arguments.integer(role);
     level3.a = arguments.pointer(Role::a);
     level3.b = arguments.pointer(Role::b);
     level3.c = const_cast<void*>(arguments.pointer(Role::c));
@@ -151,8 +136,8 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     if (has_vector(operation)) {
         const Matrix a = operand_a(level3);
         const bool swaps = operation == Operation::gemv && transposes(level3.trans_a);
-        if (is_ger(operation) || is_symmetric_update(operation)) {
-            call.m = is_ger(operation) ? level3.m : level3.n;
+        if (is_ger_or_gerc(operation) || is_symmetric_vector_update(operation)) {
+            call.m = is_ger_or_gerc(operation) ? level3.m : level3.n;
             call.n = level3.n;
             call.k = 1;
             return;
@@ -162,7 +147,7 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
         call.k = !has_matrix(operation) ? level3.k : swaps ? a.rows : a.columns;
         return;
     }
-    const bool is_sided = has_side(operation);
+    const bool is_sided = has_side_argument(operation);
     call.n = level3.n;
     call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
@@ -171,23 +156,14 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
 /// Returns the product of a group, whose operands and scalars are still to be set.
 Level3 single_of_group(const ArgumentReader& arguments, const Level3& level3, std::int64_t group) {
     Level3 single = level3;
-    single.side = arguments.option(Role::side, group);
-    single.uplo = arguments.option(Role::uplo, group);
-    single.trans_a = arguments.option(Role::trans_a, group);
-    single.trans_b = arguments.option(Role::trans_b, group);
-    single.diag = arguments.option(Role::diag, group);
-    single.m = arguments.integer_of_group(Role::m, group);
-    single.n = arguments.integer_of_group(Role::n, group);
-    single.k = arguments.integer_of_group(Role::k, group);
-    single.lda = arguments.integer_of_group(Role::lda, group);
-    single.ldb = arguments.integer_of_group(Role::ldb, group);
-    single.ldc = arguments.integer_of_group(Role::ldc, group);
+    for (const auto& [role, member] : option_members) single.*member = arguments.option(role, group);
+    for (const auto& [role, member] : integer_members) single.*member = arguments.integer_of_group(role, group);
     return single;
 }
 
 void read_groups(const ArgumentReader& arguments, Product& product) {
     product.group_count = arguments.integer(Role::group_count);
-    describe_groups(product.group_count, product.call, [&](std::int64_t group, policy::MatmulCall& call) {
+    describe_by_largest_group(product.group_count, product.call, [&](std::int64_t group, policy::MatmulCall& call) {
         set_sizes(single_of_group(arguments, product.level3, group), call);
         return arguments.integer_of_group(Role::group_size, group);
     });
@@ -195,8 +171,8 @@ void read_groups(const ArgumentReader& arguments, Product& product) {
 
 }  // namespace
 
-const ArgumentPositions& positions_of(const Site& site) {
-    return returns_by_pointer(site) ? dot_by_pointer : site.function->positions();
+const ArgumentPositions& argument_positions(const Site& site) {
+    return returns_complex_by_pointer(site) ? dot_by_pointer : site.function->positions();
 }
 
 // On aarch64 each part of a complex number has a register of its own. On x86-64 a complex64 fills the lower half of
@@ -207,14 +183,14 @@ constexpr bool splits_complex64 = true;
 constexpr bool splits_complex64 = false;
 #endif
 
-void Product::take_number(const Frame& frame) {
+void Product::read_returned_number(const Frame& frame) {
     number = {frame.real_bits(0), frame.real_bits(1)};
     if (splits_complex64 && call.dtype == policy::Dtype::complex64)
         number[0] = static_cast<std::uint32_t>(number[0]) | number[1] << 32;
 }
 
-void Product::give_number(const Site& site, Frame& frame) const {
-    if (returns_float32(*site.function) &&
+void Product::write_returned_number(const Site& site, Frame& frame) const {
+    if (returns_fortran_float32(*site.function) &&
         site.provider->real_results.load(std::memory_order_relaxed) == RealResults::float64) {
         const double wide = std::bit_cast<float>(static_cast<std::uint32_t>(number[0]));
         return frame.set_real_bits(0, std::bit_cast<std::uint64_t>(wide));
@@ -230,7 +206,7 @@ bool arguments_look_like_pointers(const Function& function, const Frame& frame) 
     return true;
 }
 
-void describe(const Site& site, const Frame& frame, Product& product) {
+void describe_call(const Site& site, const Frame& frame, Product& product) {
     const Function& function = *site.function;
     policy::MatmulCall& call = product.call;
     call.function = function.name;
@@ -266,7 +242,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
             set_sizes(product.level3, call);
             return;
         case Batching::pointers:
-            return;  // cuBLAS only
+            return;  // only functions of cuBLAS take such batches
     }
 }
 

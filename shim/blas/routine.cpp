@@ -18,51 +18,34 @@ namespace {
 // register.
 using Words = std::array<std::int64_t, max_words>;
 
-template <std::size_t... I>
-std::int64_t call_with_words(void* address, const Words& words, double first, double second,
-                             std::index_sequence<I...>) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
-    return reinterpret_cast<Routine>(address)(words[I]..., first, second);
-}
+/// The number of words that most routines take: sgemm_ has 13 arguments and two lengths, strmm_ has 11 and four.
+constexpr int few_words = 17;
 
-constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
-
-std::int64_t call_words(void* address, const Words& words, int count, double first, double second) {
-    if (count <= few_words)
-        return call_with_words(address, words, first, second, std::make_index_sequence<few_words>{});
-    return call_with_words(address, words, first, second, std::make_index_sequence<max_words>{});
+/// Calls a routine that takes at most `count` words, with word(0), word(1) and so on.
+template <class Result, class Word>
+Result call_words(void* address, int count, const Word& word, double first, double second) {
+    const auto call = [&]<int... I>(std::integer_sequence<int, I...>) {
+        using Routine = Result (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
+        return reinterpret_cast<Routine>(address)(word(I)..., first, second);
+    };
+    if (count <= few_words) return call(std::make_integer_sequence<int, few_words>{});
+    return call(std::make_integer_sequence<int, max_words>{});
 }
 
 /// Fortran routines get up to four hidden lengths of option texts, which callers written in C leave out. They are
 /// always 1 here, enough to read an option.
 constexpr int hidden_lengths = 4;
 
-/// The registers in which functions return numbers. A float32 is in the lower half of the first one, and so is, on
-/// x86-64, a complex64. Copies of a float64 keep all bits.
-struct Numbers {
+/// The two registers in which functions return numbers. A float32 is in the lower half of the first one, and so is,
+/// on x86-64, a complex64. Copying a register as a float64 keeps all its bits.
+struct ReturnedNumbers {
     double first, second;
 };
 
-/// Passes `count` words of a frame on, and then hidden lengths, which routines of CBLAS ignore.
-template <class Result, std::size_t... I>
-Result call_frame(void* address, const Frame& frame, int count, std::index_sequence<I...>) {
-    const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
-    using Routine = Result (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
-    return reinterpret_cast<Routine>(address)(word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
-                                              std::bit_cast<double>(frame.real_bits(1)));
-}
-
+/// Returns the value of an option in CBLAS. That of '?' is invalid, so that the library reports it.
 std::int32_t cblas_value(Role role, char letter) {
-    switch (role) {
-        case Role::uplo:
-            return letter == 'U' ? 121 : 122;
-        case Role::diag:
-            return letter == 'N' ? 131 : 132;
-        case Role::side:
-            return letter == 'L' ? 141 : 142;
-        default:
-            return letter == 'N' ? 111 : letter == 'T' ? 112 : letter == 'C' ? 113 : 114;
-    }
+    const std::size_t first = role == Role::uplo ? 10 : role == Role::diag ? 20 : role == Role::side ? 30 : 0;
+    return first_option_of_cblas + static_cast<std::int32_t>(letters_of_cblas.find(letter, first));
 }
 
 /// The arguments of a call, placed by role. Arguments by reference point into this object, so it must not move before
@@ -77,11 +60,8 @@ class ArgumentWriter {
 
     void option(Role role, char letter) {
         if (positions_.of(role) < 0) return;
-        if (is_cblas_ && !in_arrays_) {
-            put(role, cblas_value(role, letter));
-        } else {
-            put(role, address_of_copy(is_cblas_ ? cblas_value(role, letter) : letter));
-        }
+        const std::int32_t value = is_cblas_ ? cblas_value(role, letter) : letter;
+        put(role, is_cblas_ && !in_arrays_ ? value : address_of_copy(value));
     }
 
     void integer(Role role, std::int64_t value) {
@@ -96,7 +76,7 @@ class ArgumentWriter {
         put(role, in_arrays_ ? address_of_copy(word) : word);
     }
 
-    /// Sets a scalar. CBLAS takes a real one by value; all others are passed by pointer, which also serves as an
+    /// Sets a scalar. CBLAS takes a real scalar by value. All others are passed by pointer, which also serves as an
     /// array of one.
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
@@ -115,7 +95,8 @@ class ArgumentWriter {
         int count = positions_.words;
         for (int hidden = 0; !is_cblas_ && hidden < hidden_lengths; ++hidden)
             words_[static_cast<std::size_t>(count++)] = 1;
-        call_words(address, words_, count, reals_[0], reals_[1]);
+        call_words<std::int64_t>(
+            address, count, [this](int i) { return words_[static_cast<std::size_t>(i)]; }, reals_[0], reals_[1]);
     }
 
   private:
@@ -144,14 +125,14 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     return leading_dimension * largest;
 }
 
-Routine routine_by_role(const BoundRoutine& routine) {
+Routine routine_by_role(const ProviderRoutine& routine) {
     // Routine::context is not const, since a Routine may have a state; this one has none.
-    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
+    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<ProviderRoutine*>(&routine)};
 }
 
 }  // namespace
 
-FunctionIndex gemm_beside(const Function& function) {
+FunctionIndex gemm_of_same_type(const Function& function) {
     switch (function.product().dtype) {
         case policy::Dtype::complex64:
             return find_function(families::cgemm, function.form);
@@ -164,8 +145,8 @@ FunctionIndex gemm_beside(const Function& function) {
     }
 }
 
-FunctionIndex float32_beside(const Function& function) {
-    // The table has the row of float64 just after that of float32.
+FunctionIndex float32_counterpart(const Function& function) {
+    // In the table, the row of float64 comes just after that of float32.
     static constexpr const FunctionFamily* rows[] = {
 #define BLAS(family, ...) &families::family,
 #include "shim/table/families.def"
@@ -175,68 +156,58 @@ FunctionIndex float32_beside(const Function& function) {
     return is_double ? find_function(**(row - 1), function.form) : FunctionIndex{-1};
 }
 
-Routines routines_of(const Site& site) {
+RoutineSet routines_of(const Site& site) {
     const auto row = [](FunctionIndex index) { return index < 0 ? nullptr : &functions[index]; };
-    const Function* const float32 = row(float32_beside(*site.routine));
+    const Function* const float32 = row(float32_counterpart(*site.routine));
     return {{site.routine, site.real},
-            {row(gemm_beside(*site.function)), site.cpu.gemm},
+            {row(gemm_of_same_type(*site.function)), site.cpu.gemm},
             {float32, site.cpu.routine_of_float32},
-            {float32 == nullptr ? nullptr : row(gemm_beside(*float32)), site.cpu.gemm_of_float32}};
+            {float32 == nullptr ? nullptr : row(gemm_of_same_type(*float32)), site.cpu.gemm_of_float32}};
 }
 
-EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview) {
+EmulationResult emulate_with_routines(const RoutineSet& routines, const Level3& product, Preview preview) {
     if (!preview.in_float32)
         return emulate(product, preview, routine_by_role(routines.same), routine_by_role(routines.gemm),
                        scratch_limit_of_a_product);
-    const std::size_t bytes = bytes_in_float32(product);
-    if (bytes > limit_in_float32) return EmulationResult::scratch_limit;
+    const std::size_t bytes = float32_copy_bytes(product);
+    if (bytes > float32_copy_limit) return EmulationResult::scratch_limit;
     const MappedMemory memory(bytes);
     if (memory.bytes().empty()) return EmulationResult::scratch_limit;
-    InFloat32 same{routine_by_role(routines.float32), memory.bytes().data()};
-    InFloat32 gemm{routine_by_role(routines.float32_gemm), memory.bytes().data()};
+    Float32Routine same{routine_by_role(routines.float32), memory.bytes().data()};
+    Float32Routine gemm{routine_by_role(routines.float32_gemm), memory.bytes().data()};
     return emulate(product, preview, {call_in_float32, &same},
                    {gemm.single.call == nullptr ? nullptr : call_in_float32, &gemm}, scratch_limit_of_a_product);
 }
 
 std::int64_t call_with_frame(const Site& site, Frame& frame) {
-    const int count = positions_of(site).words;
-    if (returns_in_registers(site)) {
-        const auto numbers = call_frame<Numbers>(site.real, frame, count, std::make_index_sequence<few_words>{});
-        frame.set_real_bits(0, std::bit_cast<std::uint64_t>(numbers.first));
-        frame.set_real_bits(1, std::bit_cast<std::uint64_t>(numbers.second));
-        return 0;
-    }
-    if (count + hidden_lengths <= few_words)
-        return call_frame<std::int64_t>(site.real, frame, count, std::make_index_sequence<few_words>{});
-    return call_frame<std::int64_t>(site.real, frame, count, std::make_index_sequence<max_words>{});
+    const int count = argument_positions(site).words;
+    // Routines of CBLAS ignore the hidden lengths.
+    const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
+    const auto first = std::bit_cast<double>(frame.real_bits(0));
+    const auto second = std::bit_cast<double>(frame.real_bits(1));
+    if (!returns_in_registers(site))
+        return call_words<std::int64_t>(site.real, count + hidden_lengths, word, first, second);
+    const auto numbers = call_words<ReturnedNumbers>(site.real, count + hidden_lengths, word, first, second);
+    frame.set_real_bits(0, std::bit_cast<std::uint64_t>(numbers.first));
+    frame.set_real_bits(1, std::bit_cast<std::uint64_t>(numbers.second));
+    return 0;
 }
 
 void call_by_role(void* context, const Level3& product) {
-    const auto& routine = *static_cast<const BoundRoutine*>(context);
+    const auto& routine = *static_cast<const ProviderRoutine*>(context);
     ArgumentWriter arguments(*routine.function);
     arguments.layout(product.row_major);
-    arguments.option(Role::side, product.side);
-    arguments.option(Role::uplo, product.uplo);
-    arguments.option(Role::trans_a, product.trans_a);
-    arguments.option(Role::trans_b, product.trans_b);
-    arguments.option(Role::diag, product.diag);
-    arguments.integer(Role::m, product.m);
-    arguments.integer(Role::n, product.n);
-    arguments.integer(Role::k, product.k);
+    for (const auto& [role, member] : option_members) arguments.option(role, product.*member);
+    for (const auto& [role, member] : integer_members) arguments.integer(role, product.*member);
     arguments.scalar(Role::alpha, product.alpha);
-    arguments.pointer(Role::a, product.a);
-    arguments.integer(Role::lda, product.lda);
-    arguments.integer(Role::stride_a, span_of(product.lda, product));
-    arguments.pointer(Role::b, product.b);
-    arguments.integer(Role::ldb, product.ldb);
-    arguments.integer(Role::stride_b, span_of(product.ldb, product));
     arguments.scalar(Role::beta, product.beta);
+    arguments.pointer(Role::a, product.a);
+    arguments.pointer(Role::b, product.b);
     arguments.pointer(Role::c, product.c);
-    arguments.integer(Role::ldc, product.ldc);
+    arguments.integer(Role::stride_a, span_of(product.lda, product));
+    arguments.integer(Role::stride_b, span_of(product.ldb, product));
     arguments.integer(Role::stride_c, span_of(product.ldc, product));
-    arguments.integer(Role::batch_count, 1);
-    arguments.integer(Role::group_count, 1);
-    arguments.integer(Role::group_size, 1);
+    for (const Role role : {Role::batch_count, Role::group_count, Role::group_size}) arguments.integer(role, 1);
     arguments.call(routine.address);
 }
 

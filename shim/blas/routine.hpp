@@ -1,5 +1,5 @@
-// Calls a provider's routine, with the program's own arguments or with arguments by role. Also finds out the width of
-// its integers.
+// Calls routines of a provider, with the program's own arguments or with arguments by role. Also tests how the
+// provider's functions take integers and return numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,54 +14,55 @@ namespace fp32shim::blas {
 
 /// A routine of the library, with the row of the function table that gives its calling convention and argument order.
 /// Integers are passed in a form that the routine may read with 32 or 64 bits.
-struct BoundRoutine {
+struct ProviderRoutine {
     const Function* function = nullptr;
     void* address = nullptr;  ///< nullptr: the library has no such routine
 };
 
 /// Returns the index of the row of the plain gemm of the same dtype: `cblas_sgemm64_` for `cblas_ssyrk64_`. Returns
 /// -1 if there is none.
-FunctionIndex gemm_beside(const Function& function);
+FunctionIndex gemm_of_same_type(const Function& function);
 
 /// Returns the index of the row for float32 (complex64) of a function of float64 (complex128), which takes the same
 /// arguments: `cblas_sgemm` for `cblas_dgemm`. Returns -1 if there is none.
-FunctionIndex float32_beside(const Function& function);
+FunctionIndex float32_counterpart(const Function& function);
 
 /// Calls the site's function with the arguments of `frame`, and returns its result. A number that the function
 /// returns in vector registers goes into `frame` instead.
 std::int64_t call_with_frame(const Site& site, Frame& frame);
 
 /// The provider's routines that can run a call's products.
-struct Routines {
-    BoundRoutine same;  ///< the routine that the program called, or its stand-in
-    BoundRoutine gemm;
-    BoundRoutine float32;  ///< the routine for float32 that belongs to a float64 function
-    BoundRoutine float32_gemm;
+struct RoutineSet {
+    ProviderRoutine same;  ///< the routine that the program called, or its stand-in
+    ProviderRoutine gemm;
+    ProviderRoutine float32;  ///< the routine for float32 that belongs to a float64 function
+    ProviderRoutine float32_gemm;
 };
-Routines routines_of(const Site& site);
+RoutineSet routines_of(const Site& site);
 
-/// Multiplies on rounded operands, by emulate() and the routines. `preview.in_float32` needs Routines::float32.
-EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview);
+/// Emulates a product by the provider's routines. If `preview.in_float32` is true, RoutineSet::float32 must have an
+/// address.
+EmulationResult emulate_with_routines(const RoutineSet& routines, const Level3& product, Preview preview);
 
-/// Calls the BoundRoutine at `context` with these arguments. Calls a batch function with a batch of one. For
-/// Routine::call.
+/// Calls the ProviderRoutine at `context` with these arguments. Calls a batch function with a batch of one. Has the
+/// type of Routine::call.
 void call_by_role(void* context, const Level3& product);
 
 /// Tests once how wide a library's integers are, by a level-1 routine that behaves differently for each width. The
 /// library's name does not tell: Debian's libopenblas64 exports unsuffixed names with 64-bit integers, and MKL's
 /// libmkl_rt decides at run time.
-IntegerWidth integer_width(LoadedObject& library, const Function& function);
+IntegerWidth probe_integer_width(LoadedObject& library, const Function& function);
 
-/// Tests how functions of a library return complex numbers, by a dot product of no elements. `function` is one of
-/// them (Function::returns_complex), at `address`.
-void find_complex_results(LoadedObject& library, void* address);
+/// Tests how functions of a library return complex numbers, by a dot product of no elements. `address` is that of
+/// one of these functions (Function::returns_complex).
+void probe_complex_results(LoadedObject& library, void* address);
 
-/// Tests how functions of a library return real numbers of float32, by the norm, or the dot product with itself, of
-/// one 1.
-void find_real_results(LoadedObject& library, void* address);
+/// Tests how functions of a library return real numbers of float32. `address` is that of a norm or dot product,
+/// which is called with the vector (1).
+void probe_real_results(LoadedObject& library, void* address);
 
-/// Returns the number of threads that the library would use for a large product now, by its own function that tells
-/// it, or that of a library it needs. Returns 1 if there is none. Thread-safe, calls no `dl*` function.
-int threads_of(const LoadedObject& library);
+/// Returns the number of threads that the library would use now for a large product. Asks a function of the library,
+/// or of one that it needs, for that; returns 1 if there is no such function. Thread-safe, calls no `dl*` function.
+int library_thread_count(const LoadedObject& library);
 
 }  // namespace fp32shim::blas

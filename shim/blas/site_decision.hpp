@@ -5,8 +5,8 @@
 
 namespace fp32shim::blas {
 
-/// A decision for every call of a call site. Valid while settings and overrides stay as they were. Fits in one word,
-/// so that threads load and store it atomically.
+/// A decision for every call of a call site. It is valid while settings and overrides stay as they were. It fits in
+/// one word, so that threads load and store it atomically.
 struct KeptDecision {
     std::uint8_t generation;    ///< lower bits of Settings::generation, to which `rule` belongs
     std::uint8_t change_count;  ///< lower bits of settings_change_count()
@@ -20,7 +20,7 @@ static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
 /// Decides the precision of a call, unless its call site has a valid decision for all calls. Thread-safe.
 inline policy::Decision decide_for_site(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // Read before the overrides: a kept decision may be newer than its number, but never older.
+    // The count is read before the overrides, so that a kept decision may be newer than its count, but never older.
     const auto change_count = static_cast<std::uint8_t>(settings_change_count());
     const auto generation = static_cast<std::uint8_t>(in_force.generation);
     const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_affect_decisions(in_force);

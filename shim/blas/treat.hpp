@@ -1,5 +1,5 @@
-// The treatment of a decision for a CPU, as far as function and sizes determine it. Pure: blas/plan.cpp uses it
-// inside a process, `fp32shim explain` without one.
+// Applies a decision to a function of a CPU library, as far as the function and the sizes determine the outcome.
+// Pure: blas/plan.cpp uses it inside a process, `fp32shim explain` without one.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -7,15 +7,12 @@
 
 namespace fp32shim {
 
-struct Treated {
+/// The part of a call's plan that follows from its function and sizes.
+struct TreatmentOutcome {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool rounds = false;  ///< operands are rounded to the applied format
 };
-
-/// Returns the format, reason and rounding of a call to a function of this treatment. An unknown size counts as
-/// nonzero. Of `call`, only the sizes and the element type matter.
-Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
 /// Returns true if a decision asks for a format other than that of the operands.
 inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtype) {
@@ -23,15 +20,33 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
     return policy::format_of(decision.precision).value_or(as_called) != as_called;
 }
 
+/// Returns the format, reason and rounding of a call to a function of this treatment. An unknown size counts as
+/// nonzero. Of `call`, only the sizes and the element type matter.
+inline TreatmentOutcome apply_treatment(Treatment treatment, const policy::Decision& decision,
+                                        const policy::MatmulCall& call) {
+    using policy::Applied;
+    using policy::Reason;
+    if (treatment == Treatment::observed) return {Applied::unchanged, Reason::observed};
+    if (treatment == Treatment::opaque) return {Applied::unchanged, Reason::not_governable};
+    // `native` leaves the format to the program, and a routine of a CPU library multiplies in its operands' format.
+    const Applied as_called = policy::native_format(call.dtype);
+    if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};
+    if (treatment == Treatment::recognised || treatment == Treatment::solve)
+        return {as_called, Reason::not_governable};
+    if (treatment == Treatment::vector) return {as_called, Reason::vector_product};
+    if (!multiplies(call)) return {as_called, Reason::no_product};
+    return {*policy::format_of(decision.precision), decision.reason, true};
+}
+
 /// Returns true if functions of a CPU library with this treatment are computed in a fixed order in the CPU mode
 /// `reproducible`.
-constexpr bool has_fixed_order(Treatment treatment) {
+constexpr bool allows_fixed_order(Treatment treatment) {
     return treatment == Treatment::governed || treatment == Treatment::solve || treatment == Treatment::vector;
 }
 
 /// Returns true if calls to functions of this family are computed in a fixed order.
 inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
-    return policy.cpu_mode == policy::CpuMode::reproducible && has_fixed_order(family.treatment);
+    return policy.cpu_mode == policy::CpuMode::reproducible && allows_fixed_order(family.treatment);
 }
 
 }  // namespace fp32shim

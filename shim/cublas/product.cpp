@@ -59,7 +59,7 @@ bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) 
     if (group_count <= 0) return group_count != 0;
     for (Role role : {Role::trans_a, Role::trans_b, Role::m, Role::n, Role::k, Role::group_size})
         if (arguments.array(role) == nullptr) return true;
-    return blas::describe_groups(group_count, call, [&](std::int64_t group, policy::MatmulCall& of_group) {
+    return blas::describe_by_largest_group(group_count, call, [&](std::int64_t group, policy::MatmulCall& of_group) {
         of_group.m = arguments.integer_of_group(Role::m, group);
         of_group.n = arguments.integer_of_group(Role::n, group);
         of_group.k = arguments.integer_of_group(Role::k, group);

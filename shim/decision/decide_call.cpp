@@ -98,7 +98,7 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     } else {
         hash.add(line);
     }
-    audit::Group* const group = audit::find_group(hash.value());
+    audit::CallGroup* const group = audit::find_or_add_group(hash.value());
     return group == nullptr ? -1 : group->next_call_number();
 }
 

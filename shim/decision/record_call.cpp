@@ -171,8 +171,8 @@ std::uint64_t hash_of(const record::DecisionEvent& event) {
 
 /// Returns the group of calls with this decision. If there is no room for it, prints one line once and returns
 /// nullptr.
-[[gnu::noinline]] audit::Group* group_of(const record::DecisionEvent& event) {
-    audit::Group* const group = audit::find_group(hash_of(event));
+[[gnu::noinline]] audit::CallGroup* group_of(const record::DecisionEvent& event) {
+    audit::CallGroup* const group = audit::find_or_add_group(hash_of(event));
     static constinit system::OncePerProcess said;
     if (group == nullptr && said.is_first_call())
         system::stderr_line("there is no room for more distinct decisions; further ones are not shown");
@@ -200,14 +200,14 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    audit::Group* const group = every_call ? nullptr : group_of(event);
-    if (!every_call && (group == nullptr || group->is_shown())) return;
+    audit::CallGroup* const group = every_call ? nullptr : group_of(event);
+    if (!every_call && (group == nullptr || group->was_shown_in_log())) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // Signals are held: a handler that multiplies must not overwrite the line that it interrupted. One that leaves by
     // siglongjmp must not leave a decision marked as shown that was not written.
     const system::SignalHold hold;
-    if (group != nullptr && !group->show()) return;
+    if (group != nullptr && !group->mark_shown_in_log()) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

@@ -8,7 +8,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Checks one block after the other, so that the search ends soon after a bad number. Compilers vectorize the loop.
+/// Returns true if all numbers are finite. Checks one block after the other, so that it ends soon after a bad
+/// number. Compilers vectorize the inner loop.
 template <class Bits>
 [[gnu::always_inline]] inline bool all_finite_by(const float* numbers, std::size_t count) {
     constexpr Bits exponent_bits =
@@ -39,7 +40,7 @@ __attribute__((target("avx2"))) bool all_finite_avx2(const float* numbers, std::
 }
 #endif
 
-ElementPosition position_of(const Matrix& matrix, std::int64_t inner, std::int64_t outer) {
+NonfiniteElement position_of(const Matrix& matrix, std::int64_t inner, std::int64_t outer) {
     const float* const at = matrix.data + (inner + outer * matrix.ld) * matrix.width;
     const bool is_nan = StoredNumber(at, matrix.is_double).is_nan() ||
                         (matrix.is_complex && StoredNumber(at, matrix.is_double, 1).is_nan());
@@ -55,7 +56,7 @@ bool all_finite(const float* numbers, std::size_t count, bool is_double) {
     return all_finite_plain(numbers, count, is_double);
 }
 
-std::optional<ElementPosition> first_nonfinite(const MatrixElements& elements) {
+std::optional<NonfiniteElement> first_nonfinite(const MatrixRegion& elements) {
     const Matrix& matrix = elements.matrix;
     if (matrix.data == nullptr) return std::nullopt;
     const auto floats = [&](std::int64_t count) { return static_cast<std::size_t>(count * matrix.width); };

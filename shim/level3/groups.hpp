@@ -1,4 +1,4 @@
-// Batches whose groups have sizes of their own.
+// Describes batches whose groups have sizes of their own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fp32shim::blas {
 /// products in all groups. `describe(group, call)` sets the sizes of one group in a copy of `call`, and returns its
 /// number of products. Returns true if a group multiplies anything.
 template <class Describe>
-bool describe_groups(std::int64_t count, policy::MatmulCall& call, const Describe& describe) {
+bool describe_by_largest_group(std::int64_t count, policy::MatmulCall& call, const Describe& describe) {
     policy::MatmulCall largest = call;
     largest.batch = 0;
     double most_work = -1;

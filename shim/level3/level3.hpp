@@ -1,5 +1,5 @@
-// One product or solve of BLAS, with its arguments named by role instead of by position. `describe` makes it;
-// emulation and the fixed order read it. The operands have the names of the BLAS reference.
+// One operation of BLAS, such as a product or a solve, with its arguments named by role instead of by position. The
+// operands have the names of the BLAS reference.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fp32shim::blas {
 
-/// Operations of BLAS: all of level 3, and products with a vector.
+/// Operations of BLAS: all of level 3, and operations with vectors.
 enum class Operation : std::uint8_t {
     gemm,   ///< C := alpha op(A) op(B) + beta C
     gemmt,  ///< gemm that forms only the `uplo` triangle of the n×n C
@@ -19,8 +19,8 @@ enum class Operation : std::uint8_t {
     her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
     trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; never lowered
-    // Products with a vector. The names of matrices stand for vectors too, as follows. The leading dimension of a
-    // vector is its increment, which may be negative.
+    // From here on, operations have vectors. The names of matrices stand for vectors as well, as each line says. The
+    // leading dimension of a vector is its increment, which may be negative.
     gemv,    ///< C := alpha op(A) B + beta C; A is m×n, B and C are vectors
     symv,    ///< C := alpha A B + beta C; A is n×n and symmetric, B and C are vectors
     hemv,    ///< symv with A Hermitian
@@ -43,9 +43,9 @@ enum class Operation : std::uint8_t {
 };
 
 /// A set of operations.
-class Operations {
+class OperationSet {
   public:
-    constexpr Operations(std::initializer_list<Operation> operations) {
+    constexpr OperationSet(std::initializer_list<Operation> operations) {
         for (const Operation operation : operations) bits_ |= bit(operation);
     }
     constexpr bool has(Operation operation) const { return (bits_ & bit(operation)) != 0; }
@@ -55,70 +55,75 @@ class Operations {
     std::uint32_t bits_ = 0;
 };
 
-/// Returns true if one factor is a square A, symmetric or triangular, on the left or on the right side.
-constexpr bool has_side(Operation operation) {
-    constexpr Operations all{Operation::symm, Operation::hemm, Operation::trmm, Operation::trsm};
+/// Returns true for operations with a `side` argument, in which a square A, symmetric or triangular, is the left or
+/// the right factor.
+constexpr bool has_side_argument(Operation operation) {
+    constexpr OperationSet all{Operation::symm, Operation::hemm, Operation::trmm, Operation::trsm};
     return all.has(operation);
 }
-constexpr bool is_triangular(Operation operation) {
+constexpr bool is_trmm_or_trsm(Operation operation) {
     return operation == Operation::trmm || operation == Operation::trsm;
 }
-/// Returns true for updates that multiply a matrix with itself, or two with each other, and form a symmetric result.
-constexpr bool is_rank_update(Operation operation) {
-    constexpr Operations all{Operation::syrk, Operation::herk, Operation::syr2k, Operation::her2k};
+/// Returns true for updates of a symmetric or Hermitian C by the product of a matrix with itself, or of two matrices
+/// with each other.
+constexpr bool is_rank_k_update(Operation operation) {
+    constexpr OperationSet all{Operation::syrk, Operation::herk, Operation::syr2k, Operation::her2k};
     return all.has(operation);
 }
-constexpr bool is_hermitian_update(Operation operation) {
+constexpr bool is_herk_or_her2k(Operation operation) {
     return operation == Operation::herk || operation == Operation::her2k;
 }
-/// Returns true for products with a vector.
+/// Returns true for operations with a vector.
 constexpr bool has_vector(Operation operation) { return operation >= Operation::gemv; }
 /// Returns false for operations on vectors only.
 constexpr bool has_matrix(Operation operation) { return operation < Operation::axpy; }
-/// Returns true for dot products and norms, whose result is one number.
+/// Returns true for dot products and norms, whose result is a single number.
 constexpr bool computes_number(Operation operation) { return operation >= Operation::dot; }
 constexpr bool is_norm(Operation operation) { return operation >= Operation::nrm2; }
-/// Returns true for products of a vector with a square A that is symmetric or triangular.
+/// Returns true for products and solves of a vector with a square A that is symmetric or triangular.
 constexpr bool has_square_and_vector(Operation operation) {
-    constexpr Operations all{Operation::symv, Operation::hemv, Operation::trmv, Operation::trsv};
+    constexpr OperationSet all{Operation::symv, Operation::hemv, Operation::trmv, Operation::trsv};
     return all.has(operation);
 }
-constexpr bool is_ger(Operation operation) { return operation == Operation::ger || operation == Operation::gerc; }
+constexpr bool is_ger_or_gerc(Operation operation) {
+    return operation == Operation::ger || operation == Operation::gerc;
+}
 /// Returns true for updates of a symmetric or Hermitian C by products of vectors.
-constexpr bool is_symmetric_update(Operation operation) {
+constexpr bool is_symmetric_vector_update(Operation operation) {
     return operation >= Operation::syr && operation <= Operation::her2;
 }
-/// Returns true if the result is added to what C has.
+/// Returns true if the operation adds to C, without a beta.
 constexpr bool adds_to_c(Operation operation) {
-    return is_ger(operation) || is_symmetric_update(operation) || operation == Operation::axpy;
+    return is_ger_or_gerc(operation) || is_symmetric_vector_update(operation) || operation == Operation::axpy;
 }
 
 constexpr bool has_b(Operation operation) {
-    constexpr Operations none{Operation::syrk, Operation::herk, Operation::syr, Operation::her,
-                              Operation::axpy, Operation::nrm2, Operation::asum};
+    constexpr OperationSet none{Operation::syrk, Operation::herk, Operation::syr, Operation::her,
+                                Operation::axpy, Operation::nrm2, Operation::asum};
     return !none.has(operation);
 }
 
 constexpr bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
 constexpr bool conjugates(char trans) { return trans == 'C' || trans == 'R'; }
 
-/// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The
-/// program owns the memory behind the pointers; only the library writes to `c`.
+/// The arguments of one operation. An argument that the operation does not have is 0 (characters: '\0'). Characters
+/// are upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The
+/// program owns the memory behind the pointers. In-place operations write to `b` (rot to `a` and `b`), all others to
+/// `c` only.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< elements are pairs of numbers
     bool row_major = false;   ///< CBLAS only
-    char side = 0;            ///< 'L' or 'R', if has_side(operation)
+    char side = 0;            ///< 'L' or 'R', if has_side_argument(operation)
     char uplo = 0;            ///< 'U' or 'L'
-    char trans_a =
-        0;  ///< 'N', 'T', 'C'; gemm and gemv also 'R' (conjugated, not transposed) if the library supports it
+    /// 'N', 'T' or 'C'; for gemm and gemv also 'R' (conjugated, not transposed) if the library supports it.
+    char trans_a = 0;
     char trans_b = 0;
-    char diag = 0;       ///< 'U' or 'N', of a triangle
-    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm; of A for gemv); absent if C is square, or if there is no
-                         ///< matrix
+    char diag = 0;  ///< 'U' or 'N', of a triangle
+    /// Rows of C (of B for trmm and trsm, of A for gemv); 0 if C is square, or if there is no matrix.
+    std::int64_t m = 0;
     std::int64_t n = 0;
-    std::int64_t k = 0;           ///< the dimension that is summed over; absent if it is the size of a square A
+    std::int64_t k = 0;           ///< the dimension that is summed over; 0 if it is the size of a square A
     const void* alpha = nullptr;  ///< one element of the dtype (real for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;

@@ -24,7 +24,7 @@ Matrix stored_matrix(const Level3& product, const void* data, std::int64_t ld, s
             product.is_double};
 }
 
-/// Returns a vector as a matrix of one row. One with a negative increment begins at its last element in memory.
+/// Returns a vector as a matrix of one row. A vector with a negative increment begins at its last element in memory.
 Matrix row_of_vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
     Matrix row = stored_matrix(product, data, increment, 1, count);
     row.row_major = false;
@@ -41,14 +41,14 @@ Matrix number_result(const Level3& product) {
     return result;
 }
 
-/// Returns A, B or C of a product with a vector.
+/// Returns A of an operation with a vector. The next two functions return B and C.
 Matrix vector_operand_a(const Level3& product) {
     const Operation operation = product.operation;
     const std::int64_t lda = product.lda;
     if (operation == Operation::gemv) return stored_matrix(product, product.a, lda, product.m, product.n);
     if (has_square_and_vector(operation)) return stored_matrix(product, product.a, lda, product.n, product.n);
-    if (is_ger(operation)) return row_of_vector(product, product.a, lda, product.m);
-    if (is_symmetric_update(operation)) return row_of_vector(product, product.a, lda, product.n);
+    if (is_ger_or_gerc(operation)) return row_of_vector(product, product.a, lda, product.m);
+    if (is_symmetric_vector_update(operation)) return row_of_vector(product, product.a, lda, product.n);
     return row_of_vector(product, product.a, lda, is_norm(operation) && lda <= 0 ? 0 : product.k);
 }
 Matrix vector_operand_b(const Level3& product) {
@@ -59,8 +59,9 @@ Matrix vector_operand_b(const Level3& product) {
 Matrix vector_operand_c(const Level3& product) {
     if (computes_number(product.operation)) return number_result(product);
     if (product.operation == Operation::axpy) return row_of_vector(product, product.c, product.ldc, product.k);
-    if (is_ger(product.operation)) return stored_matrix(product, product.c, product.ldc, product.m, product.n);
-    if (is_symmetric_update(product.operation))
+    if (is_ger_or_gerc(product.operation))
+        return stored_matrix(product, product.c, product.ldc, product.m, product.n);
+    if (is_symmetric_vector_update(product.operation))
         return stored_matrix(product, product.c, product.ldc, product.n, product.n);
     const bool has_m = product.operation == Operation::gemv && !transposes(product.trans_a);
     return row_of_vector(product, product.c, product.ldc, has_m ? product.m : product.n);
@@ -68,8 +69,8 @@ Matrix vector_operand_c(const Level3& product) {
 
 Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upper : Part::lower; }
 
-/// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
-/// with inner >= outer.
+/// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if it
+/// consists of those with inner >= outer.
 bool runs_end_at_diagonal(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 }  // namespace
@@ -82,7 +83,7 @@ IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
 
 Matrix operand_a(const Level3& product) {
     if (has_vector(product.operation)) return vector_operand_a(product);
-    if (has_side(product.operation)) {
+    if (has_side_argument(product.operation)) {
         const std::int64_t size = product.side == 'L' ? product.m : product.n;
         return stored_matrix(product, product.a, product.lda, size, size);
     }
@@ -95,8 +96,9 @@ Matrix operand_a(const Level3& product) {
 Matrix operand_b(const Level3& product) {
     if (!has_b(product.operation)) return {};
     if (has_vector(product.operation)) return vector_operand_b(product);
-    if (has_side(product.operation)) return stored_matrix(product, product.b, product.ldb, product.m, product.n);
-    const bool is_update = is_rank_update(product.operation);
+    if (has_side_argument(product.operation))
+        return stored_matrix(product, product.b, product.ldb, product.m, product.n);
+    const bool is_update = is_rank_k_update(product.operation);
     std::int64_t rows = is_update ? product.n : product.k;
     std::int64_t columns = is_update ? product.k : product.n;
     if (transposes(is_update ? product.trans_a : product.trans_b)) std::swap(rows, columns);
@@ -106,23 +108,23 @@ Matrix operand_b(const Level3& product) {
 Matrix operand_c(const Level3& product) {
     if (is_in_place(product)) return {};
     if (has_vector(product.operation)) return vector_operand_c(product);
-    const bool is_square = product.operation == Operation::gemmt || is_rank_update(product.operation);
+    const bool is_square = product.operation == Operation::gemmt || is_rank_k_update(product.operation);
     return stored_matrix(product, product.c, product.ldc, is_square ? product.n : product.m, product.n);
 }
 
 Part part_of_a(const Level3& product) {
-    const bool is_square = has_side(product.operation) || has_square_and_vector(product.operation);
+    const bool is_square = has_side_argument(product.operation) || has_square_and_vector(product.operation);
     return is_square ? triangle_of(product) : Part::whole;
 }
 
-Part written_of(const Level3& product) {
-    const bool is_triangle = product.operation == Operation::gemmt || is_rank_update(product.operation) ||
-                             is_symmetric_update(product.operation);
+Part written_part(const Level3& product) {
+    const bool is_triangle = product.operation == Operation::gemmt || is_rank_k_update(product.operation) ||
+                             is_symmetric_vector_update(product.operation);
     return is_triangle ? triangle_of(product) : Part::whole;
 }
 
 void copy_elements(const Matrix& from, Part part, const Matrix& to) {
-    for_each_run(from, to, part, [&](const float* source, float* target, std::int64_t elements) {
+    for_each_contiguous_run(from, to, part, [&](const float* source, float* target, std::int64_t elements) {
         std::copy_n(source, elements * from.width, target);
     });
 }
@@ -132,13 +134,14 @@ namespace {
 constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
 constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
 
-/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. Integer arithmetic: the
-/// program's rounding mode, flush-to-zero setting and traps have no effect. The number is not NaN.
+/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. The arithmetic is that of
+/// integers, so the program's rounding mode, flush-to-zero setting and traps have no effect. Precondition: the
+/// number is not NaN.
 std::uint32_t nearest_float32(std::uint64_t bits) {
     const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
     const std::uint64_t size = bits & ~sign_of_double;
     constexpr std::uint64_t lowest_normal = std::uint64_t{1023 - 126} << 52;
-    constexpr int cut = 29;  // a float32 has 23 bits of fraction, a float64 has 52
+    constexpr int cut = 29;  // a float32 has 29 fewer bits of fraction than a float64
     constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
     if (size >= too_large) return sign | 0x7f800000U;
     if (size >= lowest_normal) {
@@ -147,7 +150,7 @@ std::uint32_t nearest_float32(std::uint64_t bits) {
         constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
         return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);
     }
-    // Below, a float32 is a whole number of units of 2^-149.
+    // A subnormal float32 is a whole number of units of 2^-149.
     const auto exponent = static_cast<int>(size >> 52);
     constexpr int exponent_of_unit = 1023 - 149;
     const int below = exponent_of_unit + 52 - exponent;  // bits of the significand below the unit
@@ -189,14 +192,15 @@ void RoundingKernel::round_doubles(const float* from, float* to, std::size_t cou
 
 std::uint64_t hash_of(const Matrix& matrix, Part part) {
     system::Hash hash;
-    for_each_run(matrix, part, [&](const float* floats, std::size_t count) {
+    for_each_contiguous_run(matrix, part, [&](const float* floats, std::size_t count) {
         hash.add(std::string_view(reinterpret_cast<const char*>(floats), count * sizeof(float)));
     });
     return hash.value();
 }
 
 void round_in_place(const Matrix& matrix, RoundingKernel kernel) {
-    for_each_run(matrix, Part::whole, [&](float* floats, std::size_t count) { kernel(floats, floats, count); });
+    for_each_contiguous_run(matrix, Part::whole,
+                            [&](float* floats, std::size_t count) { kernel(floats, floats, count); });
 }
 
 }  // namespace fp32shim::blas

@@ -1,5 +1,5 @@
-// The operands of a product in memory. Sizes count elements of the product's dtype. Memory is counted in floats: a
-// float64 takes two of them, a complex128 four.
+// The operands of an operation in memory. Sizes count elements of the operation's dtype. Memory is counted in
+// floats: a float64 takes two of them, a complex128 four.
 #pragma once
 
 #include <cstddef>
@@ -33,18 +33,18 @@ struct Matrix {
     bool operator==(const Matrix&) const = default;
 };
 
-/// Returns A, B or C as stored, before op(). Empty for B of syrk and herk, and for C of an in-place trmm or trsm. A
+/// Returns A, B or C as stored, before op(). B of syrk and herk is empty, and so is C of an in-place trmm or trsm. A
 /// vector is a matrix of one row, whose leading dimension is the increment. Elements that a norm does not read,
 /// because its increment is not positive, are left out.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
 
-/// The part of a square matrix that a routine reads or writes.
+/// The part of a square matrix that a routine reads or writes: all of it, or one triangle.
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
 /// Returns the part of the result that the routine writes.
-Part written_of(const Level3& product);
+Part written_part(const Level3& product);
 
 constexpr bool contains(Part part, std::int64_t row, std::int64_t column) {
     return part == Part::whole || (part == Part::upper ? row <= column : row >= column);
@@ -60,19 +60,9 @@ struct IndexRange {
 /// Returns the inner indices that belong to `part` at an outer index.
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
-/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
-template <class Visit>
-void for_each_run(const Matrix& matrix, Part part, const Visit& visit) {
-    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
-        const auto [begin, end] = stored_range(matrix, part, outer);
-        visit(const_cast<float*>(matrix.data) + (begin + outer * matrix.ld) * matrix.width,
-              static_cast<std::size_t>((end - begin) * matrix.width));
-    }
-}
-
 /// Calls `visit(from, to, elements)` with each run of adjacent elements in a part of two matrices of one shape.
 template <class Visit>
-void for_each_run(const Matrix& from, const Matrix& to, Part part, const Visit& visit) {
+void for_each_contiguous_run(const Matrix& from, const Matrix& to, Part part, const Visit& visit) {
     for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
         const auto [begin, end] = stored_range(from, part, outer);
         visit(const_cast<float*>(from.data) + (begin + outer * from.ld) * from.width,
@@ -80,12 +70,20 @@ void for_each_run(const Matrix& from, const Matrix& to, Part part, const Visit& 
     }
 }
 
-/// Copies the elements of `part`.
+/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
+template <class Visit>
+void for_each_contiguous_run(const Matrix& matrix, Part part, const Visit& visit) {
+    for_each_contiguous_run(matrix, matrix, part, [&](const float*, float* floats, std::int64_t elements) {
+        visit(floats, static_cast<std::size_t>(elements * matrix.width));
+    });
+}
+
+/// Copies the elements of `part` between matrices of one shape.
 void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
 /// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
 using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
-/// The random numbers of one product: one for each float that is rounded, in the order in which that happens.
+/// The state of the random numbers of one product. One is drawn for each float that is rounded.
 struct RandomStream {
     std::uint64_t start = 0;  ///< tells streams apart
     std::uint64_t drawn = 0;
@@ -93,16 +91,16 @@ struct RandomStream {
 /// Like RoundingLoop, but chooses at random among the nearest numbers.
 using RandomLoop = void (*)(const float* from, float* to, std::size_t count, RandomStream& random);
 
-/// A loop over floats, with its random numbers if it needs some.
+/// A function that rounds floats, with its random numbers if it needs some.
 class RoundingKernel {
   public:
-    // Not explicit: a loop without random numbers is a kernel.
+    // This constructor is implicit, since a loop without random numbers is a kernel.
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
     /// `random` has to outlive the kernel and its copies, which all draw from it.
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
-    /// Returns a kernel that only copies numbers. The operands are rounded afterwards, line by line, to fixed-point
-    /// numbers of this many bits (blas/emulate/fixed_point.cpp).
+    /// Returns a kernel that only copies numbers. The copies of the operands are rounded afterwards, line by line,
+    /// to fixed-point numbers of this many bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));
@@ -115,7 +113,7 @@ class RoundingKernel {
 
     /// Returns the same kernel for float64 numbers, of which each takes two of `count` floats. A number is rounded to
     /// float32 first, to nearest with ties to even. NaN stays as it is.
-    RoundingKernel of_doubles() const {
+    RoundingKernel for_float64() const {
         RoundingKernel kernel = *this;
         kernel.of_doubles_ = true;
         return kernel;
@@ -144,7 +142,7 @@ class RoundingKernel {
     int fixed_point_bits_ = 0;
 };
 
-/// Returns a hash of the elements of a matrix in one of its parts, and of their order.
+/// Returns a hash of the elements in a part of a matrix, and of their order.
 std::uint64_t hash_of(const Matrix& matrix, Part part);
 
 /// Rounds each element of a matrix in place.

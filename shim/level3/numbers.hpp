@@ -1,4 +1,4 @@
-// Reads the numbers of a product, float32 or float64, by their bits, since comparisons and conversions may raise
+// Reads the numbers of an operand, float32 or float64, by their bits, since comparisons and conversions may raise
 // floating-point exceptions. Memory is counted in floats, as in level3/matrix.hpp.
 #pragma once
 
@@ -17,18 +17,18 @@ class StoredNumber {
     StoredNumber(const void* memory, bool is_double, int index = 0)
         : at_(static_cast<const float*>(memory) + (is_double ? 2 * index : index)), is_double_(is_double) {}
 
-    bool is_finite() const { return (high() & exponent_mask()) != exponent_mask(); }
+    bool is_finite() const { return (high_word() & exponent_mask()) != exponent_mask(); }
     bool is_nan() const { return !is_finite() && (fraction() != 0); }
-    bool is_zero() const { return (high() & 0x7fffffffU) == 0 && (!is_double_ || low() == 0); }
+    bool is_zero() const { return (high_word() & 0x7fffffffU) == 0 && (!is_double_ || low_word() == 0); }
     /// Returns floor(log2|x|). Precondition: finite and not zero.
     int exponent() const {
-        const int field = static_cast<int>((high() & exponent_mask()) >> (is_double_ ? 20 : 23));
+        const int field = static_cast<int>((high_word() & exponent_mask()) >> (is_double_ ? 20 : 23));
         const int fraction_bits = is_double_ ? 52 : 23;
         const int bias = is_double_ ? 1023 : 127;
         if (field > 0) return field - bias;
         return 63 - __builtin_clzll(fraction()) + 1 - bias - fraction_bits;
     }
-    /// Returns the number. Its conversion may raise floating-point exceptions if it is a signaling NaN.
+    /// Returns the number. If it is a signaling NaN, the conversion may raise a floating-point exception.
     double value() const {
         if (!is_double_) return *at_;
         double value = 0;
@@ -39,11 +39,12 @@ class StoredNumber {
     float magnitude() const { return is_double_ ? static_cast<float>(std::abs(value())) : std::abs(*at_); }
 
   private:
-    std::uint32_t low() const { return std::bit_cast<std::uint32_t>(at_[0]); }
-    std::uint32_t high() const { return std::bit_cast<std::uint32_t>(at_[is_double_ ? 1 : 0]); }
+    std::uint32_t low_word() const { return std::bit_cast<std::uint32_t>(at_[0]); }
+    std::uint32_t high_word() const { return std::bit_cast<std::uint32_t>(at_[is_double_ ? 1 : 0]); }
     std::uint32_t exponent_mask() const { return is_double_ ? 0x7ff00000U : 0x7f800000U; }
     std::uint64_t fraction() const {
-        return is_double_ ? std::uint64_t{high() & 0x000fffffU} << 32 | low() : std::uint64_t{high() & 0x007fffffU};
+        return is_double_ ? std::uint64_t{high_word() & 0x000fffffU} << 32 | low_word()
+                          : std::uint64_t{high_word() & 0x007fffffU};
     }
 
     const float* at_;

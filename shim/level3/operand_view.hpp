@@ -1,9 +1,9 @@
 // The operands of a product in their mathematical form, for code that computes products itself: op() is applied, and
 // a triangle is completed if the operation does so.
 //
-// `Number` is the type of an element that the code computes with, such as ElementOf<float>. It has `re` and `im`, of
-// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing() for an
-// element that a triangle does not have.
+// `Number` is the type of an element that the code computes with, such as Element<float>. It has `re` and `im`, of
+// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing_element()
+// for an element that a triangle does not have.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace fp32shim::blas {
 
 /// An element of an operand whose numbers are of the type Real, or the place where a triangle has none.
 template <class Real>
-struct ElementOf {
+struct Element {
     Real re = 0;
     Real im = 0;
     bool exists = true;
 
-    static ElementOf read(const void* memory, bool /*is_double*/, bool is_pair) {
+    static Element read(const void* memory, bool /*is_double*/, bool is_pair) {
         const auto* const at = static_cast<const Real*>(memory);
         return {at[0], is_pair ? at[1] : Real{0}};
     }
-    static ElementOf missing() { return {.exists = false}; }
+    static Element missing_element() { return {.exists = false}; }
 };
-using Element = ElementOf<float>;
+using FloatElement = Element<float>;
 
 template <class Real>
-bool is_zero(ElementOf<Real> x) {
+bool is_zero(Element<Real> x) {
     return x.re == 0 && x.im == 0;
 }
 
@@ -45,33 +45,32 @@ Number element_at(const Matrix& matrix, std::int64_t row, std::int64_t column) {
     return Number::read(matrix.at(row, column), matrix.is_double, matrix.is_complex);
 }
 
-/// A factor op(A) or op(B). Points into the program's memory.
+/// A factor op(A) or op(B), which refers to the program's memory.
 template <class Number>
-class ViewOf {
+class OperandView {
   public:
-    ViewOf() = default;
-    ViewOf(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// Views A of a product whose A has one triangle only.
-    explicit ViewOf(const Level3& product)
+    OperandView() = default;
+    OperandView(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
+    /// Views A of a product in which only one triangle of A is stored.
+    explicit OperandView(const Level3& product)
         : matrix_(operand_a(product)),
-          trans_(is_triangular(product.operation) ? product.trans_a : 'N'),
+          trans_(is_trmm_or_trsm(product.operation) ? product.trans_a : 'N'),
           part_(part_of_a(product)),
           product_(&product) {}
 
     Number at(std::int64_t row, std::int64_t column) const {
-        const Number value = transposes(trans_) ? stored(column, row) : stored(row, column);
+        const Number value = transposes(trans_) ? completed_element(column, row) : completed_element(row, column);
         return conjugates(trans_) ? conj(value) : value;
     }
 
-    /// Returns the stored matrix if each element is read where it stands, or nullptr if A has one triangle only.
-    const Matrix* whole_matrix() const { return product_ == nullptr ? &matrix_ : nullptr; }
+    /// Returns true if every element is stored, false if only one triangle is.
+    bool is_whole() const { return product_ == nullptr; }
     const Matrix& stored_matrix() const { return matrix_; }
-    /// The place of an element off the diagonal: in the stored matrix, on the other side of its diagonal, or
-    /// nowhere.
+    /// Where an element off the diagonal is: in the stored triangle, on the other side of the diagonal, or nowhere.
     enum class Place : std::uint8_t { stored, mirrored, missing };
     Place place_of(std::int64_t row, std::int64_t column) const {
         if (transposes(trans_) ? contains(part_, column, row) : contains(part_, row, column)) return Place::stored;
-        return is_triangular(product_->operation) ? Place::missing : Place::mirrored;
+        return is_trmm_or_trsm(product_->operation) ? Place::missing : Place::mirrored;
     }
     /// Returns true if a mirrored element is the conjugate of the stored one.
     bool is_hermitian() const { return product_ != nullptr && product_->operation == Operation::hemm; }
@@ -80,47 +79,47 @@ class ViewOf {
     bool has_unit_diagonal() const { return product_ != nullptr && product_->diag == 'U'; }
 
   private:
-    Number stored(std::int64_t row, std::int64_t column) const {
-        if (product_ == nullptr) return whole(row, column);
+    Number completed_element(std::int64_t row, std::int64_t column) const {
+        if (product_ == nullptr) return stored_element(row, column);
         const bool is_there = contains(part_, row, column);
         switch (product_->operation) {
             case Operation::symm:
-                return is_there ? whole(row, column) : whole(column, row);
+                return is_there ? stored_element(row, column) : stored_element(column, row);
             case Operation::hemm:
-                if (row == column) return {whole(row, row).re};
-                return is_there ? whole(row, column) : conj(whole(column, row));
+                if (row == column) return {stored_element(row, row).re};
+                return is_there ? stored_element(row, column) : conj(stored_element(column, row));
             default:  // trmm, trsm
                 if (row == column && product_->diag == 'U') return {1.0F};
-                return is_there ? whole(row, column) : Number::missing();
+                return is_there ? stored_element(row, column) : Number::missing_element();
         }
     }
-    Number whole(std::int64_t row, std::int64_t column) const { return element_at<Number>(matrix_, row, column); }
+    Number stored_element(std::int64_t row, std::int64_t column) const {
+        return element_at<Number>(matrix_, row, column);
+    }
 
     Matrix matrix_;
     char trans_ = 'N';
     Part part_ = Part::whole;
     const Level3* product_ = nullptr;
 };
-using OperandView = ViewOf<Element>;
 
-/// One product of two factors: result := alpha left right + beta result. A rank-2k update has two of them.
+/// One product of two factors, result := alpha left right + beta result. A rank-2k update has two of them.
 template <class Number>
-struct FactorsOf {
-    ViewOf<Number> left;
-    ViewOf<Number> right;
+struct TwoFactorProduct {
+    OperandView<Number> left;
+    OperandView<Number> right;
     std::int64_t depth = 0;  ///< the length of the sums
     Number alpha;
     Number beta;
 };
-using ProductOfFactors = FactorsOf<Element>;
 
-/// Calls `use` with each product of factors, in their order. The factors refer to `product`.
+/// Calls `use` with each product of two factors, in order. The factors refer to `product`.
 template <class Number, class Use>
-void for_each_product_of_factors(const Level3& product, const Use& use) {
-    using Factors = FactorsOf<Number>;
-    const bool hermitian = is_hermitian_update(product.operation);
+void for_each_two_factor_product(const Level3& product, const Use& use) {
+    using Factors = TwoFactorProduct<Number>;
+    const bool hermitian = is_herk_or_her2k(product.operation);
     const auto scalar = [&](const void* at, bool is_beta) {
-        return at == nullptr ? Number{} : Number::read(at, product.is_double, has_pair(product, is_beta));
+        return at == nullptr ? Number{} : Number::read(at, product.is_double, has_complex_scalar(product, is_beta));
     };
     const Number alpha = scalar(product.alpha, false);
     const Number beta = scalar(product.beta, true);
@@ -128,7 +127,7 @@ void for_each_product_of_factors(const Level3& product, const Use& use) {
     const Matrix b = operand_b(product);
     const char transposed = hermitian ? 'C' : 'T';
     const char other = product.trans_a == 'N' ? transposed : 'N';
-    const ViewOf<Number> op_a{a, product.trans_a};
+    const OperandView<Number> op_a{a, product.trans_a};
     switch (product.operation) {
         case Operation::gemm:
         case Operation::gemmt:
@@ -142,8 +141,8 @@ void for_each_product_of_factors(const Level3& product, const Use& use) {
             return use(
                 Factors{{b, product.trans_a}, {a, other}, product.k, hermitian ? conj(alpha) : alpha, Number{1.0F}});
         default:  // a trmm in place has no beta
-            if (product.side == 'L') return use(Factors{ViewOf<Number>(product), {b, 'N'}, a.rows, alpha, beta});
-            return use(Factors{{b, 'N'}, ViewOf<Number>(product), a.rows, alpha, beta});
+            if (product.side == 'L') return use(Factors{OperandView<Number>(product), {b, 'N'}, a.rows, alpha, beta});
+            return use(Factors{{b, 'N'}, OperandView<Number>(product), a.rows, alpha, beta});
     }
 }
 

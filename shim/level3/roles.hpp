@@ -1,4 +1,4 @@
-// Tells the roles of matrices and scalars in a computed product: its result, and the values that it started from.
+// Tells the roles of matrices and scalars in an operation: its result, and the values that it starts from.
 #pragma once
 
 #include "shim/level3/matrix.hpp"
@@ -8,16 +8,16 @@ namespace fp32shim::blas {
 
 /// Returns true if the result overwrites B.
 inline bool is_in_place(const Level3& single) {
-    return (is_triangular(single.operation) && single.c == nullptr) || single.operation == Operation::trmv ||
+    return (is_trmm_or_trsm(single.operation) && single.c == nullptr) || single.operation == Operation::trmv ||
            single.operation == Operation::trsv || single.operation == Operation::rot;
 }
 
 inline Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
 
 /// Returns true if alpha (or beta, if `is_beta`) is a complex number.
-inline bool has_pair(const Level3& single, bool is_beta) {
-    constexpr Operations real_alpha{Operation::herk, Operation::her, Operation::rot};
-    const bool is_real = is_beta ? is_hermitian_update(single.operation) || single.operation == Operation::rot
+inline bool has_complex_scalar(const Level3& single, bool is_beta) {
+    constexpr OperationSet real_alpha{Operation::herk, Operation::her, Operation::rot};
+    const bool is_real = is_beta ? is_herk_or_her2k(single.operation) || single.operation == Operation::rot
                                  : real_alpha.has(single.operation);
     return single.is_complex && !is_real;
 }
@@ -25,24 +25,25 @@ inline bool has_pair(const Level3& single, bool is_beta) {
 /// Returns true if the diagonal of A is 1, whatever is stored there: the routine does not read it.
 inline bool has_unit_diagonal(const Level3& single) { return single.diag == 'U'; }
 
-/// Returns true if alpha (or beta, if `is_beta`) is neither NaN nor infinite, or the routine has no such scalar.
-inline bool is_finite_scalar(const Level3& single, bool is_beta) {
+/// Returns true if `test(number)` holds for a number of alpha (or beta, if `is_beta`), which has two numbers if it is
+/// complex. Returns false if the routine has no such scalar.
+template <class Test>
+bool any_number_of_scalar(const Level3& single, bool is_beta, const Test& test) {
     const void* const scalar = is_beta ? single.beta : single.alpha;
-    return scalar == nullptr ||
-           (StoredNumber(scalar, single.is_double).is_finite() &&
-            (!has_pair(single, is_beta) || StoredNumber(scalar, single.is_double, 1).is_finite()));
+    return scalar != nullptr &&
+           (test(StoredNumber(scalar, single.is_double)) ||
+            (has_complex_scalar(single, is_beta) && test(StoredNumber(scalar, single.is_double, 1))));
 }
 
-inline bool has_finite_scalars(const Level3& single) {
-    return is_finite_scalar(single, false) && is_finite_scalar(single, true);
+/// Returns true if alpha (or beta, if `is_beta`) is neither NaN nor infinite, or the routine has no such scalar.
+inline bool has_finite_scalar(const Level3& single, bool is_beta) {
+    return !any_number_of_scalar(single, is_beta, [](StoredNumber number) { return !number.is_finite(); });
 }
 
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool reads_old_result(const Level3& single) {
-    if (is_in_place(single) || adds_to_c(single.operation)) return true;
-    return single.beta != nullptr &&
-           (!StoredNumber(single.beta, single.is_double).is_zero() ||
-            (has_pair(single, true) && !StoredNumber(single.beta, single.is_double, 1).is_zero()));
+    return is_in_place(single) || adds_to_c(single.operation) ||
+           any_number_of_scalar(single, true, [](StoredNumber number) { return !number.is_zero(); });
 }
 
 }  // namespace fp32shim::blas

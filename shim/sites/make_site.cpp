@@ -88,15 +88,16 @@ BoundRoutine find_routine(const Site& site, void* dlsym_address, LoadedObject* c
 }
 
 void bind_cpu_functions(Site& site) {
-    if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
+    if (const FunctionIndex gemm = blas::gemm_of_same_type(*site.function); gemm >= 0)
         site.cpu.gemm = find_symbol_in(*site.provider, functions[gemm].name);
-    if (const FunctionIndex single = blas::float32_beside(*site.routine); single >= 0) {
+    if (const FunctionIndex single = blas::float32_counterpart(*site.routine); single >= 0) {
         site.cpu.routine_of_float32 = find_symbol_in(*site.provider, functions[single].name);
-        if (const FunctionIndex gemm = blas::gemm_beside(functions[single]); gemm >= 0)
+        if (const FunctionIndex gemm = blas::gemm_of_same_type(functions[single]); gemm >= 0)
             site.cpu.gemm_of_float32 = find_symbol_in(*site.provider, functions[gemm].name);
     }
     // The shim reads the arguments of a call that it passes to a stand-in, so it has to know the width of integers.
-    if (site.runs_batch_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
+    if (site.runs_batch_one_by_one() &&
+        blas::probe_integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
         end_without_provider(*site.function, site.caller_name());
 }
 

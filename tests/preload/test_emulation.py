@@ -164,6 +164,13 @@ def test_batches_that_no_library_has_are_looped_over_gemm(settings, blas):
         assert {d["how"] for d in shimmed.decisions} == {"one_by_one"}
 
 
+def test_a_batch_that_no_library_has_is_not_computed_if_an_option_is_invalid(blas):
+    need_no_batches(blas)
+    result = run("linked_batches", "invalid", blas=blas, libraries=[LIBRARY.parent], check=False)
+    assert "arameter" in result.stdout + result.stderr  # the library's own message; some libraries end the program
+    assert "computed" not in result.stdout
+
+
 def test_batches_that_no_library_has_are_computed_also_where_the_shim_is_switched_off(blas):
     # A plain gemm must not get a batch's arguments.
     need_no_batches(blas)

@@ -20,8 +20,8 @@ namespace fp32shim::blas {
 /// The largest memory, in bytes, for the results of one audit.
 inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
 
-/// Returns true if a call with this plan can be audited: it multiplies in float32, or in float64 that is lowered or
-/// whose audits are wanted, and its arguments are valid.
+/// Returns true if a call with this plan can be audited: its arguments are valid, and it multiplies in float32, or
+/// in float64 that is lowered or that `wants_float64` includes.
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64);
 
 /// One audit. The constructor runs before the product, finish() after it. The program's C, errno and arguments stay
@@ -36,21 +36,21 @@ class CallAudit {
     record::Audit finish();
 
   private:
-    struct Sizes {
+    struct MemorySizes {
         std::size_t starts = 0;  ///< bytes for copies of every C that the products update
         std::size_t work = 0;    ///< bytes for computing one product at a time
         bool has_reference_product = false;
         bool has_float32_copies = false;
     };
-    static bool add_sizes(const Level3& single, Sizes& sum);
-    bool save_start(const Level3& single);
-    bool audit_one(const Level3& single);
-    bool compare_with_exact(const Level3& single, const Matrix& start, const Bound& bound);
-    bool compare_with_reference(const Level3& single, const Matrix& start, const Bound& bound);
-    bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
-    bool compute_bound(const Level3& single, const Matrix& start, Bound& bound);
-    bool run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
-                      const float* beta, const Matrix& to);
+    static bool add_memory_sizes(const Level3& single, MemorySizes& sum);
+    void save_old_result(const Level3& single);
+    bool audit_product(const Level3& single);
+    bool compare_with_own_type(const Level3& single, const Matrix& start, const ComponentwiseBound& bound);
+    bool compare_with_reference(const Level3& single, const Matrix& start, const ComponentwiseBound& bound);
+    bool run_in_format(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
+    bool compute_bound(const Level3& single, const Matrix& start, ComponentwiseBound& bound);
+    bool run_on_absolute_values(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
+                                const float* beta, const Matrix& to);
     Matrix allocate_like(const Matrix& like);
     char* allocate_bytes(std::size_t bytes);
 
@@ -60,9 +60,9 @@ class CallAudit {
     const Plan& plan_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
-    Routines routines_;
+    RoutineSet routines_;
     record::Audit audit_;
-    OperandExponents operands_;  ///< exponents of the product that is compared now
+    OperandExponents operands_;  ///< exponents of the operands of the product that is being compared
     MappedMemory memory_;
     char* starts_;  ///< copies of C, one after the other
     char* next_start_;

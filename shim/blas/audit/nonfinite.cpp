@@ -12,32 +12,30 @@ namespace fp32shim::blas {
 namespace {
 
 /// Returns the elements that the product writes or updates.
-MatrixElements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
+MatrixRegion written_elements(const Level3& single) { return {result_of(single), written_part(single)}; }
 
 using record::NonfiniteOperand;
 
-/// NaN or infinity in an operand.
-struct BadOperand {
+/// An operand that has NaN or infinity, and the position of the first one.
+struct OperandFinding {
     NonfiniteOperand operand;
-    ElementPosition position{};
+    NonfiniteElement position{};
 };
 
-std::optional<BadOperand> bad_scalar(const Level3& single, bool is_beta) {
-    const void* const scalar = is_beta ? single.beta : single.alpha;
-    if (scalar == nullptr || is_finite_scalar(single, is_beta)) return std::nullopt;
-    const bool is_nan = StoredNumber(scalar, single.is_double).is_nan() ||
-                        (has_pair(single, is_beta) && StoredNumber(scalar, single.is_double, 1).is_nan());
-    return BadOperand{is_beta ? NonfiniteOperand::beta : NonfiniteOperand::alpha, {0, 0, is_nan}};
+std::optional<OperandFinding> bad_scalar(const Level3& single, bool is_beta) {
+    if (has_finite_scalar(single, is_beta)) return std::nullopt;
+    const bool is_nan = any_number_of_scalar(single, is_beta, [](StoredNumber number) { return number.is_nan(); });
+    return OperandFinding{is_beta ? NonfiniteOperand::beta : NonfiniteOperand::alpha, {0, 0, is_nan}};
 }
 
-std::optional<BadOperand> bad_matrix(const MatrixElements& elements, NonfiniteOperand operand) {
-    const std::optional<ElementPosition> position = first_nonfinite(elements);
-    return position ? std::optional(BadOperand{operand, *position}) : std::nullopt;
+std::optional<OperandFinding> bad_matrix(const MatrixRegion& elements, NonfiniteOperand operand) {
+    const std::optional<NonfiniteElement> position = first_nonfinite(elements);
+    return position ? std::optional(OperandFinding{operand, *position}) : std::nullopt;
 }
 
-/// Returns the first operand with NaN or infinity among those that the product has read, but for its result's start;
-/// nullopt: all are finite.
-std::optional<BadOperand> bad_operand(const Level3& single) {
+/// Returns the first operand with NaN or infinity among those that the product has read, except for the previous
+/// contents of its result. Returns nullopt if all are finite.
+std::optional<OperandFinding> bad_operand(const Level3& single) {
     if (auto bad = bad_scalar(single, false)) return bad;
     if (auto bad = bad_scalar(single, true)) return bad;
     if (auto bad = bad_matrix({operand_a(single), part_of_a(single), has_unit_diagonal(single)}, NonfiniteOperand::a))
@@ -45,10 +43,10 @@ std::optional<BadOperand> bad_operand(const Level3& single) {
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
 }
 
-/// Returns the audit of product `number` of a call, for what was found at `position`.
-record::Audit nonfinite_audit(const ElementPosition& position, std::int64_t number, const Plan& plan, int flags) {
+/// Returns an audit of product `number` of a call, which has NaN or infinity at `position`.
+record::Audit nonfinite_audit(const NonfiniteElement& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
-    audit.tested = audit.reference = format_of(plan);
+    audit.tested = audit.reference = audit_format_of(plan);
     audit.flags = static_cast<decltype(audit.flags)>(flags | (position.is_nan ? record::audit_nan : 0));
     audit.worst_row = static_cast<std::uint32_t>(position.row);
     audit.worst_column = static_cast<std::uint32_t>(position.column);
@@ -56,27 +54,30 @@ record::Audit nonfinite_audit(const ElementPosition& position, std::int64_t numb
     return audit;
 }
 
-record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+record::Audit received_by(const OperandFinding& bad, std::int64_t number, const Plan& plan) {
     record::Audit audit = nonfinite_audit(bad.position, number, plan, record::audit_received | record::audit_skipped);
     audit.notes = static_cast<std::uint8_t>(bad.operand);
     return audit;
 }
 
 /// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar.
-float size_of(const Level3& single, bool is_beta) {
-    const void* const scalar = is_beta ? single.beta : single.alpha;
-    if (scalar == nullptr) return 0;
-    const float first = StoredNumber(scalar, single.is_double).magnitude();
-    return has_pair(single, is_beta) ? std::max(first, StoredNumber(scalar, single.is_double, 1).magnitude()) : first;
+float scalar_magnitude(const Level3& single, bool is_beta) {
+    float largest = 0;
+    any_number_of_scalar(single, is_beta, [&largest](StoredNumber number) {
+        largest = std::max(largest, number.magnitude());
+        return false;
+    });
+    return largest;
 }
 
-record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
+record::Audit origin_audit(const Level3& single, const NonfiniteElement& position, std::int64_t number,
+                           const Plan& plan) {
     record::Audit audit = nonfinite_audit(position, number, plan, record::audit_nonfinite);
-    audit.alpha = size_of(single, false);
-    audit.beta = size_of(single, true);
-    add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));
+    audit.alpha = scalar_magnitude(single, false);
+    audit.beta = scalar_magnitude(single, true);
+    widen_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));
     if (const Matrix b = operand_b(single); !is_in_place(single) && b.data != nullptr)
-        add_exponents(b, Part::whole, audit.b);
+        widen_exponents(b, Part::whole, audit.b);
     return audit;
 }
 
@@ -84,10 +85,10 @@ record::Audit audit_of(const Level3& single, const ElementPosition& position, st
 
 NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
     : site_(site), frame_(frame), product_(product) {
-    for_each_product(site, frame, product, [this](const Level3& single) { return check_start(single); });
+    for_each_product(site, frame, product, [this](const Level3& single) { return check_old_result(single); });
 }
 
-bool NonfiniteSearch::check_start(const Level3& single) {
+bool NonfiniteSearch::check_old_result(const Level3& single) {
     const bool is_bad = multiplies(single) && reads_old_result(single) && first_nonfinite(written_elements(single));
     const bool goes_on = !is_bad || mark_nonfinite_start();
     ++number_;
@@ -99,7 +100,7 @@ bool NonfiniteSearch::check_start(const Level3& single) {
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
-        for_each_product(site_, frame_, product_, [&](const Level3&) { return ++count != 0; });
+        for_each_product(site_, frame_, product_, [&](const Level3&) { ++count; });
         bad_starts_.emplace(count);
     }
     if (bad_starts_->bytes().empty()) return false;
@@ -113,7 +114,7 @@ bool NonfiniteSearch::began_nonfinite(const Level3& single, std::int64_t number)
     return noted.empty() || noted[static_cast<std::size_t>(number)] != 0;
 }
 
-std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
+std::optional<record::Audit> NonfiniteSearch::find_origin(const Plan& plan) {
     number_ = 0;
     for_each_product(site_, frame_, product_, [&](const Level3& single) { return check_result(single, plan); });
     return found_;
@@ -124,16 +125,18 @@ bool NonfiniteSearch::check_result(const Level3& single, const Plan& plan) {
     // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
     // either.
     if (!multiplies(single)) return true;
-    const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
+    const std::optional<NonfiniteElement> position = first_nonfinite(written_elements(single));
     if (!position) return true;
-    std::optional<BadOperand> bad = bad_operand(single);
-    if (!bad && began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
+    std::optional<OperandFinding> bad = bad_operand(single);
+    if (!bad &&
+        began_nonfinite(single,
+                        number))  // the result has overwritten that element, so `position` may be that of another one
         bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
     if (bad) {
         if (!received_) received_ = received_by(*bad, number, plan);
         return true;
     }
-    found_ = audit_of(single, *position, number, plan);
+    found_ = origin_audit(single, *position, number, plan);
     return false;
 }
 

@@ -12,7 +12,7 @@
 
 namespace fp32shim::blas {
 
-/// The search in one call. The constructor runs before the product, find() after it.
+/// Searches the results of one call. The constructor runs before the product, find_origin() after it.
 class NonfiniteSearch {
   public:
     /// Notes the products whose C (or B of an in-place product) contains NaN or infinity before the call.
@@ -21,14 +21,14 @@ class NonfiniteSearch {
     /// Returns the first product of this call that made NaN or infinity from finite operands, as an audit with the
     /// flag audit_nonfinite. Returns nullopt if there is none. Precondition: the operands in memory are unchanged
     /// since the product.
-    std::optional<record::Audit> find(const Plan& plan);
+    std::optional<record::Audit> find_origin(const Plan& plan);
 
-    /// Returns the first product of this call, as far as find() got, that had NaN or infinity in an operand and in
-    /// its result, as an audit with the flag audit_received; nullopt: there is none.
-    const std::optional<record::Audit>& received() const { return received_; }
+    /// Returns the first product of this call, as far as find_origin() got, that had NaN or infinity in an operand
+    /// and in its result, as an audit with the flag audit_received; nullopt: there is none.
+    const std::optional<record::Audit>& first_received() const { return received_; }
 
   private:
-    bool check_start(const Level3& single);
+    bool check_old_result(const Level3& single);
     bool check_result(const Level3& single, const Plan& plan);
     bool mark_nonfinite_start();
     bool began_nonfinite(const Level3& single, std::int64_t number) const;
@@ -37,8 +37,8 @@ class NonfiniteSearch {
     const Frame& frame_;
     const Product& product_;
     std::int64_t number_ = 0;  ///< index of the product in its batch
-    /// One byte per product. 1: its result contained NaN or infinity before the call. Allocated when the first one is
-    /// found.
+    /// Has one byte for each product, which is 1 if the product's result contained NaN or infinity before the call.
+    /// Allocated when the first such product is found.
     std::optional<MappedMemory> bad_starts_;
     std::optional<record::Audit> found_;
     std::optional<record::Audit> received_;

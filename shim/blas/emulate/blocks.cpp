@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The panel width, in rows or columns, that is wide enough. For each panel, the library packs the panel of the other
+/// A panel width, in rows or columns, that is wide enough. For each panel, the library packs the panel of the other
 /// operand again. At this width, packing costs little compared with the product, so wider panels gain little.
 constexpr std::int64_t ample_width = 256;
 
@@ -27,7 +27,7 @@ std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
     return fits;
 }
 
-std::int64_t largest_panel(const Factor& factor, std::int64_t most, std::size_t limit) {
+std::int64_t largest_panel(const PanelOperand& factor, std::int64_t most, std::size_t limit) {
     return largest_fit(std::min(most, factor.length()), limit,
                        [&](std::int64_t count) { return panel_bytes(factor, count); });
 }
@@ -51,7 +51,7 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
     set_b(call, b);
 }
 
-// --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
+// In a gemm, every block of C is one product of a panel of op(A) and a panel of op(B).
 
 /// A plan to round a gemm's factors in panels. A panel of the kept factor stays in memory while all panels of the
 /// streamed factor are multiplied with it.
@@ -61,7 +61,7 @@ struct GemmPlan {
     double rounded_elements = 0;
 };
 
-GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit) {
+GemmPlan plan_gemm(const PanelOperand& kept, const PanelOperand& streamed, std::size_t limit) {
     GemmPlan plan;
     plan.streamed = std::max<std::int64_t>(1, largest_panel(streamed, ample_width, limit / 2));
     const std::size_t streamed_bytes = panel_bytes(streamed, plan.streamed);
@@ -80,27 +80,27 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
 
 /// Runs a gemm in blocks of C. `call` describes the whole product; its operands, sizes and C are replaced for each
 /// block. Returns scratch_limit, and calls nothing, if memory is too small or the library lacks `routine`.
-EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
-                               const Blocking& blocking) {
-    const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch->limit);
-    const GemmPlan keeping_right = plan_gemm(right, left, blocking.scratch->limit);
+EmulationResult gemm_in_blocks(Level3 call, const PanelOperand& left, const PanelOperand& right, Routine routine,
+                               const EmulationStep& step) {
+    const GemmPlan keeping_left = plan_gemm(left, right, step.scratch->limit);
+    const GemmPlan keeping_right = plan_gemm(right, left, step.scratch->limit);
     const bool keeps_left = keeping_right.kept == 0 || (keeping_left.kept != 0 && keeping_left.rounded_elements <=
                                                                                       keeping_right.rounded_elements);
     const GemmPlan& plan = keeps_left ? keeping_left : keeping_right;
     if (plan.kept == 0 || routine.call == nullptr) return EmulationResult::scratch_limit;
-    const Factor& kept = keeps_left ? left : right;
-    const Factor& streamed = keeps_left ? right : left;
+    const PanelOperand& kept = keeps_left ? left : right;
+    const PanelOperand& streamed = keeps_left ? right : left;
     const std::size_t kept_bytes = panel_bytes(kept, plan.kept);
-    float* const scratch = blocking.scratch->memory_of(kept_bytes + panel_bytes(streamed, plan.streamed));
+    float* const scratch = step.scratch->acquire(kept_bytes + panel_bytes(streamed, plan.streamed));
     if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     const Level3 product = call;
     for (std::int64_t i = 0; i < kept.length(); i += plan.kept) {
         const std::int64_t i_count = std::min(plan.kept, kept.length() - i);
-        const Factor kept_copy = rounded_panel(kept, i, i_count, scratch);
+        const PanelOperand kept_copy = rounded_panel(kept, i, i_count, scratch);
         for (std::int64_t j = 0; j < streamed.length(); j += plan.streamed) {
             const std::int64_t j_count = std::min(plan.streamed, streamed.length() - j);
-            const Factor streamed_copy = rounded_panel(streamed, j, j_count, advanced_by(scratch, kept_bytes));
+            const PanelOperand streamed_copy = rounded_panel(streamed, j, j_count, advanced_by(scratch, kept_bytes));
             call.m = keeps_left ? i_count : j_count;
             call.n = keeps_left ? j_count : i_count;
             set_operands(call, (keeps_left ? kept_copy : streamed_copy).stored,
@@ -112,29 +112,29 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
     return EmulationResult::done;
 }
 
-Factor left_factor(const Level3& product, const RoundedProduct& rounded) {
+PanelOperand left_factor(const Level3& product, const RoundedProduct& rounded) {
     return {.stored = operand_a(product), .cut_rows = !transposes(product.trans_a), .kernel = rounded.round_a};
 }
 
-Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
+PanelOperand right_factor(const Level3& product, const RoundedProduct& rounded) {
     return {.stored = operand_b(product), .cut_rows = transposes(product.trans_b), .kernel = rounded.round_b};
 }
 
-// --- gemmt and the rank-k updates: the blocks of a triangle ---
+// The following functions compute gemmt and the rank-k updates, which form a triangle of C, in blocks of it.
 
 /// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two such gemms are summed. Each
-/// scalar has room for a complex number, since a complex gemm takes complex scalars, even when it replaces a herk or
+/// scalar has room for a complex number, since a complex gemm takes complex scalars, even if it replaces a herk or
 /// her2k with real ones.
 using Scalar = std::array<float, 4>;
-struct Term {
-    Factor left;
-    Factor right;
+struct GemmTerm {
+    PanelOperand left;
+    PanelOperand right;
     Scalar alpha{};
     Scalar beta{};
 };
 
-struct Terms {
-    std::array<Term, 2> of{};
+struct TriangleTerms {
+    std::array<GemmTerm, 2> of{};
     int count = 1;
     /// True if the right factors are the left ones in reverse order. On the diagonal, left panels then also serve as
     /// right panels.
@@ -149,11 +149,12 @@ struct Terms {
 Scalar scalar(const Level3& product, bool is_beta) {
     Scalar copy{};
     const std::size_t size = product.is_double ? sizeof(double) : sizeof(float);
-    std::memcpy(copy.data(), is_beta ? product.beta : product.alpha, has_pair(product, is_beta) ? 2 * size : size);
+    std::memcpy(copy.data(), is_beta ? product.beta : product.alpha,
+                has_complex_scalar(product, is_beta) ? 2 * size : size);
     return copy;
 }
 
-/// The number 1.
+/// Returns the number 1 in the product's type.
 Scalar one_of(const Level3& product) {
     Scalar one{1.0F};
     constexpr double as_double = 1;
@@ -161,12 +162,12 @@ Scalar one_of(const Level3& product) {
     return one;
 }
 
-Terms terms_of(const Level3& product, const Blocking& blocking) {
-    const RoundedProduct& rounded = blocking.rounded;
+TriangleTerms terms_of(const Level3& product, const EmulationStep& step) {
+    const RoundedProduct& rounded = step.rounded;
     const Operation operation = product.operation;
-    const bool hermitian = is_hermitian_update(operation);
-    Terms terms;
-    Term& first = terms.of[0];
+    const bool hermitian = is_herk_or_her2k(operation);
+    TriangleTerms terms;
+    GemmTerm& first = terms.of[0];
     first.alpha = scalar(product, false);
     first.beta = scalar(product, true);
     first.left = left_factor(product, rounded);
@@ -185,13 +186,13 @@ Terms terms_of(const Level3& product, const Blocking& blocking) {
         terms.count = 2;
         first.right.stored = operand_b(product);
         terms.of[1] = {first.right, first.left, first.alpha, one_of(product)};
-        if (hermitian) {  // the conjugate: the last float has the sign of the imaginary part, of a float64 too
+        if (hermitian) {  // conjugates alpha: the last float has the sign of the imaginary part, also of a float64
             float& last = terms.of[1].alpha[static_cast<std::size_t>(product.width() - 1)];
             last = -last;
         }
         return terms;
     }
-    terms.is_asymmetric = blocking.is_of_parts;
+    terms.is_asymmetric = step.is_of_parts;
     terms.same_factors = !terms.is_asymmetric;
     return terms;
 }
@@ -211,25 +212,20 @@ Matrix tile_of(const Matrix& c, std::int64_t count, float* memory) {
     return {memory, count, count, count, c.row_major, c.width, c.is_complex, c.is_double};
 }
 
-TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limit) {
+TrianglePlan plan_triangle(const TriangleTerms& terms, const Matrix& c, std::size_t limit) {
     const std::int64_t n = c.rows;
-    const auto bytes_of = [&](std::int64_t count, Factor Term::*side) {
+    const auto bytes_of = [&](std::int64_t count, PanelOperand GemmTerm::*side) {
         std::size_t bytes = 0;
         for (int t = 0; t < terms.count; ++t)
-            if (__builtin_add_overflow(bytes, panel_bytes(terms.of[t].*side, std::min(count, n)), &bytes))
-                return SIZE_MAX;
+            bytes = saturated_sum(bytes, panel_bytes(terms.of[t].*side, std::min(count, n)));
         return bytes;
     };
     const auto both = [&](std::int64_t kept, std::int64_t streamed) {
-        std::size_t bytes = 0;
-        return __builtin_add_overflow(bytes_of(kept, &Term::left), bytes_of(streamed, &Term::right), &bytes)
-                   ? SIZE_MAX
-                   : bytes;
+        return saturated_sum(bytes_of(kept, &GemmTerm::left), bytes_of(streamed, &GemmTerm::right));
     };
     const auto all = [&](std::int64_t kept, std::int64_t streamed) {
-        const std::size_t panels = both(kept, streamed);
-        const std::size_t tile = terms.is_asymmetric ? copy_bytes(tile_of(c, streamed, nullptr)) : 0;
-        return panels > SIZE_MAX - tile ? SIZE_MAX : panels + tile;
+        const std::size_t tile = terms.is_asymmetric ? rounded_copy_bytes(tile_of(c, streamed, nullptr)) : 0;
+        return saturated_sum(both(kept, streamed), tile);
     };
     TrianglePlan plan;
     plan.streamed = std::min(n, ample_width);
@@ -238,20 +234,20 @@ TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limi
     const std::int64_t multiple = largest_fit(divide_rounding_up(n, plan.streamed), limit,
                                               [&](std::int64_t t) { return all(t * plan.streamed, plan.streamed); });
     plan.kept = std::min(n, multiple * plan.streamed);
-    plan.kept_bytes = bytes_of(plan.kept, &Term::left);
+    plan.kept_bytes = bytes_of(plan.kept, &GemmTerm::left);
     plan.tile_begin = both(plan.kept, plan.streamed);
     plan.bytes = all(plan.kept, plan.streamed);
     return plan;
 }
 
-using Panels = std::array<Factor, 2>;
+using Panels = std::array<PanelOperand, 2>;
 
 /// Computes C's diagonal block at `span` from rounded panels. Calls `same`, the routine that the program called.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, IndexRange span, Routine same) {
     Level3 call = product;
     call.n = span.count();
     set_operands(call, left[0].stored, right[0].stored);
-    if (product.b == nullptr) {  // a rank-k update, whose right factor is A too
+    if (product.b == nullptr) {  // in a rank-k update, the right factor is A as well
         call.b = nullptr;
         call.ldb = 0;
     }
@@ -259,7 +255,7 @@ void call_diagonal(const Level3& product, const Panels& left, const Panels& righ
     same.call(same.context, call);
 }
 
-void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
+void call_rectangle(const Level3& product, const TriangleTerms& terms, const Panels& left, const Panels& right,
                     IndexRange rows, IndexRange columns, Routine gemm) {
     Level3 call = product;
     call.operation = Operation::gemm;
@@ -299,7 +295,7 @@ void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, co
 
 /// Computes C's diagonal block at `span` if the terms are asymmetric. Calls gemm to compute the whole block in
 /// `memory`.
-void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
+void call_diagonal_as_gemm(const Level3& product, const TriangleTerms& terms, const Panels& left, const Panels& right,
                            IndexRange span, float* memory, Routine gemm) {
     constexpr float zero[2] = {0.0F, 0.0F};
     const Matrix c = operand_c(product);
@@ -308,7 +304,7 @@ void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Pane
     whole.beta = zero;
     whole.c = memory;
     whole.ldc = tile.ld;
-    Terms plain = terms;
+    TriangleTerms plain = terms;
     plain.of[0].beta = {};
     const IndexRange all{0, span.count()};
     call_rectangle(whole, plain, left, right, all, all, gemm);
@@ -317,24 +313,24 @@ void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Pane
 
 Panels sub_panels(const Panels& panels, std::int64_t first, std::int64_t count) {
     Panels result = panels;
-    for (Factor& factor : result)
+    for (PanelOperand& factor : result)
         if (factor.stored.data != nullptr) factor.stored = factor.panel(first, count);
     return result;
 }
 
-EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocking) {
-    const Terms terms = terms_of(product, blocking);
+EmulationResult triangle_in_blocks(const Level3& product, const EmulationStep& step) {
+    const TriangleTerms terms = terms_of(product, step);
     const std::int64_t n = product.n;
-    const TrianglePlan plan = plan_triangle(terms, operand_c(product), blocking.scratch->limit);
-    if (plan.kept == 0 || blocking.gemm.call == nullptr) return EmulationResult::scratch_limit;
-    float* const scratch = blocking.scratch->memory_of(plan.bytes);
+    const TrianglePlan plan = plan_triangle(terms, operand_c(product), step.scratch->limit);
+    if (plan.kept == 0 || step.gemm.call == nullptr) return EmulationResult::scratch_limit;
+    float* const scratch = step.scratch->acquire(plan.bytes);
     if (scratch == nullptr) return EmulationResult::scratch_limit;
     float* const streamed_to = advanced_by(scratch, plan.kept_bytes);
 
-    const auto copy_panels = [&](Factor Term::*side, IndexRange span, float* to) {
+    const auto copy_panels = [&](PanelOperand GemmTerm::*side, IndexRange span, float* to) {
         Panels panels;
         for (int t = 0; t < terms.count; ++t) {
-            const Factor& factor = terms.of[t].*side;
+            const PanelOperand& factor = terms.of[t].*side;
             panels[t] = rounded_panel(factor, span.begin, span.count(), to);
             to = advanced_by(to, panel_bytes(factor, span.count()));
         }
@@ -343,45 +339,46 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < n; i += plan.kept) {
         const IndexRange rows{i, std::min(n, i + plan.kept)};
-        const Panels kept = copy_panels(&Term::left, rows, scratch);
+        const Panels kept = copy_panels(&GemmTerm::left, rows, scratch);
         const IndexRange triangle = upper ? IndexRange{rows.begin, n} : IndexRange{0, rows.end};
         for (std::int64_t j = triangle.begin; j < triangle.end; j += plan.streamed) {
             const IndexRange columns{j, std::min(triangle.end, j + plan.streamed)};
             const bool on_diagonal = columns.begin >= rows.begin && columns.end <= rows.end;
             const Panels left =
                 on_diagonal ? sub_panels(kept, columns.begin - rows.begin, columns.count()) : Panels{};
-            const Panels right = on_diagonal && terms.same_factors ? Panels{left[terms.count - 1], left[0]}
-                                                                   : copy_panels(&Term::right, columns, streamed_to);
+            const Panels right = on_diagonal && terms.same_factors
+                                     ? Panels{left[terms.count - 1], left[0]}
+                                     : copy_panels(&GemmTerm::right, columns, streamed_to);
             IndexRange beside = rows;
             if (on_diagonal) {
                 if (terms.is_asymmetric)
                     call_diagonal_as_gemm(product, terms, left, right, columns, advanced_by(scratch, plan.tile_begin),
-                                          blocking.gemm);
+                                          step.gemm);
                 else
-                    call_diagonal(product, left, right, columns, blocking.same);
+                    call_diagonal(product, left, right, columns, step.same);
                 (upper ? beside.end : beside.begin) = upper ? columns.begin : columns.end;
             }
             if (beside.count() > 0)
                 call_rectangle(product, terms, sub_panels(kept, beside.begin - rows.begin, beside.count()), right,
-                               beside, columns, blocking.gemm);
+                               beside, columns, step.gemm);
         }
     }
     return EmulationResult::done;
 }
 
-// --- symm, hemm and out-of-place trmm: A is square, and the panels of B and C do not depend on each other ---
+// In symm, hemm and an out-of-place trmm, A is square, and the panels of B and C do not depend on each other.
 
 /// Runs a product with a rounded copy of the whole A. Calls the program's routine once for each rounded panel of B.
 /// Returns scratch_limit, and calls nothing, if A and panels of `least` rows or columns do not fit in memory.
-EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
-    const RoundedProduct& rounded = blocking.rounded;
-    const Factor b{.stored = operand_b(product), .cut_rows = product.side == 'R', .kernel = rounded.round_b};
-    const std::size_t a_bytes = copy_bytes(operand_a(product));
-    const std::size_t limit = blocking.scratch->limit;
+EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const EmulationStep& step) {
+    const RoundedProduct& rounded = step.rounded;
+    const PanelOperand b{.stored = operand_b(product), .cut_rows = product.side == 'R', .kernel = rounded.round_b};
+    const std::size_t a_bytes = rounded_copy_bytes(operand_a(product));
+    const std::size_t limit = step.scratch->limit;
     if (a_bytes >= limit) return EmulationResult::scratch_limit;
     const std::int64_t width = largest_panel(b, b.length(), limit - a_bytes);
     if (width < std::min(least, b.length())) return EmulationResult::scratch_limit;
-    float* const scratch = blocking.scratch->memory_of(a_bytes + panel_bytes(b, width));
+    float* const scratch = step.scratch->acquire(a_bytes + panel_bytes(b, width));
     if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     Level3 call = product;
@@ -393,29 +390,29 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
         call.m = b_copy.rows;
         call.n = b_copy.columns;
         set_c(call, product, b.cut_rows ? first : 0, b.cut_rows ? 0 : first);
-        blocking.same.call(blocking.same.context, call);
+        step.same.call(step.same.context, call);
     }
     return EmulationResult::done;
 }
 
 /// Runs a symm or hemm as a gemm. Fills in the missing triangle in panels of the symmetric factor from the stored
 /// triangle.
-EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
+EmulationResult symm_as_gemm(const Level3& product, const EmulationStep& step) {
     const bool a_is_left = product.side == 'L';
-    const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm,
-                   blocking.rounded.round_a};
-    const Factor b{.stored = operand_b(product), .cut_rows = !a_is_left, .kernel = blocking.rounded.round_b};
+    const PanelOperand a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm,
+                         step.rounded.round_a};
+    const PanelOperand b{.stored = operand_b(product), .cut_rows = !a_is_left, .kernel = step.rounded.round_b};
     Level3 call = product;
     call.operation = Operation::gemm;
     call.side = call.uplo = '\0';
     call.trans_a = call.trans_b = 'N';
     call.k = a_is_left ? product.m : product.n;
-    return gemm_in_blocks(call, a_is_left ? a : b, a_is_left ? b : a, blocking.gemm, blocking);
+    return gemm_in_blocks(call, a_is_left ? a : b, a_is_left ? b : a, step.gemm, step);
 }
 
 /// Adds each element of a panel to the element of `sum` at the same position.
 void add_panel(const Matrix& sum, const Matrix& panel) {
-    for_each_run(panel, sum, Part::whole, [&](const float* from, float* to, std::int64_t elements) {
+    for_each_contiguous_run(panel, sum, Part::whole, [&](const float* from, float* to, std::int64_t elements) {
         for (std::int64_t i = 0; i < elements * panel.width; ++i) to[i] += from[i];
     });
 }
@@ -423,14 +420,14 @@ void add_panel(const Matrix& sum, const Matrix& panel) {
 }  // namespace
 
 EmulationResult sum_trmm_in_place(const Level3& product, std::span<const RoundedProduct> products, Routine same,
-                                  HeldScratch& scratch) {
-    Factor b{.stored = operand_b(product), .cut_rows = product.side == 'R'};
-    const std::size_t a_bytes = copy_bytes(operand_a(product));
+                                  ProductScratch& scratch) {
+    PanelOperand b{.stored = operand_b(product), .cut_rows = product.side == 'R'};
+    const std::size_t a_bytes = rounded_copy_bytes(operand_a(product));
     if (a_bytes >= scratch.limit) return EmulationResult::scratch_limit;
     const std::int64_t width = largest_panel(b, b.length(), (scratch.limit - a_bytes) / 2);
     if (width == 0) return EmulationResult::scratch_limit;
     const std::size_t b_bytes = panel_bytes(b, width);
-    float* const memory = scratch.memory_of(a_bytes + 2 * b_bytes);
+    float* const memory = scratch.acquire(a_bytes + 2 * b_bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
     float* const sum_begin = advanced_by(memory, a_bytes + b_bytes);
 
@@ -459,23 +456,24 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
     return EmulationResult::done;
 }
 
-EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking) {
+EmulationResult emulate_in_blocks(const Level3& product, const EmulationStep& step) {
     switch (product.operation) {
         case Operation::gemm:
-            return gemm_in_blocks(product, left_factor(product, blocking.rounded),
-                                  right_factor(product, blocking.rounded), blocking.same, blocking);
+            return gemm_in_blocks(product, left_factor(product, step.rounded), right_factor(product, step.rounded),
+                                  step.same, step);
         case Operation::symm:
         case Operation::hemm: {
-            // The lines of a symmetric factor have units of their own, so that it is no longer symmetric.
-            if (blocking.rounded.round_a.fixed_point_bits() > 0) return symm_as_gemm(product, blocking);
-            const std::int64_t least = blocking.gemm.call == nullptr ? 1 : ample_width;
-            if (side_in_blocks(product, least, blocking) == EmulationResult::done) return EmulationResult::done;
-            return symm_as_gemm(product, blocking);
+            // The lines of a fixed-point factor have units of their own, so a rounded symmetric factor is not
+            // symmetric.
+            if (step.rounded.round_a.fixed_point_bits() > 0) return symm_as_gemm(product, step);
+            const std::int64_t least = step.gemm.call == nullptr ? 1 : ample_width;
+            if (side_in_blocks(product, least, step) == EmulationResult::done) return EmulationResult::done;
+            return symm_as_gemm(product, step);
         }
         case Operation::trmm:
-            return side_in_blocks(product, 1, blocking);
+            return side_in_blocks(product, 1, step);
         default:
-            return triangle_in_blocks(product, blocking);
+            return triangle_in_blocks(product, step);
     }
 }
 

@@ -3,26 +3,28 @@
 #pragma once
 
 #include "shim/blas/emulate/emulate.hpp"
-#include "shim/blas/emulate/parts.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 #include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {
 
-struct Blocking {
+/// One product that emulation computes, with the routines and the memory that it uses.
+struct EmulationStep {
     RoundedProduct rounded;
-    bool is_of_parts;  ///< one of several products of parts: A and B need different copies even if equal
+    bool is_of_parts;  ///< the step is one of several products of parts, so A and B need two copies even if they are
+                       ///< equal
     Routine same;
     Routine gemm;
-    HeldScratch* scratch;
+    ProductScratch* scratch;
 };
 
 /// Runs a product in blocks of C. Returns scratch_limit, and calls and writes nothing, if memory is too small or the
 /// library lacks a routine for the blocks. Precondition: the product is neither a trsm nor an in-place trmm.
-EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking);
+EmulationResult emulate_in_blocks(const Level3& product, const EmulationStep& step);
 
 /// Runs an in-place trmm as a sum of products of parts, which is computed in scratch memory. Returns scratch_limit,
 /// and calls and writes nothing, if memory is too small.
 EmulationResult sum_trmm_in_place(const Level3& product, std::span<const RoundedProduct> products, Routine same,
-                                  HeldScratch& scratch);
+                                  ProductScratch& scratch);
 
 }  // namespace fp32shim::blas

@@ -11,12 +11,12 @@ namespace fp32shim::blas {
 namespace {
 
 /// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. That is done last, when
-/// nothing can fail any more.
+/// nothing can fail.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
-                                      HeldScratch& scratch) {
-    const std::size_t bytes = copy_bytes(operand_a(product));
+                                      ProductScratch& scratch) {
+    const std::size_t bytes = rounded_copy_bytes(operand_a(product));
     if (bytes > scratch.limit) return EmulationResult::scratch_limit;
-    float* const memory = scratch.memory_of(bytes);
+    float* const memory = scratch.acquire(bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
     set_rounded_a(call, kernel, true, memory);
@@ -28,39 +28,39 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
     return EmulationResult::done;
 }
 
-EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking) {
+EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step) {
     const bool is_rank_k = !has_b(product.operation);
-    const bool rounds_lines = blocking.rounded.round_a.fixed_point_bits() > 0;  // panels have whole lines
-    if (rounds_lines || (is_rank_k && blocking.is_of_parts)) return emulate_in_blocks(product, blocking);
+    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // only panels have whole lines
+    if (rounds_lines || (is_rank_k && step.is_of_parts)) return emulate_in_blocks(product, step);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
-    const bool is_one_matrix = b == a && part_of_a(product) == Part::whole && !blocking.is_of_parts;
+    const bool is_one_matrix = b == a && part_of_a(product) == Part::whole && !step.is_of_parts;
     const bool b_is_separate = b.data != nullptr && !is_one_matrix;
-    const std::size_t limit = blocking.scratch->limit;
-    const std::size_t a_bytes = copy_bytes(a);
-    const std::size_t b_bytes = b_is_separate ? copy_bytes(b) : 0;
-    if (a_bytes > limit || b_bytes > limit - a_bytes) return emulate_in_blocks(product, blocking);
+    const std::size_t limit = step.scratch->limit;
+    const std::size_t a_bytes = rounded_copy_bytes(a);
+    const std::size_t b_bytes = b_is_separate ? rounded_copy_bytes(b) : 0;
+    if (a_bytes > limit || b_bytes > limit - a_bytes) return emulate_in_blocks(product, step);
 
-    float* const memory = blocking.scratch->memory_of(a_bytes + b_bytes);
+    float* const memory = step.scratch->acquire(a_bytes + b_bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
-    set_rounded_a(call, blocking.rounded.round_a, blocking.rounded.has_first_of_a, memory);
+    set_rounded_a(call, step.rounded.round_a, step.rounded.has_first_of_a, memory);
     if (b.data != nullptr) {
         call.b = call.a;
         call.ldb = call.lda;
     }
     if (b_is_separate) {
-        const Matrix copy = rounded_copy(b, Part::whole, memory + a_bytes / sizeof(float), blocking.rounded.round_b);
+        const Matrix copy = rounded_copy(b, Part::whole, memory + a_bytes / sizeof(float), step.rounded.round_b);
         call.b = copy.data;
         call.ldb = copy.ld;
     }
-    blocking.same.call(blocking.same.context, call);
+    step.same.call(step.same.context, call);
     return EmulationResult::done;
 }
 
-/// Runs the products of parts one after the other. All except the first add to C.
+/// Runs the products of parts one after the other. The first one also multiplies C by beta; the others add to C.
 EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
-                              Routine gemm, HeldScratch& scratch) {
+                              Routine gemm, ProductScratch& scratch) {
     if (is_in_place(product)) return sum_trmm_in_place(product, products, same, scratch);
     constexpr float one[2] = {1.0F, 0.0F};
     Level3 addend = product;
@@ -73,13 +73,14 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     return EmulationResult::done;
 }
 
-EmulationResult emulate_with_kernel(HeldScratch& scratch, const Level3& product, RoundingKernel kernel, Routine same,
-                                    Routine gemm) {
+EmulationResult emulate_with_kernel(ProductScratch& scratch, const Level3& product, RoundingKernel kernel,
+                                    Routine same, Routine gemm) {
     if (is_in_place(product)) return emulate_trmm_in_place(product, kernel, same, scratch);
     return emulate_rounded(product, {{kernel, kernel}, false, same, gemm, &scratch});
 }
 
-EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview preview, Routine same, Routine gemm) {
+EmulationResult emulate_in(ProductScratch& scratch, const Level3& product, Preview preview, Routine same,
+                           Routine gemm) {
     const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
     if (preview.fixed_point_bits > 0)
@@ -88,20 +89,20 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     RandomStream random;
     if (preview.is_stochastic) random = random_stream(preview.seed, product);
     const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, random)
-                                                        : RoundingKernel(best_rounding_kernel(preview.rounding));
-    return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);
+                                                        : RoundingKernel(rounding_kernel(preview.rounding));
+    return emulate_with_kernel(scratch, product, product.is_double ? kernel.for_float64() : kernel, same, gemm);
 }
 
 }  // namespace
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    HeldScratch held{scratch_limit};
-    std::optional<TensorCore> core;
-    if (!product.is_double) core = tensor_core(preview.accumulation, preview.rounding);
+    ProductScratch held{scratch_limit};
+    std::optional<TensorCoreModel> core;
+    if (!product.is_double) core = tensor_core_model(preview.accumulation, preview.rounding);
     TensorCoreRoutine routine;
     if (core) {
-        held.bytes_before = memory_for_tensor_core;
+        held.leading_bytes = memory_for_tensor_core;
         routine = {*core, &held};
         same = gemm = {multiply_on_tensor_core, &routine};
     }
@@ -112,7 +113,7 @@ EmulationResult emulate(const Level3& product, Preview preview, Routine same, Ro
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    HeldScratch held{scratch_limit};
+    ProductScratch held{scratch_limit};
     const EmulationResult result = emulate_with_kernel(held, product, kernel, same, gemm);
     held.release();
     return result;

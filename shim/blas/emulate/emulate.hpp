@@ -1,7 +1,7 @@
-// The CPU preview: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum of a few
-// products of their parts. Products of rounded numbers are exact in float32, so the provider's float32 routine
-// previews a tensor core with them. C is never rounded, and k is never split. Operands of float64 are rounded to
-// float32 and then to the format, and the provider's float64 routine multiplies them.
+// The CPU preview of a format: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum
+// of a few products of their parts. Products of rounded numbers are exact in float32, so the provider's float32
+// routine previews a tensor core with them. C is never rounded, and k is never split. Operands of float64 are
+// rounded to float32 and then to the format, and the provider's float64 routine multiplies them.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,26 @@ enum class OperandRounding : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// The preview of a format. With several products, an operand is split into parts, A = A1 + A2 (+ A3). The products
-/// of rounded parts are summed in float32, the smallest first. policy/formats.def gives their number: 3, 6 or 9.
+/// The preview of a format. If `products` is more than 1, an operand is split into parts, A = A1 + A2 (+ A3), and
+/// the products of rounded parts are summed in float32, the smallest first. policy/formats.def gives their number:
+/// 3, 6 or 9.
 struct Preview {
     // This constructor is implicit, since each rounding is itself the preview of a format.
     constexpr Preview(OperandRounding by) : rounding(by) {}
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
     OperandRounding rounding;
-    /// Addition of the products: by the routine of the program's library, or as a GPU adds them if it has the format.
+    /// How the products are added: by the routine of the program's library, or as a GPU adds them if it has the
+    /// format.
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     /// Operands are rounded at random, by `seed`. Has no effect with several products.
     bool is_stochastic = false;
     int products = 1;
-    /// Of float64 operands: each row of the left factor and each column of the right one is rounded to fixed-point
-    /// numbers of this many bits, instead of `rounding`; 0: not.
+    /// If this is not 0, each row of the left factor and each column of the right factor of a float64 product is
+    /// rounded to fixed-point numbers of this many bits, instead of by `rounding`.
     int fixed_point_bits = 0;
     std::uint64_t seed = 0;
-    /// Of float64 operands: copies in float32 are multiplied by the library's routine of float32 (in_float32.hpp).
+    /// Copies of float64 operands in float32 are multiplied by the library's routine of float32 (in_float32.hpp).
     bool in_float32 = false;
 };
 

@@ -23,7 +23,8 @@ std::uint64_t load(const float* at) {
     return bits;
 }
 
-/// Returns the number of the unit's power of two, 2^(unit - 1074): the smallest subnormal number has 0.
+/// Returns the exponent of a line's unit, counted from that of the smallest subnormal number: the unit is 2^(result
+/// - 1074).
 int unit_of_line(std::uint64_t largest, int bits) {
     const int field = static_cast<int>(largest >> fraction_bits);
     const int lead = field > 0 ? field - 1 + fraction_bits : 63 - __builtin_clzll(largest | 1);
@@ -40,12 +41,12 @@ std::uint64_t rounded(std::uint64_t number, int unit) {
     const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + (significand >> cut & 1);
     const std::uint64_t kept = (significand + half) >> cut << cut;
     if (kept == 0) return number & sign;
-    // A carry into the exponent is right. The implicit bit is a part of it.
+    // The implicit bit of the significand, and a carry, are added to the field of the exponent.
     const std::uint64_t exponent = field > 0 ? static_cast<std::uint64_t>(field - 1) << fraction_bits : 0;
     return (number & sign) | (exponent + kept);
 }
 
-/// Lines that are rounded at once.
+/// The number of lines that are rounded at once.
 constexpr std::int64_t lines_at_once = 256;
 
 }  // namespace

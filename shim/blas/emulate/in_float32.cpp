@@ -21,7 +21,7 @@ Matrix in_float32(const Matrix& matrix, float* memory) {
 }
 
 std::size_t bytes_of_copy(const Matrix& matrix) {
-    return matrix.data == nullptr ? 0 : copy_bytes(in_float32(matrix, nullptr));
+    return matrix.data == nullptr ? 0 : rounded_copy_bytes(in_float32(matrix, nullptr));
 }
 
 void round_numbers(const float* doubles, float* floats, std::int64_t count) {
@@ -38,26 +38,24 @@ void widen_numbers(const float* floats, float* doubles, std::int64_t count) {
 
 }  // namespace
 
-std::size_t bytes_in_float32(const Level3& product) {
+std::size_t float32_copy_bytes(const Level3& product) {
     std::size_t sum = 0;
-    for (const Matrix& matrix : {operand_a(product), operand_b(product), operand_c(product)}) {
-        const std::size_t bytes = bytes_of_copy(matrix);
-        if (bytes > SIZE_MAX - sum) return SIZE_MAX;
-        sum += bytes;
-    }
+    for (const Matrix& matrix : {operand_a(product), operand_b(product), operand_c(product)})
+        sum = saturated_sum(sum, bytes_of_copy(matrix));
     return sum;
 }
 
 void call_in_float32(void* context, const Level3& product) {
-    const auto& self = *static_cast<const InFloat32*>(context);
+    const auto& self = *static_cast<const Float32Routine*>(context);
     char* next = self.memory;
     const auto copy_of = [&next](const Matrix& matrix, Part part, bool is_read) {
         const Matrix copy = in_float32(matrix, reinterpret_cast<float*>(next));
         next += bytes_of_copy(matrix);
         if (is_read && matrix.data != nullptr)
-            for_each_run(matrix, copy, part, [&](const float* doubles, float* floats, std::int64_t elements) {
-                round_numbers(doubles, floats, elements * copy.width);
-            });
+            for_each_contiguous_run(matrix, copy, part,
+                                    [&](const float* doubles, float* floats, std::int64_t elements) {
+                                        round_numbers(doubles, floats, elements * copy.width);
+                                    });
         return copy;
     };
     float alpha[2] = {};
@@ -69,12 +67,12 @@ void call_in_float32(void* context, const Level3& product) {
         round_numbers(static_cast<const float*>(scalar), copy, is_pair ? 2 : 1);
         return copy;
     };
-    single.alpha = set_scalar(product.alpha, has_pair(product, false), alpha);
-    single.beta = set_scalar(product.beta, has_pair(product, true), beta);
+    single.alpha = set_scalar(product.alpha, has_complex_scalar(product, false), alpha);
+    single.beta = set_scalar(product.beta, has_complex_scalar(product, true), beta);
     const bool reads_c = single.beta != nullptr && (beta[0] != 0 || beta[1] != 0);
     const Matrix wide_b = operand_b(product);
     const Matrix wide_c = operand_c(product);
-    const Part written = written_of(product);
+    const Part written = written_part(product);
     const Matrix a = copy_of(operand_a(product), part_of_a(product), true);
     const Matrix b = copy_of(wide_b, Part::whole, true);
     const Matrix c = copy_of(wide_c, written, reads_c);
@@ -86,10 +84,10 @@ void call_in_float32(void* context, const Level3& product) {
     single.ldc = wide_c.data == nullptr ? product.ldc : c.ld;
     self.single.call(self.single.context, single);
     const Matrix& result = wide_c.data == nullptr ? b : c;
-    for_each_run(result, result_of(product), written,
-                 [&](const float* floats, float* doubles, std::int64_t elements) {
-                     widen_numbers(floats, doubles, elements * result.width);
-                 });
+    for_each_contiguous_run(result, result_of(product), written,
+                            [&](const float* floats, float* doubles, std::int64_t elements) {
+                                widen_numbers(floats, doubles, elements * result.width);
+                            });
 }
 
 }  // namespace fp32shim::blas

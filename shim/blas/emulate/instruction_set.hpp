@@ -1,27 +1,32 @@
-// The instruction sets that have loops over floats of their own. The shim chooses the best one once per call; tests
-// run all of them.
+// The instruction sets for which loops over floats are compiled separately. The shim chooses the best one once per
+// call; tests run all of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::blas {
 
-/// `plain`: every processor of the architecture, with NEON on aarch64.
+/// `plain` is every processor of the architecture, with NEON on aarch64. The other two include FMA.
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512 };
 
 /// All instruction sets, the best first.
 inline constexpr InstructionSet instruction_sets[] = {InstructionSet::avx512, InstructionSet::avx2,
                                                       InstructionSet::plain};
 
+/// Returns true if this processor has an instruction set.
+inline bool is_available(InstructionSet set) {
 #if defined(__x86_64__)
-
-inline bool has_avx2() { return system::may_use(system::CpuFeature::avx2); }
-
-inline bool has_avx512() { return system::may_use(system::CpuFeature::avx512f); }
-inline bool has_fma() { return system::may_use(system::CpuFeature::fma); }
-
+    using system::CpuFeature;
+    if (set != InstructionSet::plain)
+        return system::may_use(CpuFeature::fma) &&
+               system::may_use(set == InstructionSet::avx512 ? CpuFeature::avx512f : CpuFeature::avx2);
 #endif
+    return set == InstructionSet::plain;
+}
+
+inline InstructionSet best_instruction_set() { return *std::ranges::find_if(instruction_sets, is_available); }
 
 }  // namespace fp32shim::blas

@@ -10,7 +10,8 @@ namespace {
 /// would cost more memory traffic than it saves.
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
-    constexpr std::int64_t longest_padded = std::int64_t{1} << 30;  // more may not fit 32-bit integers
+    constexpr std::int64_t longest_padded = std::int64_t{1}
+                                            << 30;  // larger dimensions may not fit into 32-bit integers
     if (inner < shortest_padded || inner > longest_padded) return inner;
     const std::int64_t line = 16 / width;
     const std::int64_t page = 1024 / width;
@@ -20,21 +21,22 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
 
 float* without_const(const float* copy) { return const_cast<float*>(copy); }
 
-/// Writes elements of a symmetric factor, at index `outer` and inner indices `range`, to `to`. Takes them from their
-/// mirror images across the diagonal.
-void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* to) {
+/// Writes the elements of a symmetric factor at index `outer`, and at the inner indices in `range`, to `to`. Takes
+/// them from their mirror images across the diagonal.
+void mirror(const PanelOperand& factor, IndexRange range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;
     const float* image = from.data + range.begin * step + outer * from.width;
     for (std::int64_t i = range.begin; i < range.end; ++i, image += step) {
         to = std::copy_n(image, from.width, to);
-        if (factor.hermitian) to[-1] = -to[-1];  // the sign of the imaginary part, of a float64 too
+        if (factor.hermitian)
+            to[-1] = -to[-1];  // the last float has the sign of the imaginary part, also of a float64
     }
 }
 
 }  // namespace
 
-std::size_t copy_bytes(const Matrix& matrix) {
+std::size_t rounded_copy_bytes(const Matrix& matrix) {
     constexpr std::size_t line = 64;
     std::size_t bytes = 0;
     const auto column = static_cast<std::size_t>(copy_ld(matrix.inner(), matrix.width));
@@ -55,13 +57,13 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
     if (part == Part::whole && from.ld == from.inner() && copy.ld == from.ld)
         round(from.data, to, from.inner() * from.outer());
     else
-        for_each_run(from, copy, part, round);
+        for_each_contiguous_run(from, copy, part, round);
     return copy;
 }
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
-    if (kernel.fixed_point_bits() > 0) {  // of trmm: op(A) is the left factor, or the right one
+    if (kernel.fixed_point_bits() > 0) {  // in a trmm, op(A) is the left or the right factor
         round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != transposes(call.trans_a), call.diag == 'U',
                              kernel.fixed_point_bits());
     }
@@ -72,20 +74,22 @@ void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to
     for (std::int64_t i = 0; i < copy.rows; ++i) std::fill_n(without_const(copy.at(i, i)), copy.width, 0.0F);
 }
 
-std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_bytes(factor.panel(0, count)); }
+std::size_t panel_bytes(const PanelOperand& factor, std::int64_t count) {
+    return rounded_copy_bytes(factor.panel(0, count));
+}
 
 namespace {
 
 /// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric
 /// factor.
-Matrix copied_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
+Matrix copied_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to) {
     const Matrix& from = factor.stored;
     if (factor.part == Part::whole) return rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel);
 
     Matrix copy = factor.panel(first, count);
     copy.data = to;
     copy.ld = copy_ld(copy.inner(), copy.width);
-    // The position of the panel in the square factor, along the leading dimension and across it.
+    // The position of the panel in the square factor, along the inner dimension and across it.
     const bool cut_inner = factor.cut_rows != from.row_major;
     const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
     const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
@@ -109,8 +113,8 @@ Matrix copied_panel(const Factor& factor, std::int64_t first, std::int64_t count
 
 }  // namespace
 
-Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
-    const Factor panel{copied_panel(factor, first, count, to), factor.cut_rows};
+PanelOperand rounded_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to) {
+    const PanelOperand panel{copied_panel(factor, first, count, to), factor.cut_rows};
     if (const int bits = factor.kernel.fixed_point_bits(); bits > 0)
         round_to_fixed_point(panel.stored, Part::whole, factor.cut_rows, false, bits);
     return panel;

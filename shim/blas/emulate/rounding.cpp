@@ -1,6 +1,7 @@
 #include "shim/blas/emulate/rounding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -20,18 +21,18 @@ namespace {
 // zero, and cutting would make it an infinity. A format of a narrower range (FP16) has further rules: see
 // rounded_size().
 enum class Ties : std::uint8_t { away, even, cut };
-struct Definition {
+struct RoundingDefinition {
     int cut_bits;
     Ties ties;
 };
-constexpr Definition definitions[] = {
+constexpr RoundingDefinition definitions[] = {
 #define ROUNDING(name, cut_bits, ties, factors) {cut_bits, Ties::ties},
 #include "policy/formats.def"
 };
 
 template <OperandRounding rounding>
-struct Format {
-    static constexpr Definition definition = definitions[static_cast<std::size_t>(rounding)];
+struct RoundingFormat {
+    static constexpr RoundingDefinition definition = definitions[static_cast<std::size_t>(rounding)];
     static constexpr int cut_bits = definition.cut_bits;
     static constexpr bool truncates = definition.ties == Ties::cut;
     static constexpr bool ties_to_even = definition.ties == Ties::even;
@@ -43,8 +44,8 @@ constexpr std::uint32_t infinity = 0x7f800000;
 constexpr std::uint32_t mantissa = 0x007fffff;
 constexpr int mantissa_bits = 23;
 
-/// The range of a format: that of float32, unless a specialisation says otherwise.
-struct Range {
+/// The range of a format. It is that of float32, unless a specialisation says otherwise.
+struct FormatRange {
     int lowest_exponent =
         -126;           ///< lowest exponent of normal numbers; smaller numbers have the unit of this exponent
     float largest = 0;  ///< largest finite number; 0: that of float32
@@ -53,29 +54,29 @@ struct Range {
     constexpr bool is_narrow() const { return largest != 0; }
 };
 template <OperandRounding rounding>
-constexpr Range range{};
+constexpr FormatRange range{};
 template <>
-constexpr Range range<OperandRounding::fp16_even>{-14, 65504, infinity};
+constexpr FormatRange range<OperandRounding::fp16_even>{-14, 65504, infinity};
 // OCP's "8-bit floating point specification (OFP8)", with saturation, as the only conversion of PTX does it
 // (`cvt.rn.satfinite`): numbers beyond the largest one, and infinity, become the largest one.
 template <>
-constexpr Range range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::uint32_t>(448.0F)};
+constexpr FormatRange range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::uint32_t>(448.0F)};
 template <>
-constexpr Range range<OperandRounding::e5m2_even>{-14, 57344, std::bit_cast<std::uint32_t>(57344.0F)};
+constexpr FormatRange range<OperandRounding::e5m2_even>{-14, 57344, std::bit_cast<std::uint32_t>(57344.0F)};
 
-/// Vectors of `width` numbers.
+/// Vectors of `width` words, as unsigned and as signed numbers.
 template <std::size_t width>
-struct Vectors {
+struct WordVectors {
     using Words [[gnu::vector_size(4 * width)]] = std::uint32_t;
     using Integers [[gnu::vector_size(4 * width)]] = std::int32_t;
 };
 
-/// Rounds numbers by vectors of `width`. Returns how many: a rest is less than a vector.
+/// Rounds numbers by vectors of `width`, and returns how many it has rounded. Fewer than `width` numbers are left.
 template <OperandRounding rounding, std::size_t width>
 [[gnu::always_inline]] inline std::size_t round_vectors(const float* from, float* to, std::size_t count) {
-    using F = Format<rounding>;
-    using Words = typename Vectors<width>::Words;
-    using Integers = typename Vectors<width>::Integers;
+    using F = RoundingFormat<rounding>;
+    using Words = typename WordVectors<width>::Words;
+    using Integers = typename WordVectors<width>::Integers;
     std::size_t done = 0;
     for (; done + width <= count; done += width) {
         Words bits;
@@ -112,12 +113,12 @@ __attribute__((target("avx512f"))) void round_avx512(const float* from, float* t
 }
 #endif
 
-/// Returns the magnitude of a number, rounded to a format of any range. The number is not NaN. `addend(cut, bits)`
-/// returns the number to add before the lowest `cut` of these bits are cut off.
+/// Returns a magnitude rounded to a format of any range. The number is not NaN. `addend(cut, bits)` returns the
+/// number that is added before the lowest `cut` of these bits are cut off.
 template <OperandRounding rounding, class Addend>
 std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
-    using F = Format<rounding>;
-    constexpr Range r = range<rounding>;
+    using F = RoundingFormat<rounding>;
+    constexpr FormatRange r = range<rounding>;
     std::uint32_t rounded = (size + static_cast<std::uint32_t>(addend(F::cut_bits, size))) & F::kept;
     if constexpr (!r.is_narrow()) return rounded;
     constexpr std::uint32_t exponent_bias = 127;
@@ -131,7 +132,7 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
         const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
-            lowest - (mantissa_bits - F::cut_bits);  // exponent of the unit; both numbers are normal floats
+            lowest - (mantissa_bits - F::cut_bits);  // exponent of the unit, which is a normal float
         rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
                                                std::bit_cast<float>(unit << mantissa_bits));
     }
@@ -148,7 +149,7 @@ float rounded_number(float number, const Addend& addend) {
 
 template <OperandRounding rounding>
 void round_narrow(const float* from, float* to, std::size_t count) {
-    static_assert(Format<rounding>::ties_to_even);
+    static_assert(RoundingFormat<rounding>::ties_to_even);
     const auto half = [](std::uint32_t cut, std::uint64_t bits) {
         return (std::uint64_t{1} << (cut - 1)) - 1 + (bits >> cut & 1);
     };
@@ -163,7 +164,7 @@ void round_at_random(const float* from, float* to, std::size_t count, RandomStre
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
             const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
             const bool stays = size == 0 || size >= infinity;
-            // One unit down, none, or one up, but never to infinity.
+            // A number moves by one unit down, by none, or by one up, but never to infinity.
             const std::uint64_t moved = stays ? size : std::min<std::uint64_t>(size + random % 3 - 1, infinity - 1);
             to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(moved) |
                                          (std::bit_cast<std::uint32_t>(from[i]) & ~magnitude));
@@ -175,20 +176,13 @@ void round_at_random(const float* from, float* to, std::size_t count, RandomStre
 }
 
 template <OperandRounding rounding>
-RoundingLoop kernel_for(InstructionSet set) {
-    if constexpr (range<rounding>.is_narrow()) return set == InstructionSet::plain ? round_narrow<rounding> : nullptr;
-    switch (set) {
-        case InstructionSet::plain:
-            return round_plain<rounding>;
+RoundingLoop kernel_for([[maybe_unused]] InstructionSet set) {
+    if constexpr (range<rounding>.is_narrow()) return round_narrow<rounding>;
 #if defined(__x86_64__)
-        case InstructionSet::avx2:
-            return has_avx2() ? round_avx2<rounding> : nullptr;
-        case InstructionSet::avx512:
-            return has_avx512() ? round_avx512<rounding> : nullptr;
+    if (set == InstructionSet::avx512) return round_avx512<rounding>;
+    if (set == InstructionSet::avx2) return round_avx2<rounding>;
 #endif
-        default:
-            return nullptr;
-    }
+    return round_plain<rounding>;
 }
 
 }  // namespace
@@ -199,12 +193,6 @@ RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set) {
 #include "policy/formats.def"
     };
     return kernels[static_cast<std::size_t>(rounding)](set);
-}
-
-RoundingLoop best_rounding_kernel(OperandRounding rounding) {
-    for (const InstructionSet set : instruction_sets)
-        if (const RoundingLoop kernel = rounding_kernel(rounding, set)) return kernel;
-    return nullptr;  // not reached: `plain` is always there
 }
 
 RandomStream random_stream(std::uint64_t seed, const Level3& product) {
@@ -223,12 +211,76 @@ RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random)
     return {loops[static_cast<std::size_t>(rounding)], random};
 }
 
-Significand significand_of(OperandRounding rounding) {
-    constexpr Significand significands[] = {
+NumberFormat number_format_of(OperandRounding rounding) {
+    constexpr NumberFormat significands[] = {
 #define ROUNDING(name, cut_bits, ...) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
 #include "policy/formats.def"
     };
     return significands[static_cast<std::size_t>(rounding)];
+}
+
+namespace {
+
+constexpr std::size_t elements_at_once = 256;
+
+/// Returns all bits set if the number is finite, otherwise no bits.
+std::uint32_t finite_mask(float value) {
+    return (std::bit_cast<std::uint32_t>(value) & infinity) == infinity ? 0 : ~0U;
+}
+
+float masked(float value, std::uint32_t mask) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & mask);
+}
+
+/// Writes the given part of each number: the number itself rounded (1), the rounded rest (2), or the rounded rest of
+/// the rest (3). The subtractions are exact. Infinities are left out, since subtracting them would raise a
+/// floating-point exception. If the program flushes subnormal numbers to zero, subnormal rests become zero.
+template <OperandRounding rounding, int part, bool keeps_infinities>
+void round_part(const float* from, float* to, std::size_t count) {
+    const RoundingLoop kernel = rounding_kernel(rounding);
+    for (std::size_t first = 0; first < count; first += elements_at_once) {
+        const std::size_t size = std::min(elements_at_once, count - first);
+        std::array<float, elements_at_once> rest;
+        std::memcpy(rest.data(), from + first, size * sizeof(float));
+        std::array<float, elements_at_once> rounded;
+        for (int i = 1; i < part; ++i) {
+            kernel(rest.data(), rounded.data(), size);
+            for (std::size_t j = 0; j < size; ++j) {
+                const std::uint32_t mask = finite_mask(rounded[j]);
+                rest[j] = masked(rest[j], mask) - masked(rounded[j], mask);
+            }
+        }
+        kernel(rest.data(), rounded.data(), size);
+        for (std::size_t j = 0; j < size; ++j)
+            to[first + j] = keeps_infinities ? rounded[j] : masked(rounded[j], finite_mask(rounded[j]));
+    }
+}
+
+template <OperandRounding rounding, int part_of_a, int part_of_b>
+constexpr RoundedProduct product_of_parts() {
+    constexpr bool is_largest = part_of_a == 1 && part_of_b == 1;
+    return {round_part<rounding, part_of_a, is_largest>, round_part<rounding, part_of_b, is_largest>, part_of_a == 1};
+}
+
+/// All products of three parts, smallest first. A format with fewer products uses the last ones: six products are
+/// those of parts i and j with i + j <= 4, three are those with i + j <= 3.
+template <OperandRounding rounding>
+constexpr std::array<RoundedProduct, 9> all_products{
+    product_of_parts<rounding, 3, 3>(), product_of_parts<rounding, 3, 2>(), product_of_parts<rounding, 2, 3>(),
+    product_of_parts<rounding, 3, 1>(), product_of_parts<rounding, 2, 2>(), product_of_parts<rounding, 1, 3>(),
+    product_of_parts<rounding, 2, 1>(), product_of_parts<rounding, 1, 2>(), product_of_parts<rounding, 1, 1>()};
+
+constexpr std::span<const RoundedProduct> products_of_roundings[] = {
+#define ROUNDING(name, ...) all_products<OperandRounding::name>,
+#include "policy/formats.def"
+};
+
+}  // namespace
+
+std::span<const RoundedProduct> products_of_parts(Preview preview) {
+    if (preview.products == 1) return {};
+    return products_of_roundings[static_cast<std::size_t>(preview.rounding)].last(
+        static_cast<std::size_t>(preview.products));
 }
 
 }  // namespace fp32shim::blas

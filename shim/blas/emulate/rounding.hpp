@@ -1,18 +1,18 @@
-// The loops that round operands, one per instruction set.
+// The loops that round operands, one for each instruction set, and the products of formats that split numbers into
+// parts.
 #pragma once
+
+#include <span>
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/instruction_set.hpp"
 
 namespace fp32shim::blas {
 
-/// Returns the rounding loop for an instruction set, or nullptr if this processor or build lacks the set.
-/// Thread-safe.
-RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set);
-/// Returns the loop for the best instruction set. NaN and infinities stay. Finite values beyond the largest finite
-/// one of the format become infinite, as on the GPU; with tf32_truncate they stay finite. The formats of 8 bits have
-/// no infinity: a larger value becomes the largest number.
-RoundingLoop best_rounding_kernel(OperandRounding rounding);
+/// Returns the rounding loop for an instruction set, which the processor must have. NaN stays. Infinities stay, and
+/// finite values beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they
+/// stay finite. The formats of 8 bits have no infinity: all larger values become the largest number. Thread-safe.
+RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set = best_instruction_set());
 
 /// Returns the random numbers of a product by a seed. They depend on nothing but the seed and the operands, so a run
 /// can be repeated whatever its threads do, and equal products have equal results, as they have in every library.
@@ -21,11 +21,26 @@ RandomStream random_stream(std::uint64_t seed, const Level3& product);
 /// seeds is the number itself.
 RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random);
 
-/// The numbers of a format: an integer of `fraction_bits` + 1 bits, times a power of two.
-struct Significand {
+/// Describes the numbers of a format, each of which is an integer of `fraction_bits` + 1 bits times a power of two.
+struct NumberFormat {
     int fraction_bits;
     int lowest_exponent;  ///< lowest exponent of normal numbers
 };
-Significand significand_of(OperandRounding rounding);
+NumberFormat number_format_of(OperandRounding rounding);
+
+// Some formats split float32 numbers: an operand becomes a sum of parts, A = A1 + A2 (+ A3). A1 is A rounded, A2 is
+// the rounded rest, and so on. The product is then a sum of products of parts.
+
+/// One product of rounded operands: the functions that round A and B.
+struct RoundedProduct {
+    RoundingKernel round_a;
+    RoundingKernel round_b;
+    bool has_first_of_a = true;  ///< uses A's first part, in which a unit diagonal is 1; in the other parts it is 0
+};
+
+/// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities
+/// and NaN appear in the last, largest product only, and are 0 in the others. Otherwise infinity times 0 would turn
+/// every infinity into NaN: the later parts of a number that needs no rounding are 0.
+std::span<const RoundedProduct> products_of_parts(Preview preview);
 
 }  // namespace fp32shim::blas

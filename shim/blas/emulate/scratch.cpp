@@ -18,7 +18,7 @@ struct ScratchBlock {
     std::atomic<const void*> user{nullptr};  ///< an address in the stack frame of the call; nullptr: free
     void* memory = nullptr;
     std::size_t capacity = 0;
-    Helpers* helpers = nullptr;  ///< in `memory`
+    HelperThreads* helpers = nullptr;  ///< the helpers of a call, which lie in `memory`
 };
 
 namespace {
@@ -27,16 +27,16 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
 /// The blocks of a thread, on a page of their own that never moves. A signal handler may look at them at any time.
-struct ThreadBlocks {
-    // A handler that multiplies in the middle of a product takes another block. So do products of stacks that the
-    // program changes in a signal handler.
+struct ThreadScratchBlocks {
+    // Several blocks are needed, since a handler that multiplies in the middle of a product takes another one, and
+    // so does a product on a stack to which the program changes in a signal handler.
     static constexpr int count = 8;
     ScratchBlock blocks[count];
 };
 
 // The TLS model is initial-exec, since a general dynamic access may allocate. Only a pointer is stored, since
 // libraries opened by dlopen have little static TLS.
-constinit thread_local ThreadBlocks* thread_blocks __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local ThreadScratchBlocks* thread_blocks __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void* map(std::size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,8 +58,8 @@ void* map_huge(std::size_t bytes) {
     return mapped + before;
 }
 
-/// Ends the helpers of a call that was left by a jump. Returns false if some are still at work.
-bool end_helpers(ScratchBlock& block) {
+/// Ends the helper threads of a call that was left by a jump. Returns false if some are still at work.
+bool end_helper_threads(ScratchBlock& block) {
     if (block.helpers == nullptr) return true;
     if (!block.helpers->end(*block.helpers)) return false;
     block.helpers = nullptr;
@@ -67,11 +67,11 @@ bool end_helpers(ScratchBlock& block) {
 }
 
 void release_at_thread_exit(void* value) {
-    auto* const own = static_cast<ThreadBlocks*>(value);
+    auto* const own = static_cast<ThreadScratchBlocks*>(value);
     thread_blocks = nullptr;  // another destructor of this thread may still multiply, and gets new blocks
     for (ScratchBlock& block : own->blocks)
-        if (block.memory != nullptr && end_helpers(block)) munmap(block.memory, block.capacity);
-    munmap(own, sizeof(ThreadBlocks));
+        if (block.memory != nullptr && end_helper_threads(block)) munmap(block.memory, block.capacity);
+    munmap(own, sizeof(ThreadScratchBlocks));
 }
 
 constinit std::atomic<std::int64_t> release_key{-1};
@@ -89,17 +89,17 @@ std::int64_t key_of_release() {
 
 /// Returns this thread's blocks. Makes them on first use. Returns nullptr if there is no memory, or no pthread key by
 /// which to free them when the thread ends.
-ThreadBlocks* own_blocks() {
+ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
     const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
     if (thread_blocks != nullptr) return thread_blocks;
     const std::int64_t key = key_of_release();
     if (key < 0) return nullptr;
-    void* const page = map(sizeof(ThreadBlocks));
+    void* const page = map(sizeof(ThreadScratchBlocks));
     if (page == nullptr) return nullptr;
-    auto* const blocks = new (page) ThreadBlocks;
+    auto* const blocks = new (page) ThreadScratchBlocks;
     if (pthread_setspecific(static_cast<pthread_key_t>(key), blocks) != 0) {
-        munmap(page, sizeof(ThreadBlocks));
+        munmap(page, sizeof(ThreadScratchBlocks));
         return nullptr;
     }
     thread_blocks = blocks;
@@ -107,18 +107,18 @@ ThreadBlocks* own_blocks() {
 }
 
 /// Takes a block for a call. Returns nullptr if all are in use.
-ScratchBlock* take_block(ThreadBlocks& own, const void* user) {
+ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
     const auto take_first = [&own, user](const auto& may_take) -> ScratchBlock* {
         for (ScratchBlock& block : own.blocks) {
             if (!may_take(block.user.load(std::memory_order_relaxed))) continue;
             block.user.store(user, std::memory_order_relaxed);
             std::atomic_signal_fence(std::memory_order_seq_cst);
-            if (end_helpers(block)) return &block;
+            if (end_helper_threads(block)) return &block;
         }
         return nullptr;
     };
-    // Two calls cannot be at the same address, so the earlier one was left. The stack says less of other calls: in a
-    // signal handler, a program may have changed to another stack, and come back.
+    // Two calls cannot be at the same address, so the earlier one was left. Other addresses tell less: in a signal
+    // handler, a program may have changed to another stack, and come back.
     ScratchBlock* block = take_first([user](const void* other) { return other == user; });
     if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
     if (block == nullptr)
@@ -152,13 +152,13 @@ bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-Scratch acquire_scratch(const void* user, std::size_t bytes, std::size_t limit) {
-    ThreadBlocks* const own = own_blocks();
+ScratchMemory acquire_scratch(const void* user, std::size_t bytes, std::size_t limit) {
+    ThreadScratchBlocks* const own = own_blocks();
     if (own == nullptr) return {};
     ScratchBlock* const block = take_block(*own, user);
     if (block == nullptr) {
         void* const memory = map(bytes);
-        return memory == nullptr ? Scratch{} : Scratch{static_cast<float*>(memory), bytes};
+        return memory == nullptr ? ScratchMemory{} : ScratchMemory{static_cast<float*>(memory), bytes};
     }
     if (block->capacity < bytes && !grow(*block, bytes, limit)) {
         block->user.store(nullptr, std::memory_order_relaxed);
@@ -167,7 +167,7 @@ Scratch acquire_scratch(const void* user, std::size_t bytes, std::size_t limit) 
     return {static_cast<float*>(block->memory), block->capacity, block};
 }
 
-void release_scratch(const Scratch& scratch) {
+void release_scratch(const ScratchMemory& scratch) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (scratch.block != nullptr)
         scratch.block->user.store(nullptr, std::memory_order_relaxed);
@@ -175,6 +175,6 @@ void release_scratch(const Scratch& scratch) {
         munmap(scratch.data, scratch.bytes);
 }
 
-void set_helpers(const Scratch& scratch, Helpers* helpers) { scratch.block->helpers = helpers; }
+void set_helper_threads(const ScratchMemory& scratch, HelperThreads* helpers) { scratch.block->helpers = helpers; }
 
 }  // namespace fp32shim::blas

@@ -9,7 +9,9 @@
 namespace fp32shim::blas {
 namespace {
 
-Element product_of(Element x, Element y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+FloatElement product_of(FloatElement x, FloatElement y) {
+    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
 
 /// Divides [0, length) into tiles and calls `use` with each, the last one first if `backwards`.
 template <class Use>
@@ -21,14 +23,14 @@ void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, cons
     }
 }
 
-/// A product of two factors: result := alpha left right + beta result.
+/// Computes one product by the model of a tensor core.
 class TensorCoreProduct {
   public:
-    TensorCoreProduct(const Level3& product, const TensorCore& core, void* memory)
+    TensorCoreProduct(const Level3& product, const TensorCoreModel& core, void* memory)
         : product_(product), core_(core), memory_(memory), result_(result_of(product)) {}
 
     void run() {
-        for_each_product_of_factors<Element>(product_, [this](const ProductOfFactors& factors) {
+        for_each_two_factor_product<FloatElement>(product_, [this](const TwoFactorProduct<FloatElement>& factors) {
             factors_ = factors;
             run_factors();
         });
@@ -40,7 +42,7 @@ class TensorCoreProduct {
     bool is_trmm() const { return product_.operation == Operation::trmm; }
     /// Returns true if op(A) of a trmm is upper triangular.
     bool is_upper() const { return (product_.uplo == 'U') != transposes(product_.trans_a); }
-    bool writes(std::int64_t row, std::int64_t column) const { return contains(written_of(product_), row, column); }
+    bool writes(std::int64_t row, std::int64_t column) const { return contains(written_part(product_), row, column); }
 
     void run_factors() {
         // A trmm in place overwrites elements of B that no later tile reads.
@@ -55,7 +57,7 @@ class TensorCoreProduct {
         });
     }
 
-    /// Returns the indices of a tile's sums at which op(A) of a trmm is not zero; of other operations, all.
+    /// Returns the indices of a tile's sums. In a trmm, these are the indices at which op(A) is not zero.
     IndexRange summed(IndexRange rows, IndexRange columns) const {
         if (!is_trmm()) return {0, factors_.depth};
         if (product_.side == 'L')
@@ -63,13 +65,13 @@ class TensorCoreProduct {
         return is_upper() ? IndexRange{0, columns.end} : IndexRange{columns.begin, factors_.depth};
     }
 
-    struct Sums {
+    struct TileSums {
         float re[rows_at_once][sums_at_once] = {};
         float im[rows_at_once][sums_at_once] = {};
     };
 
     void run_tile(IndexRange rows, IndexRange columns) {
-        Sums sums;
+        TileSums sums;
         const IndexRange all = summed(rows, columns);
         for (std::int64_t first = all.begin; first < all.end; first += core_.step.products)
             add_products(rows, columns, {first, std::min(first + core_.step.products, all.end)}, sums);
@@ -80,13 +82,14 @@ class TensorCoreProduct {
                           {sums.re[i - rows.begin][j - columns.begin], sums.im[i - rows.begin][j - columns.begin]});
     }
 
-    void add_products(IndexRange rows, IndexRange columns, IndexRange summed, Sums& sums) const {
+    void add_products(IndexRange rows, IndexRange columns, IndexRange summed, TileSums& sums) const {
         const auto count = static_cast<int>(summed.count());
-        auto& [right_re, right_im, left_re, left_im] = *new (memory_) BlockOfFactors;
+        auto& [right_re, right_im, left_re, left_im] = *new (memory_) ComplexBlockFactors;
         for (int p = 0; p < count; ++p) {
             for (int j = 0; j < sums_at_once; ++j) {
-                const Element element = j < columns.count() ? factors_.right.at(summed.begin + p, columns.begin + j)
-                                                            : Element{.exists = false};
+                const FloatElement element = j < columns.count()
+                                                 ? factors_.right.at(summed.begin + p, columns.begin + j)
+                                                 : FloatElement{.exists = false};
                 set_or_leave_out(right_re, p, j, element.re, element.exists);
                 if (product_.is_complex) set_or_leave_out(right_im, p, j, element.im, element.exists);
             }
@@ -94,31 +97,32 @@ class TensorCoreProduct {
         for (int i = 0; i < rows.count(); ++i) {
             left_re.are_finite = left_im.are_finite = true;
             for (int p = 0; p < count; ++p) {
-                const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
+                const FloatElement element = factors_.left.at(rows.begin + i, summed.begin + p);
                 set_or_leave_out(left_re, p, 0, element.re, element.exists);
                 if (product_.is_complex) set_or_leave_out(left_im, p, 0, element.im, element.exists);
             }
-            add_block(left_re, right_re, count, false, core_, sums.re[i]);
+            add_product_block(left_re, right_re, count, false, core_, sums.re[i]);
             if (!product_.is_complex) continue;
-            add_block(left_im, right_im, count, true, core_, sums.re[i]);
-            add_block(left_re, right_im, count, false, core_, sums.im[i]);
-            add_block(left_im, right_re, count, false, core_, sums.im[i]);
+            add_product_block(left_im, right_im, count, true, core_, sums.re[i]);
+            add_product_block(left_re, right_im, count, false, core_, sums.im[i]);
+            add_product_block(left_im, right_re, count, false, core_, sums.im[i]);
         }
     }
     template <int sums>
-    void set_or_leave_out(FactorsOfSums<sums>& factors, int p, int sum, float number, bool exists) const {
-        exists ? factors.set(p, sum, number, core_) : factors.leave_out(p, sum);
+    void set_or_leave_out(BlockFactors<sums>& factors, int p, int sum, float number, bool exists) const {
+        exists ? factors.set_factor(p, sum, number, core_) : factors.leave_out_factor(p, sum);
     }
 
-    void write(std::int64_t row, std::int64_t column, Element sum) const {
+    void write(std::int64_t row, std::int64_t column, FloatElement sum) const {
         auto* const to = const_cast<float*>(result_.at(row, column));
-        const bool is_real = is_hermitian_update(product_.operation) && row == column;
-        Element value = product_.is_complex ? product_of(factors_.alpha, sum) : Element{factors_.alpha.re * sum.re};
+        const bool is_real = is_herk_or_her2k(product_.operation) && row == column;
+        FloatElement value =
+            product_.is_complex ? product_of(factors_.alpha, sum) : FloatElement{factors_.alpha.re * sum.re};
         if (!is_zero(factors_.beta)) {
-            Element old = Element::read(to, false, result_.is_complex);
+            FloatElement old = FloatElement::read(to, false, result_.is_complex);
             if (is_real) old.im = 0;
-            const Element scaled =
-                product_.is_complex ? product_of(factors_.beta, old) : Element{factors_.beta.re * old.re};
+            const FloatElement scaled =
+                product_.is_complex ? product_of(factors_.beta, old) : FloatElement{factors_.beta.re * old.re};
             value = {value.re + scaled.re, value.im + scaled.im};
         }
         to[0] = value.re;
@@ -126,15 +130,15 @@ class TensorCoreProduct {
     }
 
     const Level3& product_;
-    const TensorCore& core_;
-    void* memory_;  ///< for a BlockOfFactors
+    const TensorCoreModel& core_;
+    void* memory_;  ///< room for a ComplexBlockFactors
     Matrix result_;
-    ProductOfFactors factors_;
+    TwoFactorProduct<FloatElement> factors_;
 };
 
 }  // namespace
 
-std::optional<TensorCore> tensor_core(policy::AccumulationModel gpu, OperandRounding rounding) {
+std::optional<TensorCoreModel> tensor_core_model(policy::AccumulationModel gpu, OperandRounding rounding) {
     constexpr policy::Factors factors[] = {
 #define ROUNDING(name, ...) policy::FactorsOfRounding::name,
 #include "policy/formats.def"
@@ -142,13 +146,13 @@ std::optional<TensorCore> tensor_core(policy::AccumulationModel gpu, OperandRoun
     const policy::TensorCoreStep* const step =
         policy::find_tensor_core_step(gpu, factors[static_cast<std::size_t>(rounding)]);
     if (step == nullptr) return std::nullopt;
-    const auto [fraction_bits, lowest_exponent] = significand_of(rounding);
-    return TensorCore{*step, fraction_bits, lowest_exponent};
+    const auto [fraction_bits, lowest_exponent] = number_format_of(rounding);
+    return TensorCoreModel{*step, fraction_bits, lowest_exponent};
 }
 
 void multiply_on_tensor_core(void* routine, const Level3& product) {
     const auto& [core, scratch] = *static_cast<const TensorCoreRoutine*>(routine);
-    TensorCoreProduct(product, core, scratch->memory_before()).run();
+    TensorCoreProduct(product, core, scratch->leading_memory()).run();
 }
 
 }  // namespace fp32shim::blas

@@ -10,16 +10,16 @@
 
 namespace fp32shim::blas {
 
-/// Returns the model of a GPU's tensor cores for operands that are rounded so. Returns nullopt if these do not have
-/// such operands, and for `library`.
-std::optional<TensorCore> tensor_core(policy::AccumulationModel gpu, OperandRounding rounding);
+/// Returns the model of a GPU's tensor cores for operands with this rounding. Returns nullopt if its tensor cores do
+/// not take such operands, and for `library`.
+std::optional<TensorCoreModel> tensor_core_model(policy::AccumulationModel gpu, OperandRounding rounding);
 
-/// A tensor core, and the scratch memory of a product, which has memory_for_tensor_core bytes before the operands.
+/// A tensor core, and the scratch memory of a product. Its leading memory has memory_for_tensor_core bytes.
 struct TensorCoreRoutine {
-    TensorCore core;
-    const HeldScratch* scratch = nullptr;
+    TensorCoreModel core;
+    const ProductScratch* scratch = nullptr;
 };
-inline constexpr std::size_t memory_for_tensor_core = (sizeof(BlockOfFactors) + 63) / 64 * 64;
+inline constexpr std::size_t memory_for_tensor_core = (sizeof(ComplexBlockFactors) + 63) / 64 * 64;
 
 /// Computes a level-3 product on a tensor core. Has the type of Routine::call; `routine` points to a
 /// TensorCoreRoutine, whose scratch memory has been taken. The sum

@@ -10,7 +10,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// Exponents of factors that never are the largest, of any partner.
+// These exponents stand for a factor of zero, and for a factor that is left out. No sum with another factor's
+// exponent makes them the largest exponent of a step.
 constexpr std::int32_t exponent_of_zero = -1000;
 constexpr std::int32_t exponent_of_nothing = -2000;
 
@@ -18,15 +19,15 @@ constexpr int float_fraction_bits = 23;
 constexpr std::int32_t float_lowest_exponent = -126;
 constexpr std::int32_t exponent_bias = 127;
 
-struct Parts {
+struct FloatParts {
     std::int32_t exponent;
     std::int32_t significand;
     bool is_finite;
 };
 
-/// Takes a float apart. Infinities and NaN count as 0. Below `lowest_exponent` numbers are subnormal. `cut_bits` last
-/// bits of the significand of a normal number are left out.
-Parts parts_of(float number, std::int32_t lowest_exponent, int cut_bits) {
+/// Returns the exponent and significand of a float. Infinities and NaN count as 0. Numbers below `lowest_exponent`
+/// are subnormal. The last `cut_bits` bits of the significand of a normal number are left out.
+FloatParts float_parts(float number, std::int32_t lowest_exponent, int cut_bits) {
     const auto bits = std::bit_cast<std::uint32_t>(number);
     const auto biased = static_cast<std::int32_t>(bits >> float_fraction_bits & 0xff);
     const std::uint32_t fraction = bits & ((1U << float_fraction_bits) - 1);
@@ -49,7 +50,7 @@ float cut_to_float(std::int64_t sum, std::int32_t exponent, int fraction_bits, i
     const int top = 63 - std::countl_zero(size);
     const std::int32_t own_exponent = top + exponent - fraction_bits;
     if (own_exponent > exponent_bias) return std::bit_cast<float>(sign | 0x7f800000U);
-    // The leading 1 and 23 bits behind it.
+    // These bits are the leading 1 and the 23 bits behind it.
     auto bits = static_cast<std::uint32_t>(size << (63 - top) >> (63 - float_fraction_bits));
     int cut = float_fraction_bits - result_bits;
     if (own_exponent >= float_lowest_exponent) {
@@ -62,7 +63,8 @@ float cut_to_float(std::int64_t sum, std::int32_t exponent, int fraction_bits, i
     return std::bit_cast<float>(sign | bits >> cut << cut);
 }
 
-/// Returns a sum with a term that is not finite, as IEEE 754 has it; otherwise a number.
+/// Returns the sum of the products and of `start` in double precision. If a term is infinite or NaN, so is the sum,
+/// as IEEE 754 defines it.
 double sum_in_double(const LeftFactors& left, const RightFactors& right, int count, int sum, float start) {
     double total = start;
     for (int p = 0; p < count; ++p) {
@@ -82,16 +84,17 @@ void set_infinite_sums(const LeftFactors& left, const RightFactors& right, int c
     }
 }
 
-__attribute__((always_inline)) inline void add_block_inline(const LeftFactors& left, const RightFactors& right,
-                                                            int count, bool is_negative, const TensorCore& core,
-                                                            float (&sums)[sums_at_once]) {
+__attribute__((always_inline)) inline void add_product_block_inline(const LeftFactors& left,
+                                                                    const RightFactors& right, int count,
+                                                                    bool is_negative, const TensorCoreModel& core,
+                                                                    float (&sums)[sums_at_once]) {
     const int sum_bits = core.step.bits;
     std::int32_t largest[sums_at_once];
     std::int64_t totals[sums_at_once];
     bool are_finite = left.are_finite && right.are_finite;
     std::int32_t start_exponents[sums_at_once];
     for (int j = 0; j < sums_at_once; ++j) {
-        const Parts start = parts_of(sums[j], float_lowest_exponent, 0);
+        const FloatParts start = float_parts(sums[j], float_lowest_exponent, 0);
         are_finite &= start.is_finite;
         start_exponents[j] = start.exponent;
         totals[j] = start.significand;
@@ -130,8 +133,9 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
 }  // namespace
 
 template <int sums>
-void FactorsOfSums<sums>::set(int product, int sum, float number, const TensorCore& core) {
-    const Parts parts = parts_of(number, core.lowest_exponent, float_fraction_bits - core.factor_fraction_bits);
+void BlockFactors<sums>::set_factor(int product, int sum, float number, const TensorCoreModel& core) {
+    const FloatParts parts =
+        float_parts(number, core.lowest_exponent, float_fraction_bits - core.factor_fraction_bits);
     exponents[product][sum] = parts.exponent;
     significands[product][sum] = parts.significand;
     numbers[product][sum] = number;
@@ -139,22 +143,22 @@ void FactorsOfSums<sums>::set(int product, int sum, float number, const TensorCo
 }
 
 template <int sums>
-void FactorsOfSums<sums>::leave_out(int product, int sum) {
+void BlockFactors<sums>::leave_out_factor(int product, int sum) {
     exponents[product][sum] = exponent_of_nothing;
     significands[product][sum] = 0;
 }
 
-template struct FactorsOfSums<1>;
-template struct FactorsOfSums<sums_at_once>;
+template struct BlockFactors<1>;
+template struct BlockFactors<sums_at_once>;
 
-void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
-               const TensorCore& core, float (&sums)[sums_at_once]) {
+void add_product_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
+                       const TensorCoreModel& core, float (&sums)[sums_at_once]) {
     if (core.step.start == policy::Start::joins) {
-        add_block_inline(left, right, count, is_negative, core, sums);
+        add_product_block_inline(left, right, count, is_negative, core, sums);
         return;
     }
     float products[sums_at_once] = {};
-    add_block_inline(left, right, count, is_negative, core, products);
+    add_product_block_inline(left, right, count, is_negative, core, products);
     for (int j = 0; j < sums_at_once; ++j) sums[j] += products[j];
 }
 

@@ -22,7 +22,8 @@
 
 namespace fp32shim::blas {
 
-struct TensorCore {
+/// The arithmetic of a GPU's tensor cores for one format of operands.
+struct TensorCoreModel {
     policy::TensorCoreStep step{};  ///< adds up to longest_block products
     int factor_fraction_bits = 0;   ///< bits behind the point of an element of A or B
     int lowest_exponent = 0;        ///< lowest exponent of normal elements of A and B
@@ -30,27 +31,27 @@ struct TensorCore {
 
 inline constexpr int longest_block = 32;
 static_assert(std::ranges::all_of(policy::steps, [](const auto& step) { return step.products <= longest_block; }));
-/// The sums of a row of the result that are formed together.
+/// The number of sums, in a row of the result, that are formed together.
 inline constexpr int sums_at_once = 16;
 
-/// Factors of a block of products, for each of `sums` sums.
+/// The left or right factors of a block of products, for each of `sums` sums.
 template <int sums>
-struct FactorsOfSums {
+struct BlockFactors {
     std::int32_t exponents[longest_block][sums];
     std::int32_t significands[longest_block][sums];  ///< with their signs, in units of the last fraction bit
     float numbers[longest_block][sums];
     bool are_finite = true;
 
-    void set(int product, int sum, float number, const TensorCore& core);
-    /// Takes an element that a triangle does not have, or a sum that is not wanted: the product adds nothing,
-    /// whatever the other factor is.
-    void leave_out(int product, int sum);
+    void set_factor(int product, int sum, float number, const TensorCoreModel& core);
+    /// Leaves out a factor: an element that a triangle does not have, or one of a sum that is not wanted. The
+    /// product adds nothing, whatever the other factor is.
+    void leave_out_factor(int product, int sum);
 };
-using LeftFactors = FactorsOfSums<1>;  ///< factors that the sums of a row have in common
-using RightFactors = FactorsOfSums<sums_at_once>;
+using LeftFactors = BlockFactors<1>;  ///< factors that the sums of a row have in common
+using RightFactors = BlockFactors<sums_at_once>;
 
-/// Factors of one block of products. Too large for the stack of a small thread.
-struct BlockOfFactors {
+/// All factors of one block of products of complex numbers. They are too large for the stack of a small thread.
+struct ComplexBlockFactors {
     RightFactors right_re;
     RightFactors right_im;
     LeftFactors left_re;
@@ -58,7 +59,7 @@ struct BlockOfFactors {
 };
 
 /// Adds a block of `count` products to each of a row's sums. `is_negative` changes the sign of all products.
-void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
-               const TensorCore& core, float (&sums)[sums_at_once]);
+void add_product_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
+                       const TensorCoreModel& core, float (&sums)[sums_at_once]);
 
 }  // namespace fp32shim::blas

@@ -2,8 +2,8 @@
 
 #include "shim/audit/float_environment.hpp"
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/blas/fingerprint/fingerprint_builder.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
-#include "shim/blas/fingerprint/result_stream.hpp"
 #include "shim/blas/fingerprint/row_hash.hpp"
 #include "shim/level3/roles.hpp"
 
@@ -11,14 +11,14 @@ namespace fp32shim::blas {
 namespace {
 
 /// Adds `count` elements, beginning with the one at `offset`.
-void add_floats(ResultStream& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
+void add_floats(FingerprintBuilder& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
     stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }
 
-void add_part(ResultStream& stream, const Matrix& result, Part part) {
+void add_part(FingerprintBuilder& stream, const Matrix& result, Part part) {
     if (result.data == nullptr || result.inner() == 0) return;
     const bool is_contiguous = part == Part::whole && result.ld == result.inner();
-    const std::int64_t group = ResultStream::columns_of_group(result.outer(), result.inner() * result.width);
+    const std::int64_t group = FingerprintBuilder::columns_per_group(result.outer(), result.inner() * result.width);
     for (std::int64_t outer = 0; outer < result.outer();) {
         const std::int64_t end = result.outer() - outer < 2 * group ? result.outer() : outer + group;
         if (is_contiguous) {
@@ -33,22 +33,22 @@ void add_part(ResultStream& stream, const Matrix& result, Part part) {
     }
 }
 
-void add_result(ResultStream& stream, const Level3& single) {
+void add_result(FingerprintBuilder& stream, const Level3& single) {
     if (!multiplies(single)) return;
-    add_part(stream, result_of(single), written_of(single));
+    add_part(stream, result_of(single), written_part(single));
     if (single.operation == Operation::rot) add_part(stream, operand_a(single), Part::whole);
 }
 
-/// Returns the number of Fingerprint::rows. The result of `gemv` or `dot` is one row, since `x @ weights` of one row
-/// is such a call.
+/// Returns the value of Fingerprint::rows. The result of `gemv` or `dot` is one row, since `x @ weights` with an x
+/// of one row is such a call.
 std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& product) {
     const Operation operation = product.level3.operation;
     const bool is_matrix = operation == Operation::gemm;
     const bool has_row = operation == Operation::gemv || operation == Operation::dot || operation == Operation::dotc;
     if ((!is_matrix && !has_row) || product.group_count != 1) return record::rows_none;
     std::uint32_t sum = 0;
-    for_each_product(site, frame, product, [&, hash_rows = row_kernel()](const Level3& single) {
-        if (!multiplies(single)) return true;
+    for_each_product(site, frame, product, [&, hash_rows = row_hash_kernel()](const Level3& single) {
+        if (!multiplies(single)) return;
         const Matrix c = result_of(single);
         const auto inner = static_cast<std::size_t>(c.inner()), outer = static_cast<std::size_t>(c.outer());
         const auto width = static_cast<std::size_t>(c.width);
@@ -57,14 +57,13 @@ std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& produ
         else if (c.ld == 1)
             sum += hash_rows(c.data, outer * width, 1, 0);
         else
-            sum += hash_of_row(c.data, outer, width, c.ld * c.width);
-        return true;
+            sum += strided_row_hash(c.data, outer, width, c.ld * c.width);
     });
     const bool are_rows_of_c = is_matrix && product.level3.row_major;
     return (are_rows_of_c ? record::rows_are_rows : record::rows_are_columns) | (sum & record::rows_sum);
 }
 
-/// Adds the elements that a routine reads of a matrix. `skips_diagonal`: without the diagonal.
+/// Adds the elements that a routine reads of a matrix, except for the diagonal if `skips_diagonal` is true.
 void add_read(OperandHash& hash, const Matrix& matrix, Part part, bool skips_diagonal) {
     if (matrix.data == nullptr || matrix.inner() == 0) return;
     const auto add = [&](std::int64_t offset, std::int64_t count) {
@@ -85,7 +84,7 @@ void add_scalar(OperandHash& hash, const Level3& single, bool is_beta) {
     const void* const scalar = is_beta ? single.beta : single.alpha;
     const std::size_t floats = single.is_double ? 2 : 1;
     if (scalar != nullptr)
-        hash.add(static_cast<const float*>(scalar), has_pair(single, is_beta) ? 2 * floats : floats);
+        hash.add(static_cast<const float*>(scalar), has_complex_scalar(single, is_beta) ? 2 * floats : floats);
 }
 
 }  // namespace
@@ -93,14 +92,13 @@ void add_scalar(OperandHash& hash, const Level3& single, bool is_beta) {
 record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product) {
     OperandHash a, b, c, scalars;
     for_each_product(site, frame, product, [&](const Level3& single) {
-        if (!multiplies(single)) return true;
+        if (!multiplies(single)) return;
         add_read(a, operand_a(single), part_of_a(single), has_unit_diagonal(single));
         add_read(b, operand_b(single), Part::whole, false);
         if (reads_old_result(single) && !is_in_place(single))
-            add_read(c, operand_c(single), written_of(single), false);
+            add_read(c, operand_c(single), written_part(single), false);
         add_scalar(scalars, single, false);
         add_scalar(scalars, single, true);
-        return true;
     });
     return {.a = a.finish(), .b = b.finish(), .c = c.finish(), .scalars = scalars.finish()};
 }
@@ -108,16 +106,13 @@ record::OperandHashes hash_operands(const Site& site, const Frame& frame, const 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;
-    const auto add = [&](ResultStream& stream) {
-        for_each_product(site, frame, product, [&](const Level3& single) {
-            add_result(stream, single);
-            return true;
-        });
-        count = stream.count();
+    const auto add = [&](FingerprintBuilder& stream) {
+        for_each_product(site, frame, product, [&](const Level3& single) { add_result(stream, single); });
+        count = stream.float_count();
     };
     const bool is_double = result_of(product.level3).is_double;
     record::Fingerprint fingerprint =
-        fingerprint_of(add, is_double ? absorb_kernels_of_float64() : best_absorb_kernels());
+        fingerprint_of(add, is_double ? float64_fingerprint_kernels() : fingerprint_kernels());
     if (count == 0) return std::nullopt;
     fingerprint.rows = rows_of(site, frame, product);
     return fingerprint;

@@ -1,9 +1,7 @@
 #include "shim/blas/fingerprint/operand_hash.hpp"
 
-#include <algorithm>
 #include <cstring>
 
-#include "shim/blas/fingerprint/absorb.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::blas {
@@ -11,7 +9,7 @@ namespace {
 
 constexpr std::size_t hash_lanes = OperandHash::lane_count;
 
-/// Adds blocks of floats to the lanes. `Words`: a vector of 32-bit words; each gives the same bits.
+/// Adds blocks of floats to the lanes, by vectors of the type `Words`, of which all sizes give the same bits.
 template <class Words>
 [[gnu::always_inline]] inline void hash_blocks(std::uint32_t* lanes, const float* floats, std::size_t blocks) {
     constexpr std::size_t parts = hash_lanes * sizeof(std::uint32_t) / sizeof(Words);
@@ -47,55 +45,26 @@ __attribute__((target("avx512f"))) void hash_avx512(std::uint32_t* lanes, const 
 
 }  // namespace
 
-OperandKernel operand_kernel(InstructionSet set) {
-    switch (set) {
-        case InstructionSet::plain:
-            return hash_plain;
+OperandHashKernel operand_hash_kernel([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-        case InstructionSet::avx2:
-            return has_avx2() ? hash_avx2 : nullptr;
-        case InstructionSet::avx512:
-            return has_avx512() ? hash_avx512 : nullptr;
+    if (set == InstructionSet::avx512) return hash_avx512;
+    if (set == InstructionSet::avx2) return hash_avx2;
 #endif
-        default:
-            return nullptr;
-    }
-}
-
-OperandKernel best_operand_kernel() {
-    for (const InstructionSet set : instruction_sets)
-        if (const OperandKernel kernel = operand_kernel(set); kernel != nullptr) return kernel;
     return hash_plain;
 }
 
-OperandHash::OperandHash(OperandKernel kernel) : kernel_(kernel) {
+OperandHash::OperandHash(OperandHashKernel kernel) : kernel_(kernel) {
     for (std::uint32_t i = 0; i < hash_lanes; ++i) lanes_[i] = mixed(i + 1);
 }
 
 void OperandHash::add(const float* floats, std::size_t count) {
     count_ += count;
-    if (rest_count_ > 0) {
-        const std::size_t taken = std::min(count, hash_lanes - rest_count_);
-        std::copy(floats, floats + taken, rest_ + rest_count_);
-        rest_count_ += taken;
-        floats += taken;
-        count -= taken;
-        if (rest_count_ < hash_lanes) return;
-        kernel_(lanes_, rest_, 1);
-        rest_count_ = 0;
-    }
-    const std::size_t blocks = count / hash_lanes;
-    if (blocks > 0) kernel_(lanes_, floats, blocks);
-    rest_count_ = count - blocks * hash_lanes;
-    std::copy(floats + blocks * hash_lanes, floats + count, rest_);
+    splitter_.add(floats, count, [this](const float* block, std::size_t blocks) { kernel_(lanes_, block, blocks); });
 }
 
 std::uint64_t OperandHash::finish() {
     if (count_ == 0) return 0;
-    if (rest_count_ > 0) {
-        std::fill(rest_ + rest_count_, rest_ + hash_lanes, 0.0F);
-        kernel_(lanes_, rest_, 1);
-    }
+    splitter_.finish([this](const float* block, std::size_t blocks) { kernel_(lanes_, block, blocks); });
     system::Hash hash;
     hash.add(count_);
     for (std::size_t i = 0; i < hash_lanes; i += 2)

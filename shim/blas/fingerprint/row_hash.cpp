@@ -13,8 +13,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// A row's hash is mixed from a sum of products (NH, of UMAC): word i and a key of its place, i + 1 times `key_step`,
-// are added, and each two neighbours are multiplied with each other to 64 bits.
+// A row's hash is mixed from a sum of products (NH, of UMAC). The key of a word's place, i + 1 times `key_step`, is
+// added to word i, and each two neighbours are multiplied with each other to 64 bits.
 constexpr std::uint32_t key_step = 0x9e3779b9;
 
 constexpr std::uint64_t product_of(std::size_t i, std::uint32_t word, std::uint32_t next_word) {
@@ -63,13 +63,14 @@ __attribute__((target("avx2"))) inline void add_products<8>(Longs<8>& sum, const
 template <>
 __attribute__((target("avx512f"))) inline void add_products<16>(Longs<16>& sum, const Words<16>& factors) {
     const auto pairs = reinterpret_cast<Longs<16>>(factors);
-    // The mask keeps all products. Without a mask, gcc 12 warns of an uninitialized variable of its own header.
+    // The mask keeps all products. Without a mask, gcc 12 warns of an uninitialized variable in its own header.
     sum += reinterpret_cast<Longs<16>>(
         _mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(pairs), reinterpret_cast<__m512i>(pairs >> 32)));
 }
 #endif
 
-/// Returns the sum of the products of the words from `i` on, as far as they fill vectors, and moves `i` behind them.
+/// Returns the sum of the products of the words from `i` on that fill whole vectors, and moves `i` behind these
+/// words.
 template <std::size_t words>
 [[gnu::always_inline]] inline std::uint64_t sum_of_products(const float* floats, std::size_t length, std::size_t& i) {
     if (length - i < words) return 0;
@@ -97,7 +98,7 @@ template <std::size_t words>
         std::size_t i = 0;
         std::uint64_t sum = sum_of_products<words>(floats, length, i);
         if constexpr (words > 4) sum += sum_of_products<4>(floats, length, i);
-        // At most three words are left. A loop would be made one of vectors.
+        // At most three words are left. They are added without a loop, which the compiler would make one of vectors.
         std::uint32_t rest[2] = {};
         if (length - i >= 2) {
             std::memcpy(rest, floats + i, sizeof rest);
@@ -129,15 +130,15 @@ __attribute__((target("avx512f"))) std::uint32_t rows_avx512(const float* floats
 
 }  // namespace
 
-RowKernel row_kernel([[maybe_unused]] InstructionSet set) {
+RowHashKernel row_hash_kernel([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-    if (set == InstructionSet::avx512 && has_avx512()) return rows_avx512;
-    if (set != InstructionSet::plain && has_avx2()) return rows_avx2;
+    if (set == InstructionSet::avx512) return rows_avx512;
+    if (set == InstructionSet::avx2) return rows_avx2;
 #endif
     return rows_plain;
 }
 
-std::uint32_t hash_of_row(const float* first, std::size_t elements, std::size_t width, std::ptrdiff_t stride) {
+std::uint32_t strided_row_hash(const float* first, std::size_t elements, std::size_t width, std::ptrdiff_t stride) {
     const std::size_t length = elements * width;
     const auto word = [&](std::size_t i) {
         std::uint32_t bits = 0;

@@ -9,14 +9,13 @@
 
 namespace fp32shim::blas {
 
-/// Returns the sum of the hashes of rows of `length` floats, of which each begins `stride` floats after the one
-/// before.
-using RowKernel = std::uint32_t (*)(const float* floats, std::size_t length, std::size_t rows, std::ptrdiff_t stride);
-/// Returns the loop for an instruction set, or for the next simpler one that this processor and build have. All loops
-/// give the same bits.
-RowKernel row_kernel(InstructionSet set = InstructionSet::avx512);
+/// Returns the sum of the hashes of rows of `length` floats. Each row begins `stride` floats after the one before.
+using RowHashKernel = std::uint32_t (*)(const float* floats, std::size_t length, std::size_t rows,
+                                        std::ptrdiff_t stride);
+/// Returns the loop for an instruction set, which the processor must have. All give the same bits.
+RowHashKernel row_hash_kernel(InstructionSet set = best_instruction_set());
 
-/// Returns the hash of one row whose elements, of `width` floats, do not lie side by side.
-std::uint32_t hash_of_row(const float* first, std::size_t elements, std::size_t width, std::ptrdiff_t stride);
+/// Returns the hash of one row whose elements, of `width` floats, are not adjacent but `stride` floats apart.
+std::uint32_t strided_row_hash(const float* first, std::size_t elements, std::size_t width, std::ptrdiff_t stride);
 
 }  // namespace fp32shim::blas

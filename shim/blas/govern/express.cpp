@@ -9,11 +9,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event to record for a call that was forwarded without a decision. Makes the decision belatedly.
+/// Returns the event to record for a call that was forwarded without a decision. Decides the call for that now.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
                                          where::CallLocation& location) {
     Product product;
-    describe(site, frame, product);
+    describe_call(site, frame, product);
     const policy::Decision decision = decide_for_site(site, in_force, product.call);
     const Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     return decision_event(site, in_force, product.call, decision, plan, location);
@@ -29,15 +29,16 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 
 }  // namespace
 
-std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
-                           std::uint32_t change_count) {
+std::uint64_t make_express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
+                                std::uint32_t change_count) {
     if (in_force.recording == nullptr || in_force.examines_results() || scopes_affect_decisions(in_force) ||
         site.keyed.count == 0 || site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown ||
         site.runs_batch_one_by_one() || site.function->family->treatment == Treatment::opaque ||
         !forwards_every_call(site, in_force, decision))
         return 0;
-    // Bits 0 to 5: reason. 6 to 8: source. 9 to 11: requested precision. 12 to 14: precision. 15 to 22: settings. 23
-    // to 30: the rule's number, from 1.
+    // The lower half has the reason in bits 0 to 5, the source in bits 6 to 8, the requested precision in bits 9 to
+    // 11, the precision in bits 12 to 14, the settings' generation in bits 15 to 22, and the rule's number, counted
+    // from 1, in bits 23 to 30.
     static_assert(policy::reason_count <= 1U << 6);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
     constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // higher ones are rare
@@ -55,8 +56,8 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
     return std::uint64_t{change_count} << 32 | low;
 }
 
-bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
-    ExpressCall call = express_call(site, frame);
+bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
+    ExpressCall call = prepare_express_call(site, frame);
     if (call.recording == nullptr) return false;
     const Settings& in_force = settings();
     if (in_force.distinguishes_call_paths()) {
@@ -74,7 +75,7 @@ bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
-    running = {};  // express_call() made sure that no product was running before
+    running = {};  // prepare_express_call() made sure that no product was running before
     // The event is needed only if the key has become unknown, because the process was forked inside the call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);

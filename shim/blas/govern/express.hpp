@@ -10,7 +10,7 @@
 //  1. The word is valid for one settings_change_count(). A change of settings or overrides closes the lane. So does
 //     the first scope on which decisions may depend. A scope that only labels calls adds its key to the row's key.
 //  2. The lane opens only if every call of the site is forwarded whatever its sizes are, and only after one such
-//     call was handled without it (express_word).
+//     call was handled without it (make_express_word).
 //  3. Site, options and integers determine the row. A call whose key the thread has not met before leaves the lane.
 //     A call after a fork leaves it too, since the child does not have its parent's keys.
 //  4. The site is bound: no object was loaded since that could change its provider (is_bound).
@@ -43,12 +43,12 @@ inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
 }
 
 /// Returns true if site.cpu.express has a word, even one that a change of settings has made invalid.
-inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
+inline bool has_express_word(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
 /// Returns the word for site.cpu.express after `decision` on one call. It allows later calls to be counted without a
 /// decision while settings_change_count() equals `change_count`. Returns 0 if each call needs its own decision.
-std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
-                           std::uint32_t change_count);
+std::uint64_t make_express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
+                                std::uint32_t change_count);
 
 /// Returns the key of the row that counts calls with these options and integers, inside a scope with the key `scope`.
 /// Returns 0 if the arguments cannot be read.
@@ -66,7 +66,7 @@ struct ExpressCall {
     bool with_event = false;
 };
 
-[[gnu::always_inline]] inline ExpressCall express_call(const Site& site, const Frame& frame) {
+[[gnu::always_inline]] inline ExpressCall prepare_express_call(const Site& site, const Frame& frame) {
     const std::uint64_t express = site.cpu.express.load(std::memory_order_relaxed);
     const ThreadContext* context = existing_thread_context();
     const std::uint32_t change_count = settings_change_count();
@@ -78,8 +78,9 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call without a decision of its own. Used for calls that are timed, or whose library calls the
-/// shim's entry points. Returns false, and does nothing, if the call needs its own decision.
-bool runs_on_express_lane(Site& site, Frame& frame, CallOutcome& outcome);
+/// Runs and counts a call without a decision of its own. This is for calls that are timed, whose location is
+/// recorded, or whose library calls the shim's entry points. Returns false, and does nothing, if the call needs its
+/// own decision.
+bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

@@ -25,21 +25,23 @@
 namespace fp32shim::blas {
 namespace {
 
-// No header of the C library declares this function, but the JVM relies on it, too.
+// Returns the least size of a thread's stack. No header of the C library declares this function, but the JVM relies
+// on it, too.
 constinit NextFunction<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
 
-/// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
-/// says so.
+/// Computes the call's products one by one in the shim. Products for which there is no memory run as called; `plan`
+/// then says so.
 void run_each_here(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     struct Limit {
         const LoadedObject& provider;
         int threads;
     };
     const Limit limit{*site.provider, plan.threads};
-    const ThreadsOfLibrary threads{[](const void* context) {
+    const ThreadLimitQuery threads{[](const void* context) {
                                        const auto& most = *static_cast<const Limit*>(context);
-                                       const int count = most.threads > 0 ? most.threads : threads_of(most.provider);
-                                       return Threads{count, least_stack_of_a_thread.get()};
+                                       const int count =
+                                           most.threads > 0 ? most.threads : library_thread_count(most.provider);
+                                       return ThreadLimit{count, least_stack_of_a_thread.get()};
                                    },
                                    &limit};
     bool lacked_memory = false;
@@ -48,18 +50,15 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
         const bool done = plan.uses_bf16_units && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
                                                                      : multiply_in_fixed_order(single, threads);
         errno = saved_errno;
+        lacked_memory |= !done;
         if (done) {
-            if (returns_in_registers(site)) product.give_number(site, frame);
-            return true;
-        }
-        lacked_memory = true;
-        if (has_vector(single.operation)) {
+            if (returns_in_registers(site)) product.write_returned_number(site, frame);
+        } else if (has_vector(single.operation)) {
             call_with_frame(site, frame);
-            return true;
+        } else {
+            ProviderRoutine same{site.routine, site.real};
+            call_by_role(&same, single);
         }
-        BoundRoutine same{site.routine, site.real};
-        call_by_role(&same, single);
-        return true;
     });
     if (!lacked_memory) return;
     plan.applied = policy::native_format(product.call.dtype);
@@ -68,7 +67,7 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
 }
 
 /// Warns, once per process, that a call with invalid arguments computed nothing. No library provides the called
-/// function, and the routine that replaces it takes other arguments, so no library can report these.
+/// function, and the routine that replaces it takes other arguments, so no library can report the invalid ones.
 void warn_invalid_arguments(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.is_first_call()) return;
@@ -83,18 +82,17 @@ void warn_invalid_arguments(const Site& site) {
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
 /// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    Routines routines = routines_of(site);
+    RoutineSet routines = routines_of(site);
     bool was_limited = false;
     for_each_product(site, frame, product, [&](const Level3& single) {
         if (plan.rounds && multiplies(single)) {
             const int saved_errno = errno;
-            const auto result = emulate_by(routines, single, plan.preview);
+            const auto result = emulate_with_routines(routines, single, plan.preview);
             errno = saved_errno;
-            if (result == EmulationResult::done) return true;
+            if (result == EmulationResult::done) return;
             was_limited = true;
         }
         call_by_role(&routines.same, single);
-        return true;
     });
     if (!was_limited) return;
     plan.applied = policy::native_format(product.call.dtype);
@@ -121,53 +119,54 @@ std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& p
 }
 
 /// The ways in which a call's result is examined.
-struct Looks {
-    bool audits = false;        ///< computed again and compared
-    bool searches = false;      ///< searched for NaN and infinity
-    bool fingerprints = false;  ///< hash and sketch are recorded
+struct ResultChecks {
+    bool audits = false;        ///< the product is computed again, and the results are compared
+    bool searches = false;      ///< the result is searched for NaN and infinity
+    bool fingerprints = false;  ///< the result's hash and sketch are recorded
 
     bool any() const { return audits || searches || fingerprints; }
 };
 
-/// Runs a call as planned, and examines its result. A function of its own, since it needs more stack than other
-/// calls.
+/// Runs a call as planned, and examines its result. This is a function of its own, since it needs more stack than
+/// other calls.
 [[gnu::noinline]] std::int64_t run_and_check(const Site& site, Frame& frame, Product& product, Plan& plan,
-                                             const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
+                                             const audit::JudgedDecision& verdict, const Settings& in_force,
+                                             ResultChecks checks) {
     std::optional<CallAudit> call_audit;
-    if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
+    if (checks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
     std::optional<NonfiniteSearch> search;
-    if (looks.searches) search.emplace(site, frame, product);
+    if (checks.searches) search.emplace(site, frame, product);
     std::optional<record::OperandHashes> operands;
-    if (looks.fingerprints) operands = hash_operands(site, frame, product);
+    if (checks.fingerprints) operands = hash_operands(site, frame, product);
     CallTime time;
     if (in_force.is_logging()) time.begin = current_call_time(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (in_force.is_logging()) time.end = current_call_time(in_force);
-    if (returns_in_registers(site)) product.take_number(frame);
+    if (returns_in_registers(site)) product.read_returned_number(frame);
     record::Audit audits[3];
     std::size_t count = 0;
     if (call_audit) {
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
         audits[count] = call_audit->finish();
-        audit::store_outcome(verdict, in_force.policy, audits[count++]);
+        audit::store_audit_outcome(verdict, in_force.policy, audits[count++]);
     }
-    const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
+    const std::optional<record::Audit> nonfinite = search ? search->find_origin(plan) : std::nullopt;
     const bool is_first = nonfinite && end_nonfinite_search();
     if (is_first) audits[count++] = *nonfinite;
-    const bool receives = search && search->received() && is_first_to_receive_nonfinite();
-    if (receives) audits[count++] = *search->received();
-    const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
+    const bool receives = search && search->first_received() && is_first_to_receive_nonfinite();
+    if (receives) audits[count++] = *search->first_received();
+    const auto fingerprint = checks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
     const ResultFindings found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
-                               operands ? &*operands : nullptr, looks.searches};
+                               operands ? &*operands : nullptr, checks.searches};
     if (in_force.is_logging()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     if (is_first) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
-    if (receives) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *search->received());
+    if (receives) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *search->first_received());
     return value;
 }
 
-/// Finds out how the provider returns numbers to Fortran, by a call of the function. Only of a library that is known
-/// to be a BLAS, and only if it matters.
-void find_results(const Site& site, const Frame& frame, const Settings& in_force) {
+/// Finds out how the provider returns numbers to Fortran, by a call of the function. Does so only if the library is
+/// known to be a BLAS, and if it matters.
+void probe_return_conventions(const Site& site, const Frame& frame, const Settings& in_force) {
     const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
     LoadedObject& provider = *site.provider;
     const auto probe = [&](void (*find)(LoadedObject&, void*)) {
@@ -179,10 +178,11 @@ void find_results(const Site& site, const Frame& frame, const Settings& in_force
     if (width == IntegerWidth::unknown || site.function->convention == CallingConvention::cblas) return;
     if (site.function->returns_complex()) {
         if (provider.complex_results.load(std::memory_order_relaxed) == ComplexResults::not_probed)
-            probe(find_complex_results);
-    } else if (returns_float32(*site.function) && runs_in_fixed_order(site.function->product(), in_force.policy)) {
+            probe(probe_complex_results);
+    } else if (returns_fortran_float32(*site.function) &&
+               runs_in_fixed_order(site.function->product(), in_force.policy)) {
         if (provider.real_results.load(std::memory_order_relaxed) == RealResults::not_probed)
-            probe(find_real_results);
+            probe(probe_real_results);
     }
 }
 
@@ -203,38 +203,40 @@ bool needs_gate(Site& site, const Settings& in_force) {
     return rounds_operands(decide_for_site(site, in_force, call), call.dtype);
 }
 
-CallOutcome govern(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count,
-                   bool is_inner_call) {
+CallOutcome govern_call(Site& site, Frame& frame, const Settings& in_force, std::uint32_t change_count,
+                        bool is_inner_call) {
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
-        site.cpu.width.store(integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
-    if (site.function->returns_number()) find_results(site, frame, in_force);
+        site.cpu.width.store(probe_integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
+    if (site.function->returns_number()) probe_return_conventions(site, frame, in_force);
     const bool forwards = is_inner_call || in_force.forward_everything;
     const bool logs = in_force.is_logging() && !forwards;
     Product product;
-    describe(site, frame, product);
-    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, product.call)};
+    describe_call(site, frame, product);
+    audit::JudgedDecision verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, product.call)};
     const bool is_double = policy::is_double(product.call.dtype);
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed &&
                            (is_double || policy::is_single(product.call.dtype));
     if (may_audit)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy,
-                               is_double);
+        verdict = audit::judge_decision(verdict.decision, audit::group_key(site, in_force, product.call),
+                                        in_force.policy, is_double);
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_batch_one_by_one()) {
-        // xerbla_ may not return: the call is recorded first, and no frame of the shim stays on the stack.
+        // The library's xerbla_ may not return. So the call is recorded first, and no frame of the shim stays on the
+        // stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
     }
-    const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
+    const std::uint64_t express = logs ? make_express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
     if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
         const bool wants_float64 = verdict.tested || in_force.policy.audit_float64;
-        const Looks looks{may_audit && can_audit(site, frame, product, plan, wants_float64) &&
-                              audit::is_due(verdict, in_force.policy),
-                          in_force.searches_for_nonfinite() && !forwards && has_result(product, plan),
-                          in_force.fingerprints && !forwards && has_result(product, plan)};
-        if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
+        const ResultChecks checks{
+            may_audit && can_audit(site, frame, product, plan, wants_float64) &&
+                audit::choose_for_audit(verdict, in_force.policy),
+            in_force.searches_for_nonfinite() && !forwards && has_examinable_result(product, plan),
+            in_force.fingerprints && !forwards && has_examinable_result(product, plan)};
+        if (checks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, checks), nullptr};
     }
     CallTime time;
     if (logs) time.begin = current_call_time(in_force);

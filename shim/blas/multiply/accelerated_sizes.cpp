@@ -1,5 +1,6 @@
-// The mode `accelerate`: the units of this processor that multiply BF16 numbers, and the sizes of products from which
-// they are faster than float32 (fewest_terms, then a model of the time).
+// For the mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells from which size
+// of a product they are faster than float32. Products of fewer than fewest_terms terms never are; for the others, a
+// model estimates both times.
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -18,10 +19,11 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Asks for the registers of AMX, which a process may use only then. From then on signal frames are larger.
+/// Asks the kernel for the registers of AMX, which a process may use only after that. Signal frames are larger from
+/// then on.
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
-    constexpr long tile_data = 18;               // component of the processor's state
+    constexpr long tile_data = 18;               // number of the tile registers in the processor's state
     return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // sets no errno
 }
 
@@ -45,7 +47,8 @@ double nanoseconds_of_a_term(const TileLoops<float>& loops) {
     return best / (times * loops.rows * loops.columns);
 }
 
-/// A unit must be clearly faster than float32 while it multiplies, since rounding and copying cost time, too.
+/// Returns true if a unit multiplies clearly faster than float32 loops. It has to be clear, since rounding and
+/// copying the factors takes time as well.
 bool is_faster(const TileLoops<float>& loops) {
     constexpr double needed = 1.5;
     return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.float32.large);
@@ -53,7 +56,7 @@ bool is_faster(const TileLoops<float>& loops) {
 
 Bf16Units find_units() {
     using system::CpuFeature;
-    if (!has_avx512() || !has_fma() || !system::may_use(CpuFeature::avx512bw) ||
+    if (!is_available(InstructionSet::avx512) || !system::may_use(CpuFeature::avx512bw) ||
         !system::may_use(CpuFeature::avx512_bf16))
         return Bf16Units::none;
     if (system::may_use(CpuFeature::amx_bf16) && kernel_grants_amx() && is_faster(amx_bf16_loops))
@@ -67,19 +70,19 @@ Bf16Units find_units() { return Bf16Units::none; }
 
 #endif
 
-/// Estimates of the time that one core takes, in nanoseconds. The first four are the times of rounding one number of
-/// a factor and putting it in its place in a panel. Measured on a Xeon with AMX; see docs/accelerate.md.
-struct Costs {
-    double adjacent_columns = 0.1;  ///< of a right factor whose columns stand side by side in memory
-    double other_columns = 1.2;     ///< of another right factor
-    double rows = 0.4;              ///< of a left factor
-    double other_rows = 3;          ///< of a factor of complex numbers, or of a triangle that is completed
-    double element = 0.5;
+/// Estimates of the time in nanoseconds that one core takes, measured on a Xeon with AMX (docs/accelerate.md). The
+/// first four are for rounding one number of a factor and putting it in its place in a panel.
+struct CostModel {
+    double adjacent_columns = 0.1;  ///< a right factor whose columns are adjacent in memory
+    double other_columns = 1.2;     ///< any other right factor
+    double rows = 0.4;              ///< a left factor
+    double other_rows = 3;          ///< a factor of complex numbers, or a triangle that is completed
+    double element = 0.5;           ///< adding a sum to an element of the result
     double term_in_bf16;
     double term_in_float32 = 0.013;
 };
 
-double nanoseconds_in_bf16(const Job<float>& job, const Costs& costs, double unit) {
+double nanoseconds_in_bf16(const MultiplyJob<float>& job, const CostModel& costs, double unit) {
     const auto up = [](double number, double to) {
         return (static_cast<double>(static_cast<std::int64_t>((number - 1) / to)) + 1) * to;
     };
@@ -87,8 +90,8 @@ double nanoseconds_in_bf16(const Job<float>& job, const Costs& costs, double uni
     const double rows = static_cast<double>(job.rows);
     const double columns = static_cast<double>(job.columns) * width;
     const double depth = static_cast<double>(job.depth) * width;
-    const bool is_simple = real_factor_in_memory(job, false).data != nullptr;
-    const bool has_adjacent_columns = real_factor_in_memory(job, true).of_summed == 1;
+    const bool is_simple = strided_real_factor(job, false).data != nullptr;
+    const bool has_adjacent_columns = strided_real_factor(job, true).summed_stride == 1;
     const double right = has_adjacent_columns ? costs.adjacent_columns
                          : is_simple          ? costs.other_columns
                                               : costs.other_rows + costs.other_columns;
@@ -115,17 +118,17 @@ Bf16Units bf16_units() {
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
     const system::ErrnoAndFloatGuard kept;
-    // A product with fewer terms than this is never faster: the model of the time is not asked.
+    // BF16 is never faster for a product of fewer terms, so the model of the time is not asked.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
     const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));
     if (largest * largest * second < fewest_terms) return false;
-    Costs costs;
+    CostModel costs;
     costs.term_in_bf16 = units == Bf16Units::amx ? 0.0015 : 0.006;
     constexpr double margin = 1.3;
     double in_bf16 = 0;
     double in_float32 = 0;
-    for_each_job<float>(product, [&](const Job<float>& job) {
+    for_each_job<float>(product, [&](const MultiplyJob<float>& job) {
         if (job.rows == 0 || job.columns == 0 || job.depth == 0) return;
         in_bf16 += nanoseconds_in_bf16(job, costs, units == Bf16Units::amx ? 32 : 2);
         const double whole = static_cast<double>(job.rows) * static_cast<double>(job.columns) *

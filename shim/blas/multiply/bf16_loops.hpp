@@ -7,7 +7,7 @@ namespace fp32shim::blas {
 namespace {
 
 /// Returns 32 floats as BF16 numbers, rounded to nearest even.
-inline __m512i two_vectors_in_bf16(const float* from) {
+inline __m512i round_32_to_bf16(const float* from) {
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
 }
 
@@ -15,13 +15,13 @@ inline __m512i two_vectors_in_bf16(const float* from) {
 /// side.
 template <int width>
 void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
-    alignas(64) std::uint16_t order[32];  // words 0, 16, 1, 17, … of a vector of both
+    alignas(64) std::uint16_t order[32];  // takes words 0, 16, 1, 17, … of the two rows of the panel
     for (int i = 0; i < 16; ++i) {
         order[2 * i] = static_cast<std::uint16_t>(i);
         order[2 * i + 1] = static_cast<std::uint16_t>(16 + i);
     }
     const __m512i pairs = _mm512_load_si512(order);
-    const __mmask16 present = first(width);
+    const __mmask16 present = first_lanes(width);
     for (std::int64_t p = 0; p < depth; p += 2, to += width) {
         const Vector<float> one = _mm512_maskz_loadu_ps(present, panel + p * width);
         const Vector<float> other =
@@ -31,11 +31,13 @@ void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
     }
 }
 
-/// Does that for 32 rows, and fills the sum up to a multiple of `unit` indices with zeros.
+/// Arranges a panel of 32 rows so that the numbers of two successive indices of the sum stand side by side. Fills
+/// the sum up with zeros to a multiple of `unit` indices.
 template <int unit>
 void convert_left(const float* panel, std::int64_t depth, float* to) {
     constexpr int width = 32;
-    // Words of a vector of both: 0, 32, 1, 33, … of the first 16 numbers, then of the last 16.
+    // The orders take words 0, 32, 1, 33, … of the two rows: the first order for their first 16 numbers, the second
+    // for the others.
     alignas(64) std::uint16_t order[2][32];
     for (int i = 0; i < 16; ++i)
         for (int half = 0; half < 2; ++half) {
@@ -46,15 +48,15 @@ void convert_left(const float* panel, std::int64_t depth, float* to) {
     const __m512i high = _mm512_load_si512(order[1]);
     const std::int64_t padded = (depth + unit - 1) / unit * unit;
     for (std::int64_t p = 0; p < padded; p += 2, to += width) {
-        const __m512i first = p < depth ? two_vectors_in_bf16(panel + p * width) : _mm512_setzero_si512();
-        const __m512i second = p + 1 < depth ? two_vectors_in_bf16(panel + (p + 1) * width) : _mm512_setzero_si512();
+        const __m512i first = p < depth ? round_32_to_bf16(panel + p * width) : _mm512_setzero_si512();
+        const __m512i second = p + 1 < depth ? round_32_to_bf16(panel + (p + 1) * width) : _mm512_setzero_si512();
         _mm512_storeu_si512(to, _mm512_permutex2var_epi16(first, low, second));
         _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(first, high, second));
     }
 }
 
 template <int rows>
-void add_bf16_sums(const float* tile, const TileOfResult<float>& result) {
+void add_bf16_sums(const float* tile, const ResultTile<float>& result) {
     const Vector<float> alpha = broadcast(result.alpha);
     const Vector<float> beta = broadcast(result.beta);
     for (int j = 0; j < result.columns; ++j)
@@ -67,8 +69,7 @@ void add_bf16_sums(const float* tile, const TileOfResult<float>& result) {
 }
 
 template <void (*sum)(const float*, const float*, std::int64_t, float*), int rows, int columns>
-void add_bf16_to_result(const float* left, const float* right, std::int64_t depth,
-                        const TileOfResult<float>& result) {
+void add_bf16_to_result(const float* left, const float* right, std::int64_t depth, const ResultTile<float>& result) {
     alignas(64) float tile[rows * columns];
     sum(left, right, depth, tile);
     add_bf16_sums<rows>(tile, result);

@@ -1,10 +1,10 @@
-#include "shim/blas/multiply/fused_multiply_add.hpp"
+#include "shim/blas/multiply/tile.hpp"
 
 #if defined(__aarch64__)
 
 namespace fp32shim::blas {
 
-double fused_multiply_add_plain(double a, double b, double c) { return __builtin_fma(a, b, c); }  // an instruction
+double fused_multiply_add_plain(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 }  // namespace fp32shim::blas
 
@@ -19,6 +19,8 @@ double fused_multiply_add_plain(double a, double b, double c) { return __builtin
 #include <limits>
 #include <utility>
 
+#include "shim/audit/double_double.hpp"
+
 namespace fp32shim::blas {
 namespace {
 
@@ -29,8 +31,8 @@ __extension__ using Wide = unsigned __int128;
 int exponent_field(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> fraction_bits & 0x7ff); }
 bool is_finite(double x) { return exponent_field(x) != 0x7ff; }
 
-/// The settings of the processor.
-struct Settings {
+/// The rounding and flush-to-zero settings of the processor (MXCSR).
+struct FloatSettings {
     unsigned bits = _mm_getcsr();
 
     enum Rounding : unsigned { nearest, down, up, to_zero };
@@ -38,32 +40,7 @@ struct Settings {
     bool flushes_results_to_zero() const { return (bits >> 15 & 1) != 0; }
 };
 
-/// A sum, and what its rounding took away.
-struct Exact {
-    double value;
-    double error;
-};
-
-Exact add(double a, double b) {
-    const double sum = a + b;
-    const double part = sum - a;
-    return {sum, (a - (sum - part)) + (b - part)};  // Knuth
-}
-
-Exact multiply(double a, double b) {
-    const auto high_half = [](double x) {
-        const double scaled = x * 134217729.0;  // 2^27 + 1
-        return scaled - (scaled - x);
-    };
-    const double a_high = high_half(a);
-    const double a_low = a - a_high;
-    const double b_high = high_half(b);
-    const double b_low = b - b_high;
-    const double product = a * b;
-    return {product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low};  // Dekker
-}
-
-/// Returns true if no number of the quick way overflows, or is smaller than the normal numbers.
+/// Returns true if no number in add_quickly() overflows, or is smaller than the normal numbers.
 bool has_room(double a, double b, double c) {
     const auto is_in = [](double x, int least, int most) {
         const int exponent = exponent_field(x) - 1023;
@@ -72,19 +49,20 @@ bool has_room(double a, double b, double c) {
     return is_in(a, -450, 450) && is_in(b, -450, 450) && (c == 0 || is_in(c, -900, 900));
 }
 
-/// Rounding to nearest only. The last but one sum is rounded to odd, so that the last one rounds the exact sum
-/// (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums", 2008).
+/// Returns a * b + c if the processor rounds to nearest. The last but one sum is rounded to odd, so that the last
+/// one rounds the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums", 2008).
 double add_quickly(double a, double b, double c) {
-    const Exact product = multiply(a, b);
-    const Exact low = add(c, product.error);
-    const Exact high = add(product.value, low.value);
-    const Exact rest = add(low.error, high.error);
-    auto bits = std::bit_cast<std::uint64_t>(rest.value);
-    if (rest.error != 0 && (bits & 1) == 0) bits += (rest.error > 0) == (rest.value > 0) ? 1 : ~std::uint64_t{0};
-    return high.value + std::bit_cast<double>(bits);
+    const DoubleDouble product = double_double::two_product(a, b);
+    const DoubleDouble low = double_double::two_sum(c, product.low);
+    const DoubleDouble high = double_double::two_sum(product.high, low.high);
+    const DoubleDouble rest = double_double::two_sum(low.low, high.low);
+    auto bits = std::bit_cast<std::uint64_t>(rest.high);
+    if (rest.low != 0 && (bits & 1) == 0) bits += (rest.low > 0) == (rest.high > 0) ? 1 : ~std::uint64_t{0};
+    return high.high + std::bit_cast<double>(bits);
 }
 
-/// A number ±magnitude 2^exponent. The highest bit of a magnitude that is not 0 is `top` after normalized().
+/// The number ±magnitude · 2^exponent. After normalized(), bit `top` is the highest bit of a magnitude that is not
+/// 0.
 struct Unrounded {
     static constexpr int top = 125;
     Wide magnitude = 0;
@@ -106,7 +84,8 @@ struct Unrounded {
         const int shift = top - highest_bit(magnitude);
         return {magnitude << shift, exponent - shift, is_negative};
     }
-    /// Returns the number with a larger exponent. Its last bit stands for all bits that were lost.
+    /// Returns the number written with a larger exponent. If bits are lost by that, the last bit is set in their
+    /// place.
     Unrounded with_exponent(int other) const {
         const int shift = other - exponent;
         if (shift > top) return {1, other, is_negative};
@@ -119,7 +98,7 @@ Unrounded multiply(const Unrounded& a, const Unrounded& b) {
     return {a.magnitude * b.magnitude, a.exponent + b.exponent, a.is_negative != b.is_negative};
 }
 
-/// Precondition: neither is 0.
+/// Returns a + b. Precondition: neither is 0.
 Unrounded add(const Unrounded& a, const Unrounded& b) {
     Unrounded one = a.normalized();
     Unrounded other = b.normalized();
@@ -131,32 +110,32 @@ Unrounded add(const Unrounded& a, const Unrounded& b) {
     return {one.magnitude - other.magnitude, exponent, one.is_negative};
 }
 
-/// Returns the magnitude in units of 2^last.
+/// Returns the magnitude, rounded to a whole number of units of 2^last.
 std::uint64_t in_units(const Unrounded& x, int last, unsigned rounding) {
-    const int left = x.exponent - (last - 2);  // two more bits: a half, and the rest
+    const int left = x.exponent - (last - 2);  // keeps two more bits: one half, and the rest
     const auto quarters =
         static_cast<std::uint64_t>(left >= 0 ? x.magnitude << left : x.with_exponent(last - 2).magnitude);
     const auto units = quarters >> 2;
     const auto rest = quarters & 3;
-    const bool is_away = rounding == Settings::nearest ? rest > 2 || (rest == 2 && (units & 1) != 0)
-                         : rounding == Settings::up    ? rest != 0 && !x.is_negative
-                         : rounding == Settings::down  ? rest != 0 && x.is_negative
-                                                       : false;
+    const bool is_away = rounding == FloatSettings::nearest ? rest > 2 || (rest == 2 && (units & 1) != 0)
+                         : rounding == FloatSettings::up    ? rest != 0 && !x.is_negative
+                         : rounding == FloatSettings::down  ? rest != 0 && x.is_negative
+                                                            : false;
     return units + (is_away ? 1 : 0);
 }
 
-double rounded(const Unrounded& x, Settings settings) {
+double rounded(const Unrounded& x, FloatSettings settings) {
     const unsigned rounding = settings.rounding();
-    if (x.magnitude == 0) return rounding == Settings::down ? -0.0 : 0.0;
+    if (x.magnitude == 0) return rounding == FloatSettings::down ? -0.0 : 0.0;
     const double sign = x.is_negative ? -1 : 1;
     const int exponent = x.exponent + Unrounded::highest_bit(x.magnitude);
-    // A result is tiny if it is so when rounded to as many bits as a normal number has.
+    // The processor flushes a result to zero if it is tiny when rounded to as many bits as a normal number has.
     if (settings.flushes_results_to_zero() && exponent < least_exponent &&
         (exponent < least_exponent - 1 ||
          in_units(x, exponent - fraction_bits, rounding) < std::uint64_t{1} << (fraction_bits + 1)))
         return sign * 0.0;
     const int last = std::max(exponent, least_exponent) - fraction_bits;
-    // The highest of the units is added to the field of the exponent.
+    // The highest bit of the units carries into the field of the exponent.
     const std::uint64_t bits = (static_cast<std::uint64_t>(last - least_exponent + fraction_bits) << fraction_bits) +
                                in_units(x, last, rounding);
     volatile double largest = std::numeric_limits<double>::max();
@@ -167,8 +146,8 @@ double rounded(const Unrounded& x, Settings settings) {
 }  // namespace
 
 double fused_multiply_add_plain(double a, double b, double c) {
-    const Settings settings;
-    if (settings.rounding() == Settings::nearest && has_room(a, b, c)) return add_quickly(a, b, c);
+    const FloatSettings settings;
+    if (settings.rounding() == FloatSettings::nearest && has_room(a, b, c)) return add_quickly(a, b, c);
     if (!is_finite(a) || !is_finite(b) || a == 0 || b == 0) return a * b + c;
     if (!is_finite(c)) return c + c;
     const Unrounded product = multiply(Unrounded::of(a), Unrounded::of(b));

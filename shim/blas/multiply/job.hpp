@@ -5,57 +5,66 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shim/blas/emulate/scratch.hpp"
+#include "shim/blas/multiply/threads.hpp"
+#include "shim/blas/multiply/tile.hpp"
 #include "shim/level3/operand_view.hpp"
 
 namespace fp32shim::blas {
 
-/// A factor, whose rows are indexed like those of the result (left), or whose columns are like its columns (right).
+/// A factor of a job. An index of the result is a row of the left factor, or a column of the right one.
 template <class Real>
-struct Side {
-    ViewOf<ElementOf<Real>> view;
-    bool is_swapped = false;  ///< the indices of `view` change places
+struct JobFactor {
+    OperandView<Element<Real>> view;
+    bool is_swapped = false;  ///< the index of the sum is the row of `view`
 
     /// Returns the element at an index of the result and an index of the sum.
-    ElementOf<Real> at(std::int64_t index, std::int64_t summed) const {
+    Element<Real> at(std::int64_t index, std::int64_t summed) const {
         return is_swapped ? view.at(summed, index) : view.at(index, summed);
     }
 };
 
-/// The indices of the sum that an element of the result has: all, or, of a triangular factor, those up to the
-/// element's row or column, or from it on.
+/// Which indices of the sum an element of the result has: all of them, or, if a factor is triangular, those up to
+/// the element's row or column, or those from it on.
 enum class Summed : std::uint8_t { all, up_to, from };
 
 /// The factor that a triangular product or solve overwrites.
 enum class InPlace : std::uint8_t { none, left, right };
 
+/// One product of two factors with a column-major result, and the part of it that is to be computed.
 template <class Real>
-struct Job {
-    Side<Real> left;
-    Side<Real> right;
+struct MultiplyJob {
+    JobFactor<Real> left;
+    JobFactor<Real> right;
     Real* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
     std::int64_t ld = 0;
     int width = 1;  ///< numbers per element
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t depth = 0;
-    ElementOf<Real> alpha;
-    ElementOf<Real> beta;
+    Element<Real> alpha;
+    Element<Real> beta;
     Summed summed = Summed::all;
-    bool summed_by_row = false;  ///< up to or from the row; otherwise the column
-    Part written = Part::whole;  ///< of the result, seen column-major
+    bool summed_by_row = false;  ///< `summed` refers to the element's row; otherwise to its column
+    Part written = Part::whole;  ///< the part of the column-major result that is written
     bool has_real_diagonal = false;
     InPlace in_place = InPlace::none;
     bool solves = false;  ///< multiplies by the inverse of the triangular factor (solve.hpp)
 
+    Matrix result_matrix() const {
+        constexpr bool is_double = sizeof(Real) == sizeof(double);
+        return {reinterpret_cast<float*>(result), rows,       columns,  ld, false,
+                width * (is_double ? 2 : 1),      width == 2, is_double};
+    }
     bool writes(std::int64_t row, std::int64_t column) const { return contains(written, row, column); }
-    /// Returns those of `rows` that are written in a column.
+    /// Returns the part of `rows` that is written in a column.
     IndexRange written_rows(std::int64_t column, IndexRange rows) const {
         if (written == Part::upper) return {rows.begin, std::min(rows.end, column + 1)};
         if (written == Part::lower) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
-    /// Returns those of `rows` whose sums begin at an index in `begin`, and have one in `block`.
-    IndexRange rows_with_sums(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
+    /// Returns the part of `rows` whose sums begin at an index in `begin`, and have an index in `block`.
+    IndexRange rows_summed_in_block(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
         const auto contains = [](IndexRange range, std::int64_t index) {
             return range.begin <= index && index < range.end;
         };
@@ -69,25 +78,28 @@ struct Job {
         return has_one ? rows : none;
     }
     /// Returns the indices of the sum of one element.
-    IndexRange summed_of(std::int64_t row, std::int64_t column) const {
+    IndexRange summed_range(std::int64_t row, std::int64_t column) const {
         const std::int64_t index = summed_by_row ? row : column;
         if (summed == Summed::up_to) return {0, std::min(index + 1, depth)};
         return {summed == Summed::from ? index : 0, depth};
     }
 };
 
+/// Returns the job of a product and two of its factors.
 template <class Real>
-Job<Real> job_of(const Level3& product, const FactorsOf<ElementOf<Real>>& factors);
+MultiplyJob<Real> job_of(const Level3& product, const TwoFactorProduct<Element<Real>>& factors);
 
-/// Returns the result of a job as a matrix.
+/// Computes a job on at most `threads.count` threads, the calling one included. Returns false, and changes nothing,
+/// if there is no memory.
 template <class Real>
-Matrix result_of(const Job<Real>& job);
+bool run_job(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, ThreadLimit threads,
+             ProductScratch& scratch);
 
 /// Calls `use` with each job of a product, in order.
 template <class Real, class Use>
 void for_each_job(const Level3& product, const Use& use) {
-    for_each_product_of_factors<ElementOf<Real>>(product,
-                                                 [&](const auto& factors) { use(job_of<Real>(product, factors)); });
+    for_each_two_factor_product<Element<Real>>(product,
+                                               [&](const auto& factors) { use(job_of<Real>(product, factors)); });
 }
 
 }  // namespace fp32shim::blas

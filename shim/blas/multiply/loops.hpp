@@ -8,11 +8,11 @@
 
 namespace fp32shim::blas {
 
-enum class InstructionSet : std::uint8_t;  // its file has functions, which loops_*.cpp must not inline
+enum class InstructionSet : std::uint8_t;  // not included: loops_*.cpp must not inline its functions
 
-/// Loops over numbers of one type.
+/// The loops over numbers of one type.
 template <class Real>
-struct Loops {
+struct LoopsOfType {
     TileLoops<Real> large;
     TileLoops<Real> small;  ///< for results of few rows
     VectorLoops<Real> vectors;
@@ -20,13 +20,13 @@ struct Loops {
 
 /// The loops of one instruction set.
 struct LoopsOfInstructionSet {
-    Loops<float> float32;
-    Loops<double> float64;
-    /// Sums of a b in double precision, as VectorLoops::squares.
+    LoopsOfType<float> float32;
+    LoopsOfType<double> float64;
+    /// Stores the sums of a b in double precision, in the blocks of VectorLoops::squares.
     SumsOfBlocks<double, float> dot_in_double;
 
     template <class Real>
-    const Loops<Real>& of() const {
+    const LoopsOfType<Real>& for_type() const {
         if constexpr (sizeof(Real) == sizeof(double))
             return float64;
         else
@@ -40,7 +40,5 @@ extern const LoopsOfInstructionSet avx512_loops;
 
 /// Returns the loops of an instruction set that the processor has.
 const LoopsOfInstructionSet& loops_of(InstructionSet instruction_set);
-/// Returns the quickest ones of this processor.
-const LoopsOfInstructionSet& best_loops();
 
 }  // namespace fp32shim::blas

@@ -7,9 +7,9 @@
 namespace fp32shim::blas {
 
 float fused_multiply_add_plain(float a, float b, float c) {
-    // The product is exact in double precision. Its sum with c is rounded to odd there, which makes the second
-    // rounding, to single precision, that of the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly rounded
-    // sums", 2008). In the directed rounding modes, rounding twice is right anyway, and the error's sign is exact.
+    // The product is exact in double precision. Its sum with c is rounded to odd there, so that the second rounding,
+    // to single precision, rounds the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums",
+    // 2008). In the directed rounding modes, rounding twice is right anyway, and the error's sign is exact.
     const double product = static_cast<double>(a) * b;
     const double addend = c;
     const double sum = product + addend;

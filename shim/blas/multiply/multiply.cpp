@@ -7,7 +7,6 @@
 #include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/loops.hpp"
 #include "shim/blas/multiply/pack.hpp"
-#include "shim/blas/multiply/run_job.hpp"
 #include "shim/blas/multiply/solve.hpp"
 #include "shim/blas/multiply/vectors.hpp"
 #include "system/kept_state.hpp"
@@ -22,31 +21,24 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
     return baseline_loops;
 }
 
-const LoopsOfInstructionSet& best_loops() {
-#if defined(__x86_64__)
-    if (has_fma() && has_avx512()) return avx512_loops;
-    if (has_fma() && has_avx2()) return avx2_loops;
-#endif
-    return baseline_loops;
-}
-
 namespace {
 
-/// Computes a small product of real matrices without packing them. Returns false if it is not one.
+/// Computes a small product of real matrices without packing them. Returns false, and computes nothing, if the
+/// product is large, complex, or not a gemm, if alpha is 0, or if the rows of the left factor are not adjacent.
 template <class Real>
-bool multiply_small(const Level3& product, const LoopsInPlace<Real>& loops) {
+bool multiply_small(const Level3& product, const UnpackedLoop<Real>& loops) {
     constexpr std::int64_t largest = 32 * 32 * 32;
     if (product.operation != Operation::gemm || product.is_complex || product.m <= 0 || product.n <= 0 ||
         product.k <= 0 || product.k > summed_at_once || product.m > largest || product.n > largest ||
         product.m * product.n > largest / product.k)
         return false;
     const auto factor = [](const void* data, std::int64_t ld, bool index_is_adjacent) {
-        return FactorInMemory<Real>{static_cast<const Real*>(data), index_is_adjacent ? 1 : ld,
-                                    index_is_adjacent ? ld : 1};
+        return StridedFactor<Real>{static_cast<const Real*>(data), index_is_adjacent ? 1 : ld,
+                                   index_is_adjacent ? ld : 1};
     };
     const bool a_is_left = !product.row_major;
-    FactorInMemory<Real> left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
-    FactorInMemory<Real> right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
+    StridedFactor<Real> left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
+    StridedFactor<Real> right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
     std::int64_t rows = product.m;
     std::int64_t columns = product.n;
     if (product.row_major) {
@@ -54,27 +46,28 @@ bool multiply_small(const Level3& product, const LoopsInPlace<Real>& loops) {
         std::swap(rows, columns);
     }
     const Real alpha = *static_cast<const Real*>(product.alpha);
-    if (left.of_index != 1 || alpha == 0) return false;
+    if (left.index_stride != 1 || alpha == 0) return false;
     const Real beta = *static_cast<const Real*>(product.beta);
     auto* const result = static_cast<Real*>(product.c);
     for (std::int64_t j = 0; j < columns; j += loops.columns)
         for (std::int64_t i = 0; i < rows; i += loops.rows)
-            loops.add_to_result(
-                {left.data + i, left.of_summed, right.data + j * right.of_index, right.of_index, right.of_summed},
-                product.k,
-                {result + i + j * product.ldc, product.ldc,
-                 static_cast<int>(std::min<std::int64_t>(loops.rows, rows - i)),
-                 static_cast<int>(std::min<std::int64_t>(loops.columns, columns - j)), alpha, beta});
+            loops.add_to_result({left.data + i, left.summed_stride, right.data + j * right.index_stride,
+                                 right.index_stride, right.summed_stride},
+                                product.k,
+                                {result + i + j * product.ldc, product.ldc,
+                                 static_cast<int>(std::min<std::int64_t>(loops.rows, rows - i)),
+                                 static_cast<int>(std::min<std::int64_t>(loops.columns, columns - j)), alpha, beta});
     return true;
 }
 
-/// `loops_for(job)` returns the loops for a job.
+/// Computes the jobs of a product one after the other, each by the loops that `loops_for(job)` returns.
 template <class Real, class LoopsFor>
-bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& loops_for) {
-    HeldScratch scratch{scratch_limit_of_a_product};
+bool multiply_in_blocks(const Level3& product, ThreadLimit threads, const LoopsFor& loops_for) {
+    ProductScratch scratch{scratch_limit_of_a_product};
     bool done = true;
-    for_each_job<Real>(product,
-                       [&](const Job<Real>& job) { done = done && run_job(job, loops_for(job), threads, scratch); });
+    for_each_job<Real>(product, [&](const MultiplyJob<Real>& job) {
+        done = done && run_job(job, loops_for(job), threads, scratch);
+    });
     scratch.release();
     return done;
 }
@@ -93,29 +86,29 @@ double bytes_of(const Level3& product) {
     return static_cast<double>(rows) * static_cast<double>(product.n) * product.width() * sizeof(float);
 }
 
-/// Returns the threads for a product of some work. For less work than that of a thread, a thread costs more than it
-/// saves.
-Threads threads_for(double work, double work_of_a_thread, ThreadsOfLibrary allowed) {
+/// Returns the threads for a product that takes `work`. A thread that has less than `work_of_a_thread` costs more
+/// than it saves.
+ThreadLimit threads_for(double work, double work_of_a_thread, ThreadLimitQuery allowed) {
     if (work < 2 * work_of_a_thread || !may_start_threads()) return {};
-    const system::ErrnoAndFloatGuard kept;  // divides, and asks the library
+    const system::ErrnoAndFloatGuard kept;  // the division raises flags, and the library may change errno
     constexpr double most = 256;
-    Threads threads = allowed.ask(allowed.context);
+    ThreadLimit threads = allowed.ask(allowed.context);
     threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(work / work_of_a_thread, most)));
     return threads;
 }
 
 template <class Real>
-bool multiply_by(const Loops<Real>& loops, const Level3& product, ThreadsOfLibrary allowed) {
+bool multiply_by(const LoopsOfType<Real>& loops, const Level3& product, ThreadLimitQuery allowed) {
     if (product.operation == Operation::trsv) return solve_vector(product, loops.large);
-    if (multiply_small(product, loops.large.in_place)) return true;
+    if (multiply_small(product, loops.large.unpacked)) return true;
     constexpr double operations_of_a_thread = 5e7;
     return multiply_in_blocks<Real>(product, threads_for(operations_of(product), operations_of_a_thread, allowed),
-                                    [&](const Job<Real>& job) -> const TileLoops<Real>& {
+                                    [&](const MultiplyJob<Real>& job) -> const TileLoops<Real>& {
                                         return job.rows <= loops.small.rows ? loops.small : loops.large;
                                     });
 }
 
-bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadsOfLibrary allowed) {
+bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadLimitQuery allowed) {
     return product.is_double ? multiply_by(loops.float64, product, allowed)
                              : multiply_by(loops.float32, product, allowed);
 }
@@ -126,11 +119,12 @@ bool is_product_with_vector(const Level3& product) {
 
 }  // namespace
 
-bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads) {
+bool multiply_in_fixed_order(const Level3& product, ThreadLimitQuery threads) {
     constexpr double bytes_of_a_thread = 4e6;
     if (is_product_with_vector(product))
-        return multiply_vector_in_fixed_order(product, threads_for(bytes_of(product), bytes_of_a_thread, threads));
-    return multiply(product, best_loops(), threads);
+        return multiply_vector_in_fixed_order(product, best_instruction_set(),
+                                              threads_for(bytes_of(product), bytes_of_a_thread, threads));
+    return multiply(product, loops_of(best_instruction_set()), threads);
 }
 
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
@@ -139,12 +133,12 @@ bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_s
 }
 
 bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] Bf16Units units,
-                      [[maybe_unused]] ThreadsOfLibrary threads) {
+                      [[maybe_unused]] ThreadLimitQuery threads) {
 #if defined(__x86_64__)
     constexpr double operations_of_a_thread = 4e8;
     const TileLoops<float>& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
     return multiply_in_blocks<float>(product, threads_for(operations_of(product), operations_of_a_thread, threads),
-                                     [&](const Job<float>&) -> const TileLoops<float>& { return loops; });
+                                     [&](const MultiplyJob<float>&) -> const TileLoops<float>& { return loops; });
 #else
     return false;
 #endif

@@ -1,5 +1,6 @@
-// Products that the shim computes itself. The CPU mode `reproducible`: in an order that depends on nothing but the
-// arguments. The mode `accelerate`: on operands rounded to BF16, by units that float32 programs leave idle.
+// Products that the shim computes itself. In the CPU mode `reproducible`, it computes them in an order that depends
+// on nothing but the arguments; in the mode `accelerate`, from operands rounded to BF16, by units that float32
+// programs leave idle.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +12,37 @@
 
 namespace fp32shim::blas {
 
-/// Asks for the threads that may work on a product. Only asked about large products.
-struct ThreadsOfLibrary {
-    Threads (*ask)(const void* context);
+/// A question for the threads that may work on a product. It is asked only about large products.
+struct ThreadLimitQuery {
+    ThreadLimit (*ask)(const void* context);
     const void* context;
 };
-inline constexpr ThreadsOfLibrary one_thread{[](const void*) { return Threads{}; }, nullptr};
+inline constexpr ThreadLimitQuery one_thread{[](const void*) { return ThreadLimit{}; }, nullptr};
 
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
 /// and any number of threads, but for the sign and payload of a NaN. Other threads exist only during the call.
 /// Returns false, and changes nothing, if there is no memory. Precondition: arguments_are_valid(product), and a trsm
 /// is in place. Thread-safe. Scratch memory belongs to the thread, and is kept for its next call. A signal handler
 /// may multiply meanwhile. errno may change.
-bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads);
+bool multiply_in_fixed_order(const Level3& product, ThreadLimitQuery threads);
 
-/// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
+/// Computes what the function above computes, on the calling thread only, by the loops of one instruction set, which
+/// the processor must have.
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);
 
 /// Units of a processor that multiply BF16 numbers.
 enum class Bf16Units : std::uint8_t { none, avx512, amx };
 
-/// Returns the best units that this process may use. The first call asks the kernel for AMX's registers, and then
-/// signal stacks must be larger in this process. Thread-safe.
+/// Returns the best units that this process may use. The first call asks the kernel for AMX's registers, which makes
+/// signal frames in this process larger. Thread-safe.
 Bf16Units bf16_units();
 
-/// Returns true if BF16 units are faster than float32 for a product. Measured: docs/accelerate.md.
+/// Returns true if BF16 units are faster than float32 for a product, by the measurements of docs/accelerate.md.
 bool bf16_is_faster(const Level3& product, Bf16Units units);
 
-/// Computes `product` on operands rounded to BF16 (to nearest even), with sums in float32. Returns false, and changes
-/// nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order; operation is neither trmm nor
-/// trsm; `units` are not none, and there. Thread-safe. errno may change.
-bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadsOfLibrary threads);
+/// Computes `product` from operands rounded to BF16 (to nearest even), with sums in float32. Returns false, and
+/// changes nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order(); the operation is
+/// neither trmm nor trsm; the processor has `units`. Thread-safe. errno may change.
+bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadLimitQuery threads);
 
 }  // namespace fp32shim::blas

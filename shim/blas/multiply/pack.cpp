@@ -4,11 +4,8 @@
 
 namespace fp32shim::blas {
 
-namespace {
-
-/// Returns the elements as the stored matrix has them, or those on the other side of its diagonal.
 template <class Real>
-FactorInMemory<Real> in_memory(const Side<Real>& side, int width, bool is_mirrored) {
+StridedFactor<Real> strided_stored_factor(const JobFactor<Real>& side, int width, bool is_mirrored) {
     const Matrix& matrix = side.view.stored_matrix();
     const bool index_is_row = side.is_swapped == transposes(side.view.trans());
     const bool is_adjacent = (index_is_row != matrix.row_major) != is_mirrored;
@@ -17,23 +14,27 @@ FactorInMemory<Real> in_memory(const Side<Real>& side, int width, bool is_mirror
     return {reinterpret_cast<const Real*>(matrix.data), is_adjacent ? width : ld, is_adjacent ? ld : width,
             is_conjugated};
 }
+template StridedFactor<float> strided_stored_factor(const JobFactor<float>&, int, bool);
+template StridedFactor<double> strided_stored_factor(const JobFactor<double>&, int, bool);
 
-/// `present` rows or columns of one panel, and some indices of the sum.
+namespace {
+
+/// The part of one panel that is packed at once: `present` rows or columns, and the indices of the sum in `summed`.
 template <class Real>
 struct PartOfPanel {
-    FactorInMemory<Real> from;
+    StridedFactor<Real> from;
     std::int64_t first;
     int present;
     IndexRange summed;
-    int width;  ///< of the panel, in numbers
+    int width;  ///< numbers of the panel for one index of the sum
     Real* to;
 };
 
-/// Numbers of a cache line. So many indices of the sum are copied at once of each row.
+/// The number of elements in a cache line. That many indices of the sum are copied at once from each row.
 template <class Real>
 inline constexpr std::int64_t of_line = 64 / sizeof(Real);
 
-/// 16 bytes, which every processor moves at once.
+/// A vector of 16 bytes, which every processor moves at once.
 template <class Real>
 struct VectorOf {
     using Type __attribute__((vector_size(16))) = Real;
@@ -63,7 +64,7 @@ Vector<Real> every_second(Vector<Real> a, Vector<Real> b) {
         return __builtin_shufflevector(a, b, first, first + 2);
 }
 
-/// Copies a square of as many rows of adjacent numbers as a vector has, transposed.
+/// Transposes a square with as many rows and columns as a vector has numbers.
 template <class Real>
 void transpose_square(const Real* from, std::int64_t of_row, Real* to, std::int64_t of_column) {
     const Vector<Real> a = load(from);
@@ -95,7 +96,7 @@ void copy_transposed(const Real* from, std::int64_t of_row, std::int64_t depth, 
         const std::int64_t end = std::min(begin + of_line<Real>, depth);
         const std::int64_t in_squares = rows < square ? begin : end - (end - begin) % square;
         for (int row = 0; row < rows; row += square) {
-            const int r = std::min(row, rows - square);  // the last rows, of which some were copied before
+            const int r = std::min(row, rows - square);  // the last square may repeat rows of the one before
             for (std::int64_t p = begin; p < in_squares; p += square)
                 transpose_square(from + r * of_row + p, of_row, to + p * of_number + r, of_number);
         }
@@ -112,24 +113,25 @@ namespace {
 template <class Real>
 void pack_real(const PartOfPanel<Real>& part) {
     const Real* from = part.from.at(part.first, part.summed.begin);
-    if (part.from.of_index != 1)
-        return copy_transposed(from, part.from.of_index, part.summed.count(), part.present, part.width, part.to);
+    if (part.from.index_stride != 1)
+        return copy_transposed(from, part.from.index_stride, part.summed.count(), part.present, part.width, part.to);
     Real* to = part.to;
-    for (std::int64_t p = 0; p < part.summed.count(); ++p, from += part.from.of_summed, to += part.width) {
+    for (std::int64_t p = 0; p < part.summed.count(); ++p, from += part.from.summed_stride, to += part.width) {
         int r = 0;
         for (; r + 4 <= part.present; r += 4) std::memcpy(to + r, from + r, 4 * sizeof(Real));
         for (; r < part.present; ++r) to[r] = from[r];
     }
 }
 
-/// Packs real and imaginary parts one after the other.
+/// Packs elements of a complex left factor: for each index of the sum, the real parts of all rows, and then the
+/// imaginary parts.
 template <class Real>
 void pack_complex_left(const PartOfPanel<Real>& part) {
-    const FactorInMemory<Real>& source = part.from;
+    const StridedFactor<Real>& source = part.from;
     const Real* from = source.at(part.first, part.summed.begin);
     Real* to = part.to;
-    if (source.of_index == 2) {
-        for (std::int64_t p = 0; p < part.summed.count(); ++p, from += source.of_summed, to += 2 * part.width) {
+    if (source.index_stride == 2) {
+        for (std::int64_t p = 0; p < part.summed.count(); ++p, from += source.summed_stride, to += 2 * part.width) {
             int r = 0;
             for (; r + lanes<Real> <= part.present; r += lanes<Real>) {
                 const Vector<Real> low = load(from + 2 * r);
@@ -140,28 +142,30 @@ void pack_complex_left(const PartOfPanel<Real>& part) {
             }
             for (; r < part.present; ++r) {
                 to[r] = from[2 * r];
-                to[part.width + r] = source.im(from[2 * r + 1]);
+                to[part.width + r] = source.imaginary_part(from[2 * r + 1]);
             }
         }
         return;
     }
-    // The parts of successive indices of the sum are adjacent numbers, as those of successive indices of a real sum.
-    copy_transposed(from, source.of_index, 2 * part.summed.count(), part.present, part.width, to);
+    // Here the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied like a
+    // real row of twice the length.
+    copy_transposed(from, source.index_stride, 2 * part.summed.count(), part.present, part.width, to);
     for (std::int64_t p = 1; p < (source.is_conjugated ? 2 * part.summed.count() : 0); p += 2)
         for (int r = 0; r < part.present; ++r) to[p * part.width + r] = -to[p * part.width + r];
 }
 
-/// Packs re, im of each element, and then -im, re.
+/// Packs elements of a complex right factor: for each index of the sum, re and im of each column, and then -im and
+/// re.
 template <class Real>
 void pack_complex_right(const PartOfPanel<Real>& part) {
-    const FactorInMemory<Real>& source = part.from;
+    const StridedFactor<Real>& source = part.from;
     const auto pack_run = [&](std::int64_t begin, std::int64_t end) {
         for (int column = 0; column < part.present; column += 2) {
             const Real* from = source.at(part.first + column / 2, begin);
             Real* to = part.to + 2 * (begin - part.summed.begin) * part.width + column;
-            for (std::int64_t p = begin; p < end; ++p, from += source.of_summed, to += 2 * part.width) {
+            for (std::int64_t p = begin; p < end; ++p, from += source.summed_stride, to += 2 * part.width) {
                 const Real re = from[0];
-                const Real im = source.im(from[1]);
+                const Real im = source.imaginary_part(from[1]);
                 to[0] = re;
                 to[1] = im;
                 to[part.width] = -im;
@@ -175,10 +179,10 @@ void pack_complex_right(const PartOfPanel<Real>& part) {
 
 /// Packs elements one by one, for squares at the diagonal of a symmetric or triangular factor.
 template <class Real>
-void pack_elements(const Side<Real>& side, bool is_right, int width, const PartOfPanel<Real>& part) {
+void pack_elements(const JobFactor<Real>& side, bool is_right, int width, const PartOfPanel<Real>& part) {
     for (std::int64_t p = part.summed.begin; p < part.summed.end; ++p)
         for (int r = 0; r < part.present; r += is_right ? width : 1) {
-            const ElementOf<Real> element = side.at(part.first + (is_right ? r / width : r), p);
+            const Element<Real> element = side.at(part.first + (is_right ? r / width : r), p);
             Real* const to = part.to + (p - part.summed.begin) * width * part.width + r;
             to[0] = element.re;
             if (width == 1) continue;
@@ -190,12 +194,12 @@ void pack_elements(const Side<Real>& side, bool is_right, int width, const PartO
 }
 
 template <class Real>
-class Packing {
+class PanelPacker {
   public:
-    Packing(const Job<Real>& job, bool is_right, int panel)
+    PanelPacker(const MultiplyJob<Real>& job, bool is_right, int panel)
         : side_(is_right ? job.right : job.left), is_right_(is_right), width_(job.width), panel_(panel) {}
 
-    /// Packs rows or real columns.
+    /// Packs the rows, or real columns, in `indices`, and the indices of the sum in `summed`.
     void pack(IndexRange indices, IndexRange summed, Real* to) const {
         const std::int64_t rows = summed.count() * width_;
         for (std::int64_t i = indices.begin; i < indices.end; i += panel_, to += rows * panel_) {
@@ -209,7 +213,7 @@ class Packing {
     }
 
   private:
-    using Place = typename ViewOf<ElementOf<Real>>::Place;
+    using Place = typename OperandView<Element<Real>>::Place;
 
     void pack_panel(std::int64_t index, int present, IndexRange summed, Real* to) const {
         const int numbers = is_right_ ? width_ : 1;
@@ -218,8 +222,9 @@ class Packing {
             return PartOfPanel<Real>{{},    first,  present,
                                      range, panel_, to + (range.begin - summed.begin) * width_ * panel_};
         };
-        if (side_.view.whole_matrix() != nullptr) return pack_block(part(summed), Place::stored);
-        // The indices of the sum before the diagonal, at it, and after it.
+        if (side_.view.is_whole()) return pack_block(part(summed), Place::stored);
+        // `begin` and `end` divide the indices of the sum into those before the diagonal, those at it, and those
+        // after it.
         const std::int64_t begin = std::clamp(first, summed.begin, summed.end);
         const std::int64_t end = std::clamp(first + present / numbers, summed.begin, summed.end);
         if (summed.begin < begin) pack_block(part({summed.begin, begin}), place_of(first, summed.begin));
@@ -237,12 +242,12 @@ class Packing {
                 std::fill_n(part.to + p * panel_, part.present, Real{0});
             return;
         }
-        part.from = in_memory(side_, width_, place == Place::mirrored);
+        part.from = strided_stored_factor(side_, width_, place == Place::mirrored);
         if (width_ == 1) return pack_real(part);
         is_right_ ? pack_complex_right(part) : pack_complex_left(part);
     }
 
-    const Side<Real>& side_;
+    const JobFactor<Real>& side_;
     bool is_right_;
     int width_;
     int panel_;
@@ -251,35 +256,20 @@ class Packing {
 }  // namespace
 
 template <class Real>
-void pack_left(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, Real* to) {
-    Packing<Real>(job, false, panel).pack({first, first + count}, summed, to);
+void pack_panels(const MultiplyJob<Real>& job, bool is_right, IndexRange indices, IndexRange summed, int panel,
+                 Real* to) {
+    PanelPacker<Real>(job, is_right, panel).pack(indices, summed, to);
 }
+template void pack_panels(const MultiplyJob<float>&, bool, IndexRange, IndexRange, int, float*);
+template void pack_panels(const MultiplyJob<double>&, bool, IndexRange, IndexRange, int, double*);
 
 template <class Real>
-void pack_right(const Job<Real>& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
-                Real* to) {
-    Packing<Real>(job, true, panel).pack({first, first + count}, summed, to);
+StridedFactor<Real> strided_real_factor(const MultiplyJob<Real>& job, bool is_right) {
+    const JobFactor<Real>& side = is_right ? job.right : job.left;
+    if (job.width != 1 || !side.view.is_whole()) return {};
+    return strided_stored_factor(side, 1);
 }
-
-template void pack_left(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
-template void pack_left(const Job<double>&, IndexRange, std::int64_t, std::int64_t, int, double*);
-template void pack_right(const Job<float>&, IndexRange, std::int64_t, std::int64_t, int, float*);
-template void pack_right(const Job<double>&, IndexRange, std::int64_t, std::int64_t, int, double*);
-
-template <class Real>
-FactorInMemory<Real> stored_factor(const Side<Real>& side, int width) {
-    return in_memory(side, width, false);
-}
-template FactorInMemory<float> stored_factor(const Side<float>&, int);
-template FactorInMemory<double> stored_factor(const Side<double>&, int);
-
-template <class Real>
-FactorInMemory<Real> real_factor_in_memory(const Job<Real>& job, bool is_right) {
-    const Side<Real>& side = is_right ? job.right : job.left;
-    if (job.width != 1 || side.view.whole_matrix() == nullptr) return {};
-    return stored_factor(side, 1);
-}
-template FactorInMemory<float> real_factor_in_memory(const Job<float>&, bool);
-template FactorInMemory<double> real_factor_in_memory(const Job<double>&, bool);
+template StridedFactor<float> strided_real_factor(const MultiplyJob<float>&, bool);
+template StridedFactor<double> strided_real_factor(const MultiplyJob<double>&, bool);
 
 }  // namespace fp32shim::blas

@@ -11,20 +11,20 @@ namespace {
 
 /// Returns 1 / x.
 template <class Real>
-ComplexNumber<Real> inverse(ElementOf<Real> x) {
+ComplexNumber<Real> inverse(Element<Real> x) {
     const bool is_wide = (x.re < 0 ? -x.re : x.re) >= (x.im < 0 ? -x.im : x.im);
     const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // Smith: no square overflows
     const Real whole = 1 / ((is_wide ? x.re : x.im) * fused_multiply_add_plain(ratio, ratio, Real{1}));
     return is_wide ? ComplexNumber<Real>{whole, -ratio * whole} : ComplexNumber<Real>{ratio * whole, -whole};
 }
 
-/// One solve. Unknowns are counted in the order in which they are solved: from the first row on for a lower triangle,
-/// and from the last row on for an upper one.
+/// Solves for one part of X. Unknowns are numbered in the order in which they are solved: from the first row on for
+/// a lower triangle, and from the last row on for an upper one.
 template <class Real>
-class Solve {
+class TriangularSolve {
   public:
-    Solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
-          Real* for_products, Real* for_solve)
+    TriangularSolve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
+                    const std::atomic<bool>& is_left, Real* for_products, Real* for_solve)
         : job_(job),
           loops_(loops),
           part_(part),
@@ -35,11 +35,11 @@ class Solve {
           of_unknown_((is_right() ? 1 : job.ld) * job.width),
           of_column_((is_right() ? job.ld : 1) * job.width) {}
 
-    /// X is a vector with this increment.
+    /// Sets the distance between the elements of X, if X is a vector.
     void set_increment(std::int64_t increment) { of_unknown_ = increment * job_.width; }
 
-    /// Solves for the unknowns in a range. `scale`: by which X is still to be multiplied.
-    void run(IndexRange unknowns, ElementOf<Real> scale) {
+    /// Solves for the unknowns in a range, whose right sides are still to be multiplied by `scale`.
+    void run(IndexRange unknowns, Element<Real> scale) {
         if (is_left_.load(std::memory_order_relaxed)) return;
         if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);
         const std::int64_t half = round_up(unknowns.count() / 2, solved_at_once);
@@ -52,15 +52,15 @@ class Solve {
 
   private:
     bool is_right() const { return job_.in_place == InPlace::right; }
-    const Side<Real>& triangle() const { return is_right() ? job_.left : job_.right; }
+    const JobFactor<Real>& triangle() const { return is_right() ? job_.left : job_.right; }
     /// Returns the rows of the triangle, or the indices of X, of a range of unknowns.
     IndexRange stored(IndexRange unknowns) const {
         if (job_.summed == Summed::up_to) return unknowns;
         return {job_.depth - unknowns.end, job_.depth - unknowns.begin};
     }
     /// Returns the coefficients of `known` in the equations of `others`.
-    Side<Real> coefficients(IndexRange known, IndexRange others) const {
-        const Side<Real>& side = triangle();
+    JobFactor<Real> coefficients(IndexRange known, IndexRange others) const {
+        const JobFactor<Real>& side = triangle();
         const bool index_is_column = side.is_swapped != transposes(side.view.trans());
         const IndexRange rows = index_is_column ? known : others;
         const IndexRange columns = index_is_column ? others : known;
@@ -69,16 +69,17 @@ class Solve {
         return {{block, side.view.trans()}, side.is_swapped};
     }
     Matrix part_of_x(IndexRange indices) const {
-        const Matrix x = result_of(job_);
+        const Matrix x = job_.result_matrix();
         return is_right() ? x.block(indices.begin, part_.begin, indices.count(), part_.count())
                           : x.block(part_.begin, indices.begin, part_.count(), indices.count());
     }
 
-    /// Sets the others to scale times themselves, minus the terms of the known ones.
-    void subtract(IndexRange known, IndexRange others, ElementOf<Real> scale) {
+    /// Multiplies the right sides of `others` by `scale`, and subtracts the terms that the known unknowns have in
+    /// them.
+    void subtract(IndexRange known, IndexRange others, Element<Real> scale) {
         if (is_right() && part_.count() == 1) return subtract_from_vector(stored(known), stored(others), scale);
         const Matrix result = part_of_x(stored(others));
-        Job<Real> job;
+        MultiplyJob<Real> job;
         job.result = reinterpret_cast<Real*>(const_cast<float*>(result.data));
         job.ld = job_.ld;
         job.width = job_.width;
@@ -88,13 +89,14 @@ class Solve {
         job.alpha = {-1};
         job.beta = scale;
         (is_right() ? job.left : job.right) = coefficients(stored(known), stored(others));
-        (is_right() ? job.right : job.left) = Side<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
-        Rectangle<Real>(job, loops_, is_left_, for_products_).run({0, job.rows}, {0, job.columns * job.width});
+        (is_right() ? job.right : job.left) = JobFactor<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
+        ResultRectangle<Real>(job, loops_, is_left_, for_products_)
+            .compute({0, job.rows}, {0, job.columns * job.width});
     }
 
-    /// Subtracts the terms of known unknowns from others of a single column, with the same bits.
-    void subtract_from_vector(IndexRange known, IndexRange others, ElementOf<Real> scale) {
-        const Side<Real> side = coefficients(known, others);
+    /// Computes what subtract() computes, with the same bits, for X of a single column.
+    void subtract_from_vector(IndexRange known, IndexRange others, Element<Real> scale) {
+        const JobFactor<Real> side = coefficients(known, others);
         const Matrix& matrix = side.view.stored_matrix();
         constexpr Real minus_one[] = {-1, 0};
         const Real beta[] = {scale.re, scale.im};
@@ -110,7 +112,8 @@ class Solve {
         product.alpha = minus_one;
         product.beta = beta;
         const auto of_increment = [&](IndexRange indices, std::int64_t increment) {
-            const std::int64_t first = increment < 0 ? indices.end - 1 : indices.begin;  // the lowest in memory
+            const std::int64_t first =
+                increment < 0 ? indices.end - 1 : indices.begin;  // the unknown at the lowest address
             return job_.result + part_.begin * of_column_ + first * of_unknown_;
         };
         product.ldb = product.ldc = of_unknown_ / job_.width;
@@ -119,37 +122,37 @@ class Solve {
         multiply_vector_in_fixed_order(product);
     }
 
-    /// Copies the triangle of some unknowns: row by row, the coefficients of earlier unknowns, negated, and the last
-    /// one, which is inverted if it is complex, and not read if it counts as 1.
+    /// Copies the triangle of some unknowns row by row. A row has the negated coefficients of earlier unknowns, and
+    /// then the coefficient on the diagonal. That one is inverted if it is complex, and left out if it counts as 1.
     void pack_triangle(IndexRange unknowns) {
         const int width = job_.width;
-        const FactorInMemory<Real> from = stored_factor(triangle(), width);
+        const StridedFactor<Real> from = strided_stored_factor(triangle(), width);
         const std::int64_t first = job_.summed == Summed::up_to ? unknowns.begin : job_.depth - 1 - unknowns.begin;
         const std::int64_t step = job_.summed == Summed::up_to ? 1 : -1;
         for (std::int64_t i = 0; i < unknowns.count(); ++i) {
             const Real* coefficient = from.at(first + i * step, first);
             Real* to = triangle_ + i * solved_at_once * width;
-            for (std::int64_t j = 0; j < i; ++j, coefficient += step * from.of_summed, to += width) {
+            for (std::int64_t j = 0; j < i; ++j, coefficient += step * from.summed_stride, to += width) {
                 to[0] = -coefficient[0];
-                if (width == 2) to[1] = -from.im(coefficient[1]);
+                if (width == 2) to[1] = -from.imaginary_part(coefficient[1]);
             }
             if (triangle().view.has_unit_diagonal()) continue;
             to[0] = coefficient[0];
             if (width == 1) continue;
-            const ComplexNumber<Real> last = inverse<Real>({coefficient[0], from.im(coefficient[1])});
+            const ComplexNumber<Real> last = inverse<Real>({coefficient[0], from.imaginary_part(coefficient[1])});
             to[0] = last.re;
             to[1] = last.im;
         }
     }
 
-    void solve_one_by_one(IndexRange unknowns, ElementOf<Real> scale) {
+    void solve_one_by_one(IndexRange unknowns, Element<Real> scale) {
         pack_triangle(unknowns);
         for (std::int64_t i = part_.begin; i < part_.end; i += loops_.solved_columns)
             solve_panel(unknowns, {i, std::min(i + loops_.solved_columns, part_.end)}, scale);
     }
 
-    /// Copies some columns of X to the panel, or back. The panel has a row for each unknown as X stores them, and for
-    /// complex ones a row of real and one of imaginary parts.
+    /// Copies some columns of X to the panel, or back. The panel has the unknowns in the order in which X stores
+    /// them: one row for each, or a row of real parts and a row of imaginary parts.
     template <bool to_panel>
     void copy_panel(IndexRange unknowns, IndexRange columns) {
         const std::int64_t rows = unknowns.count() * job_.width;
@@ -170,7 +173,7 @@ class Solve {
         }
     }
 
-    void scale_panel(std::int64_t rows, ElementOf<Real> scale) {
+    void scale_panel(std::int64_t rows, Element<Real> scale) {
         if (scale.re == 1 && scale.im == 0) return;
         const std::int64_t width = loops_.solved_columns;
         for (std::int64_t row = 0; row < rows; row += job_.width)
@@ -186,11 +189,12 @@ class Solve {
             }
     }
 
-    void solve_panel(IndexRange unknowns, IndexRange columns, ElementOf<Real> scale) {
+    void solve_panel(IndexRange unknowns, IndexRange columns, Element<Real> scale) {
         const std::int64_t width = loops_.solved_columns;
         const std::int64_t rows = unknowns.count() * job_.width;
         copy_panel<true>(unknowns, columns);
-        // Copies of the last column raise no floating-point exception that it does not raise.
+        // The panel is filled up with copies of the last column, which raise no floating-point exception that the
+        // column itself does not raise.
         for (std::int64_t row = 0; row < rows; ++row)
             std::fill(panel_ + row * width + columns.count(), panel_ + (row + 1) * width,
                       panel_[row * width + columns.count() - 1]);
@@ -203,7 +207,7 @@ class Solve {
         copy_panel<false>(unknowns, columns);
     }
 
-    const Job<Real>& job_;
+    const MultiplyJob<Real>& job_;
     const TileLoops<Real>& loops_;
     IndexRange part_;
     const std::atomic<bool>& is_left_;
@@ -221,14 +225,14 @@ char without_transposition_of_row_major(char trans) {
 }  // namespace
 
 template <class Real>
-std::int64_t numbers_to_solve(const Job<Real>& job, const TileLoops<Real>& loops) {
+std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops) {
     return solved_at_once * (solved_at_once + loops.solved_columns) * job.width;
 }
 
 template <class Real>
-void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
-           Real* for_products, Real* for_solve) {
-    Solve<Real>(job, loops, part, is_left, for_products, for_solve).run({0, job.depth}, job.alpha);
+void solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
+           const std::atomic<bool>& is_left, Real* for_products, Real* for_solve) {
+    TriangularSolve<Real>(job, loops, part, is_left, for_products, for_solve).run({0, job.depth}, job.alpha);
 }
 
 template <class Real>
@@ -236,7 +240,7 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
     static constexpr Real one[] = {1, 0};
     if (product.n == 0) return true;
     const int width = product.is_complex ? 2 : 1;
-    Level3 column = product;  // of one right side; column-major, where the triangle is the left factor
+    Level3 column = product;  // a trsm with one right side, in column-major order
     column.operation = Operation::trsm;
     column.side = 'L';
     column.m = product.n;
@@ -249,14 +253,15 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
     }
     auto* const lowest = static_cast<Real*>(const_cast<void*>(product.b));
     column.b = product.ldb < 0 ? lowest - (product.n - 1) * product.ldb * width : lowest;
-    HeldScratch scratch{scratch_limit_of_a_product};
+    ProductScratch scratch{scratch_limit_of_a_product};
     bool done = true;
-    for_each_job<Real>(column, [&](const Job<Real>& job) {
-        auto* const memory = scratch.memory_of(static_cast<std::size_t>(numbers_to_solve(job, loops)) * sizeof(Real));
+    for_each_job<Real>(column, [&](const MultiplyJob<Real>& job) {
+        auto* const memory =
+            scratch.acquire(static_cast<std::size_t>(numbers_needed_to_solve(job, loops)) * sizeof(Real));
         done = memory != nullptr;
         if (!done) return;
         constinit static const std::atomic<bool> never{false};
-        Solve<Real> solve(job, loops, {0, 1}, never, nullptr, reinterpret_cast<Real*>(memory));
+        TriangularSolve<Real> solve(job, loops, {0, 1}, never, nullptr, reinterpret_cast<Real*>(memory));
         solve.set_increment(product.ldb);
         solve.run({0, job.depth}, {1});
     });
@@ -266,10 +271,11 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
 
 template bool solve_vector(const Level3&, const TileLoops<float>&);
 template bool solve_vector(const Level3&, const TileLoops<double>&);
-template std::int64_t numbers_to_solve(const Job<float>&, const TileLoops<float>&);
-template std::int64_t numbers_to_solve(const Job<double>&, const TileLoops<double>&);
-template void solve(const Job<float>&, const TileLoops<float>&, IndexRange, const std::atomic<bool>&, float*, float*);
-template void solve(const Job<double>&, const TileLoops<double>&, IndexRange, const std::atomic<bool>&, double*,
-                    double*);
+template std::int64_t numbers_needed_to_solve(const MultiplyJob<float>&, const TileLoops<float>&);
+template std::int64_t numbers_needed_to_solve(const MultiplyJob<double>&, const TileLoops<double>&);
+template void solve(const MultiplyJob<float>&, const TileLoops<float>&, IndexRange, const std::atomic<bool>&, float*,
+                    float*);
+template void solve(const MultiplyJob<double>&, const TileLoops<double>&, IndexRange, const std::atomic<bool>&,
+                    double*, double*);
 
 }  // namespace fp32shim::blas

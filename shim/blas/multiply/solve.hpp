@@ -8,18 +8,19 @@
 
 namespace fp32shim::blas {
 
-/// Returns the numbers of memory that solve() needs beside that of a Rectangle of the job.
+/// Returns how many numbers of memory solve() needs beside those of ResultRectangle::numbers_needed().
 template <class Real>
-std::int64_t numbers_to_solve(const Job<Real>& job, const TileLoops<Real>& loops);
+std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops);
 
-/// Overwrites the columns (if X is the right factor) or rows in `part` of X. Recursive: the first half of the
-/// unknowns, a product that subtracts their terms from the other half, the other half. At most `solved_at_once`
-/// unknowns are solved one after the other, each by a chain of fused multiply-adds and a division. So the order
-/// depends on nothing but the number of unknowns. Precondition: job.solves. Ends early once `is_left` is true.
-/// `for_products` has Rectangle::numbers(job) numbers of memory, and `for_solve` numbers_to_solve(job).
+/// Overwrites the rows of X in `part`, or its columns if X is the right factor. Works recursively: solves for the
+/// first half of the unknowns, subtracts their terms from the other half by a product, and solves for the other
+/// half. At most `solved_at_once` unknowns are solved one after the other, each by a chain of fused multiply-adds
+/// and a division. So the order depends on nothing but the number of unknowns. Ends early once `is_left` is true.
+/// `for_products` has the memory of a ResultRectangle, and `for_solve` numbers_needed_to_solve(job) numbers.
+/// Precondition: job.solves.
 template <class Real>
-void solve(const Job<Real>& job, const TileLoops<Real>& loops, IndexRange part, const std::atomic<bool>& is_left,
-           Real* for_products, Real* for_solve);
+void solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
+           const std::atomic<bool>& is_left, Real* for_products, Real* for_solve);
 
 /// Computes a trsv, with the bits of a column-major trsm with one column. Returns false, and changes nothing, if
 /// there is no memory.

@@ -2,27 +2,28 @@
 #include <cmath>
 #include <type_traits>
 
+#include "shim/audit/double_double.hpp"
 #include "shim/audit/float_environment.hpp"
-#include "shim/blas/multiply/division.hpp"
+#include "shim/blas/multiply/parallel_for.hpp"
 #include "shim/blas/multiply/vectors.hpp"
 
 namespace fp32shim::blas {
 namespace {
 
-/// Returns some elements of a vector.
+/// Returns the elements of a vector in a range.
 template <class Real>
-Elements<Real> part_of(const Elements<Real>& x, int width, IndexRange range) {
+StridedVector<Real> part_of(const StridedVector<Real>& x, int width, IndexRange range) {
     return {x.data + range.begin * x.increment * width, x.increment, range.count()};
 }
 
-/// A sum over one vector or two, whose blocks are summed up one by one.
+/// A sum over one vector or two. Its blocks are summed up one by one, and then their sums are added.
 template <class Sum, class Real>
-struct SumOfBlocks {
+struct BlockwiseSum {
     SumsOfBlocks<Sum, Real> loop;
-    Elements<const Real> a, b;
+    StridedVector<const Real> a, b;
     int width;
-    int numbers;         ///< of the sum of a block
-    std::int64_t terms;  ///< numbers of a block
+    int numbers;         ///< numbers in the sum of a block
+    std::int64_t terms;  ///< numbers of each vector in a block
     double scale = 1;
 
     std::int64_t elements() const { return terms / width; }
@@ -33,7 +34,7 @@ struct SumOfBlocks {
     }
     /// Calls `add(sum)` with the sum of each block, in order.
     template <class Add>
-    void add_up(Threads threads, const Add& add) const {
+    void add_up(ThreadLimit threads, const Add& add) const {
         const auto add_some = [&](const Sum* sums, std::int64_t count) {
             for (std::int64_t i = 0; i < count; ++i) add(sums + i * numbers);
         };
@@ -43,7 +44,7 @@ struct SumOfBlocks {
             };
         };
         const std::int64_t bytes = blocks() * numbers * static_cast<std::int64_t>(sizeof(Sum));
-        if (threads.count > 1 && divide_on_threads(blocks(), 1, bytes, threads, in_threads, [&](void* sums) {
+        if (threads.count > 1 && parallel_for_and_finish(blocks(), 1, bytes, threads, in_threads, [&](void* sums) {
                 add_some(static_cast<const Sum*>(sums), blocks());
             }))
             return;
@@ -58,33 +59,33 @@ struct SumOfBlocks {
 };
 
 template <class Real>
-void dot(typename VectorLoops<Real>::Dot loop, const Elements<const Real>& a, const Elements<const Real>& b,
-         int width, Threads threads, Real* result) {
+void dot(typename VectorLoops<Real>::Dot loop, const StridedVector<const Real>& a, const StridedVector<const Real>& b,
+         int width, ThreadLimit threads, Real* result) {
     std::fill_n(result, width, Real{0});
-    SumOfBlocks<Real, Real>{loop, a, b, width, width, summed_at_once}.add_up(threads, [&](const Real* sum) {
+    BlockwiseSum<Real, Real>{loop, a, b, width, width, summed_at_once}.add_up(threads, [&](const Real* sum) {
         for (int i = 0; i < width; ++i) result[i] = result[i] + sum[i];
     });
 }
 
-/// Returns `start` plus a sum of which each block is a sum and what its additions lost.
+/// Returns `start` plus the sums of all blocks. Each block has two numbers: its sum, and the error of its additions.
 template <class Real>
-double in_double(SumsOfBlocks<double, Real> loop, const Elements<const Real>& a, const Elements<const Real>& b,
-                 int width, Threads threads, double start, double scale = 1) {
+double in_double(SumsOfBlocks<double, Real> loop, const StridedVector<const Real>& a,
+                 const StridedVector<const Real>& b, int width, ThreadLimit threads, double start, double scale = 1) {
     double total = start;
     double lost = 0;
-    SumOfBlocks<double, Real>{loop, a, b, width, 2, summed_in_turn, scale}.add_up(threads, [&](const double* sum) {
-        const double before = total;
-        total = before + sum[0];
-        const double part = total - before;
-        lost = lost + (((before - (total - part)) + (sum[0] - part)) + sum[1]);  // Knuth
+    BlockwiseSum<double, Real>{loop, a, b, width, 2, summed_in_turn, scale}.add_up(threads, [&](const double* sum) {
+        const DoubleDouble next = double_double::two_sum(total, sum[0]);
+        total = next.high;
+        lost = lost + (next.low + sum[1]);
     });
     return std::isfinite(total) && lost != 0 ? total + lost : total;
 }
 
-/// Numbers whose squares overflow, or are too small, are first multiplied by a power of two.
+/// Returns the square root of the sum of all squares. If the squares overflow or are too small, computes them again
+/// from numbers that are multiplied by a power of two.
 template <class Real>
-double root_of_squares(SumsOfBlocks<double, Real> squares, const Elements<const Real>& x, int width,
-                       Threads threads) {
+double root_of_squares(SumsOfBlocks<double, Real> squares, const StridedVector<const Real>& x, int width,
+                       ThreadLimit threads) {
     const auto sum_of = [&](double scale) { return in_double(squares, x, x, width, threads, 0, scale); };
     const double sum = sum_of(1);
     constexpr double small = 0x1p-900;
@@ -95,18 +96,18 @@ double root_of_squares(SumsOfBlocks<double, Real> squares, const Elements<const 
 }
 
 template <class Real>
-void sum_over(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
-    const VectorLoops<Real>& loops = all.of<Real>().vectors;
+void sum_over(const Level3& product, const LoopsOfInstructionSet& all, ThreadLimit threads) {
+    const VectorLoops<Real>& loops = all.for_type<Real>().vectors;
     const int width = product.is_complex ? 2 : 1;
     const std::int64_t count = std::max(product.k, std::int64_t{0});
-    const auto a = elements<const Real>(product.a, product.lda, count, width);
-    const auto b = elements<const Real>(product.b, product.ldb, count, width);
+    const auto a = strided_vector<const Real>(product.a, product.lda, count, width);
+    const auto b = strided_vector<const Real>(product.b, product.ldb, count, width);
     auto* const result = static_cast<Real*>(product.c);
     if (product.operation == Operation::dot) return dot(loops.dot[width - 1], a, b, width, threads, result);
     if (product.operation == Operation::dotc)
         return dot(width == 2 ? loops.dot_of_conjugate : loops.dot[0], a, b, width, threads, result);
-    // Raises no flags: libraries raise none in a norm, and a program may have asked for a signal. The lost parts of
-    // an infinite sum are NaN, which would raise one.
+    // A norm must raise no flags: libraries raise none, and a program may have asked for a signal. The error of an
+    // infinite sum would be NaN, which raises one.
     const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
     if (product.operation == Operation::asum) {
         *result =
@@ -123,7 +124,7 @@ void sum_over(const Level3& product, const LoopsOfInstructionSet& all, Threads t
 
 }  // namespace
 
-void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& loops, Threads threads) {
+void sum_over_vectors(const Level3& product, const LoopsOfInstructionSet& loops, ThreadLimit threads) {
     product.is_double ? sum_over<double>(product, loops, threads) : sum_over<float>(product, loops, threads);
 }
 

@@ -4,18 +4,17 @@
 
 #include <cstdint>
 
-#include "shim/blas/multiply/fused_multiply_add.hpp"
-
 namespace fp32shim::blas {
 
-/// The summed numbers of one block, and of one part of a block. The products of a part are added by one chain of
-/// fused multiply-adds that begins at 0. The sums of the parts are added in their order, and alpha times that sum is
-/// added to C by one more fused multiply-add. A complex term counts as two numbers.
+/// The number of terms in one block of a sum, and in one part of a block. The products of a part are added by one
+/// chain of fused multiply-adds that begins at 0. The sums of the parts are added in their order, and one more fused
+/// multiply-add adds alpha times that sum to C. A complex term counts as two numbers.
 inline constexpr std::int64_t summed_at_once = 256;
 inline constexpr std::int64_t summed_in_chain = 32;
 
-/// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
-/// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
+/// The rows of the left factor, and the real columns of the right factor, that are packed at once. Both numbers are
+/// multiples of the size of every tile. A packed block of the left factor fits in a core's second-level cache, and
+/// one of the right factor in the third-level cache.
 template <class Real>
 inline constexpr std::int64_t rows_at_once = 768 / sizeof(Real);
 template <class Real>
@@ -24,9 +23,9 @@ inline constexpr std::int64_t columns_at_once = 6144 / sizeof(Real);
 /// The unknowns of a triangular solve that are solved one after the other, without a product of packed factors.
 inline constexpr std::int64_t solved_at_once = 64;
 
-/// Elements of a column-major result: those of one tile, or fewer at an edge.
+/// The part of a column-major result that one tile covers. At an edge of the result it has fewer rows or columns.
 template <class Real>
-struct TileOfResult {
+struct ResultTile {
     Real* data;
     std::int64_t ld;
     int rows;
@@ -41,10 +40,10 @@ struct ComplexNumber {
     Real im;
 };
 
-/// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
-/// numbers.
+/// Two factors that are read where the program stores them, without packing. The rows of the left factor are
+/// adjacent; the other distances are given.
 template <class Real>
-struct FactorsInPlace {
+struct UnpackedFactors {
     const Real* left;
     std::int64_t left_of_summed;
     const Real* right;
@@ -52,14 +51,14 @@ struct FactorsInPlace {
     std::int64_t right_of_summed;
 };
 
-/// A loop over a tile of at most `rows` × `columns`, for products that are not worth packing. Where the result has
-/// fewer rows or columns, reads none beyond them.
+/// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. If the
+/// result has fewer rows or columns, the loop reads none beyond them.
 template <class Real>
-struct LoopsInPlace {
+struct UnpackedLoop {
     int rows = 0;
     int columns = 0;
-    void (*add_to_result)(const FactorsInPlace<Real>& factors, std::int64_t depth,
-                          const TileOfResult<Real>& result) = nullptr;
+    void (*add_to_result)(const UnpackedFactors<Real>& factors, std::int64_t depth,
+                          const ResultTile<Real>& result) = nullptr;
 };
 
 /// Loops over one tile of `rows` × `columns` sums: those of the products of a row of `left` and a column of `right`,
@@ -72,52 +71,57 @@ struct TileLoops {
     /// Stores the sums, column by column.
     void (*sum)(const Real* left, const Real* right, std::int64_t depth, Real* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
-    void (*add_to_result)(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result);
-    /// Does that with sums that are known, column by column.
-    void (*add_sums)(const Real* tile, const TileOfResult<Real>& result);
-    /// Does that for `count` adjacent elements, whose sums are known: real ones, or complex ones if `im` is given.
+    void (*add_to_result)(const Real* left, const Real* right, std::int64_t depth, const ResultTile<Real>& result);
+    /// Sets each element to alpha sum + beta element, with sums that `sum` stored before.
+    void (*add_sums)(const Real* tile, const ResultTile<Real>& result);
+    /// Sets `count` adjacent elements to alpha sum + beta element, with known sums. The elements are real, or
+    /// complex if `im` is given.
     void (*add_column)(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                        ComplexNumber<Real> beta);
 
-    /// For loops over BF16: rounds a panel of `depth` numbers for each row or column, and arranges it as `sum` reads
-    /// it. `depth` is then rounded up to `summed_unit`, with zeros, and two numbers take the place of a float.
+    /// Rounds a panel to BF16, and arranges it as `sum` reads it. The panel has `depth` numbers for each row or
+    /// column; zeros fill `depth` up to a multiple of `summed_unit`. Two BF16 numbers take the place of a float.
+    /// Loops over float32 and float64 have no such functions.
     int summed_unit = 1;
     void (*convert_left)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     void (*convert_right)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
-    /// Does that with columns where they are stored, each with its numbers side by side, `of_column` floats from the
-    /// next one. nullptr: there is no quick way.
+    /// Rounds and arranges columns of the right factor where the program stores them. The numbers of a column are
+    /// adjacent, and the next column begins `of_column` floats later. nullptr: there is no quick way to do that.
     void (*convert_stored_right)(const Real* first, std::int64_t of_column, int present, std::int64_t depth,
                                  Real* to) = nullptr;
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
-    void (*end)() = nullptr;    ///< and after its last one
+    void (*end)() = nullptr;    ///< called on each thread after its last tile
 
-    /// Solves for `count` unknowns, one after the other, in `solved_columns` columns. The numbers of an unknown are
-    /// adjacent, those of the next one `of_unknown` numbers further; the real parts of a complex unknown stand before
-    /// its imaginary parts. `triangle` has solved_at_once coefficients for each unknown: those of earlier ones,
-    /// negated, and that by which it is divided, or its inverse if it is complex. nullptr: loops over BF16.
+    /// Solves for `count` unknowns, one after the other, in `solved_columns` right sides at once. An unknown has one
+    /// number for each right side, and these numbers are adjacent; the next unknown's begin `of_unknown` numbers
+    /// later. A complex unknown has its real parts before its imaginary parts. `triangle` has solved_at_once
+    /// coefficients for each unknown: the negated coefficients of earlier unknowns, and the one by which the unknown
+    /// is divided, or the inverse of that if it is complex. nullptr: these are loops over BF16.
     using Solve = void (*)(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns,
                            std::int64_t of_unknown);
     Solve solve = nullptr;
     Solve solve_complex = nullptr;
     int solved_columns = 0;
 
-    LoopsInPlace<Real> in_place{};  ///< none over BF16
+    UnpackedLoop<Real> unpacked{};  ///< loops over BF16 have none
 
-    bool converts() const { return convert_left != nullptr; }
+    bool converts_to_bf16() const { return convert_left != nullptr; }
 };
 
-/// Loops over BF16 numbers, which have no fixed order. Blocks are longer, so that C is written less often.
+/// The length of a block of a sum in loops over BF16, whose order of operations is not fixed. It is longer than that
+/// of other loops, so that C is written less often.
 inline constexpr std::int64_t bf16_summed_at_once = 512;
 extern const TileLoops<float> avx512_bf16_loops;
 extern const TileLoops<float> amx_bf16_loops;
 
-/// The rows, and the numbers, of the largest tile of all instruction sets.
+/// The number of rows, and of elements, of the largest tile of all instruction sets.
 inline constexpr int max_tile_rows = 32;
 template <class Real>
 inline constexpr int max_tile_numbers = 4096 / sizeof(Real);
 
-/// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
-/// instruction.
+/// Returns a * b + c, rounded once as the processor's settings say, also on processors that have no instruction for
+/// that. Sets no errno. The floating-point exceptions that it raises may differ from those of an instruction.
 float fused_multiply_add_plain(float a, float b, float c);
+double fused_multiply_add_plain(double a, double b, double c);
 
 }  // namespace fp32shim::blas

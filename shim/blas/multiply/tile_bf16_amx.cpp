@@ -1,11 +1,12 @@
-// Compiled for AMX (see CMakeLists.txt). Its tiles multiply 16 rows of 32 BF16 numbers by 32 × 16 of them, at once.
+// Compiled for AMX (see CMakeLists.txt). An instruction of AMX multiplies a tile of 16 rows of 32 BF16 numbers by
+// one of 32 × 16 of them.
 #include "shim/blas/multiply/bf16_loops.hpp"
 
 namespace fp32shim::blas {
 namespace {
 
-constexpr int rows = 32;     // of C: two tiles
-constexpr int columns = 32;  // of C: two tiles
+constexpr int rows = 32;     // rows of C: two tiles
+constexpr int columns = 32;  // columns of C: two tiles
 constexpr int unit = 32;     // numbers of a sum that one instruction adds
 constexpr int row_bytes = 64;
 
@@ -19,15 +20,17 @@ struct alignas(64) TileConfiguration {
 };
 
 void begin() {
-    // In memory, since the compiler takes the instruction to read eight bytes only.
+    // The configuration is static, so that all of it is written to memory: the compiler takes the instruction to
+    // read eight bytes only.
     static constexpr TileConfiguration configuration;
     _tile_loadconfig(&configuration);
 }
 
-// Without data in its tiles, a thread's state is as small as before.
+// A thread whose tiles have no data has small signal frames again.
 void end() { _tile_release(); }
 
-/// Arranges a panel of the right factor: for each 32 indices of the sum, each column's 32 numbers side by side.
+/// Arranges a panel of the right factor: for each 32 indices of the sum, the 32 numbers of each column stand side by
+/// side.
 void convert_right(const float* panel, std::int64_t depth, float* to) {
     auto* pairs = reinterpret_cast<std::uint16_t*>(to);
     for (std::int64_t first = 0; first < depth; first += unit, pairs += columns * unit) {
@@ -38,7 +41,7 @@ void convert_right(const float* panel, std::int64_t depth, float* to) {
                 continue;
             }
             std::uint16_t numbers[columns];
-            _mm512_storeu_si512(numbers, two_vectors_in_bf16(panel + (first + p) * columns));
+            _mm512_storeu_si512(numbers, round_32_to_bf16(panel + (first + p) * columns));
             for (int j = 0; j < columns; ++j) pairs[j * unit + p] = numbers[j];
         }
     }

@@ -1,4 +1,5 @@
-// Compiled for AVX512_BF16 (see CMakeLists.txt). Its instruction adds the products of two pairs to each of 16 sums.
+// Compiled for AVX512_BF16 (see CMakeLists.txt). An instruction of it adds the products of two pairs to each of 16
+// sums.
 #include "shim/blas/multiply/bf16_loops.hpp"
 
 namespace fp32shim::blas {
@@ -6,8 +7,6 @@ namespace {
 
 constexpr int rows = 32;
 constexpr int columns = 12;
-
-void convert_right(const float* panel, std::int64_t depth, float* to) { convert_to_pairs<columns>(panel, depth, to); }
 
 void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
     __m512 sums[columns][2];
@@ -33,6 +32,6 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
 }  // namespace
 
 constinit const TileLoops<float> avx512_bf16_loops =
-    bf16_loops<rows, columns, 2, sum, convert_right, nullptr, nullptr, nullptr>;
+    bf16_loops<rows, columns, 2, sum, convert_to_pairs<columns>, nullptr, nullptr, nullptr>;
 
 }  // namespace fp32shim::blas

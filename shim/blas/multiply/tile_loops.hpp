@@ -16,7 +16,7 @@ namespace {
 
 /// The sums of a tile, in registers.
 template <class Real, int vectors, int columns>
-struct Sums {
+struct TileSums {
     static constexpr int vector_count = vectors;
     static constexpr int column_count = columns;
     Vector<Real> of[columns][vectors];
@@ -24,11 +24,11 @@ struct Sums {
 
 /// Adds the parts of a block from the number `first` on. `sums_of_part(p, count)` returns the sums of `count` numbers
 /// from p on.
-template <class Sums, class SumsOfPart>
+template <class TileSums, class SumsOfPart>
 [[gnu::always_inline]] inline void add_parts(std::int64_t first, std::int64_t depth, const SumsOfPart& sums_of_part,
-                                             Sums& sums) {
+                                             TileSums& sums) {
     for (std::int64_t p = first; p < depth; p += summed_in_chain) {
-        const Sums part = sums_of_part(p, depth - p < summed_in_chain ? depth - p : summed_in_chain);
+        const TileSums part = sums_of_part(p, depth - p < summed_in_chain ? depth - p : summed_in_chain);
 #pragma GCC unroll 16
         for (int j = 0; j < sums.column_count; ++j)
 #pragma GCC unroll 16
@@ -45,10 +45,10 @@ template <class SumsOfPart>
 }
 
 template <class Real, int vectors, int columns>
-[[gnu::always_inline]] inline Sums<Real, vectors, columns> sums_of_part(const Real* left, const Real* right,
-                                                                        std::int64_t depth) {
+[[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of_part(const Real* left, const Real* right,
+                                                                            std::int64_t depth) {
     constexpr int rows = vectors * lanes<Real>;
-    Sums<Real, vectors, columns> sums;
+    TileSums<Real, vectors, columns> sums;
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j)
 #pragma GCC unroll 16
@@ -68,8 +68,8 @@ template <class Real, int vectors, int columns>
 }
 
 template <class Real, int vectors, int columns>
-[[gnu::always_inline]] inline Sums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
-                                                                   std::int64_t depth) {
+[[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
+                                                                       std::int64_t depth) {
     return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
         return sums_of_part<Real, vectors, columns>(left + first * vectors * lanes<Real>, right + first * columns,
                                                     count);
@@ -77,7 +77,7 @@ template <class Real, int vectors, int columns>
 }
 
 template <class Real, int vectors, int columns>
-void sum(const Real* left, const Real* right, std::int64_t depth, Real* tile) {
+void sum_tile(const Real* left, const Real* right, std::int64_t depth, Real* tile) {
     const auto sums = sums_of<Real, vectors, columns>(left, right, depth);
 #pragma GCC unroll 16
     for (int j = 0; j < columns; ++j)
@@ -86,7 +86,8 @@ void sum(const Real* left, const Real* right, std::int64_t depth, Real* tile) {
 }
 
 template <class Real, int vectors, int columns>
-[[gnu::always_inline]] inline void add(const Sums<Real, vectors, columns>& sums, const TileOfResult<Real>& result) {
+[[gnu::always_inline]] inline void add_tile(const TileSums<Real, vectors, columns>& sums,
+                                            const ResultTile<Real>& result) {
     const Vector<Real> alpha = broadcast(result.alpha);
     const Vector<Real> beta = broadcast(result.beta);
 #pragma GCC unroll 16
@@ -110,12 +111,13 @@ template <class Real, int vectors, int columns>
     }
 }
 
-/// The part that the old element has in a new one.
+/// How a new element depends on the old one: not at all, by the element itself, by the element times a real beta, or
+/// by the element times a complex beta.
 enum class Old { none, as_it_is, scaled, turned };
 
-/// Sums that are added to elements: `of_sum` numbers from one to the next.
+/// Sets each real element to alpha sum + beta element. The sums are `of_sum` numbers apart.
 template <Old old, int of_sum, bool is_adjacent, class Real>
-void add_real(const Real* __restrict sums, const Elements<Real>& result, Real alpha, Real beta) {
+void add_real_sums(const Real* __restrict sums, const StridedVector<Real>& result, Real alpha, Real beta) {
     Real* __restrict to = result.data;
     for (std::int64_t i = 0; i < result.count; ++i, to += is_adjacent ? 1 : result.increment) {
         const Real before = old == Old::none ? 0 : old == Old::as_it_is ? *to : beta * *to;
@@ -123,11 +125,12 @@ void add_real(const Real* __restrict sums, const Elements<Real>& result, Real al
     }
 }
 
-/// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN. Templates, since
-/// gcc multiplies beside a condition that does not hold, which raises the flag of an invalid operation.
+/// Sets each complex element to alpha sum + beta element. If alpha has no imaginary part, it counts as real, since
+/// zero times infinity would be NaN. The conditions are template parameters, since gcc also computes products that a
+/// condition leaves out, which would raise the flag of an invalid operation.
 template <Old old, int of_sum, bool is_adjacent, bool alpha_is_real, class Real>
-void add_complex(const Real* __restrict re, const Real* __restrict im, const Elements<Real>& result,
-                 ComplexNumber<Real> alpha, ComplexNumber<Real> beta) {
+void add_complex_sums(const Real* __restrict re, const Real* __restrict im, const StridedVector<Real>& result,
+                      ComplexNumber<Real> alpha, ComplexNumber<Real> beta) {
     Real* __restrict to = result.data;
     for (std::int64_t i = 0; i < result.count; ++i, to += is_adjacent ? 2 : 2 * result.increment) {
         ComplexNumber<Real> sum{0, 0};
@@ -143,19 +146,20 @@ void add_complex(const Real* __restrict re, const Real* __restrict im, const Ele
 }
 
 template <Old old, int of_sum, bool is_adjacent, class Real>
-void add_elements(const Real* re, const Real* im, const Elements<Real>& result, ComplexNumber<Real> alpha,
+void add_elements(const Real* re, const Real* im, const StridedVector<Real>& result, ComplexNumber<Real> alpha,
                   ComplexNumber<Real> beta) {
     if (im == nullptr)
-        add_real<old, of_sum, is_adjacent>(re, result, alpha.re, beta.re);
+        add_real_sums<old, of_sum, is_adjacent>(re, result, alpha.re, beta.re);
     else if (alpha.im == 0)
-        add_complex<old, of_sum, is_adjacent, true>(re, im, result, alpha, beta);
+        add_complex_sums<old, of_sum, is_adjacent, true>(re, im, result, alpha, beta);
     else
-        add_complex<old, of_sum, is_adjacent, false>(re, im, result, alpha, beta);
+        add_complex_sums<old, of_sum, is_adjacent, false>(re, im, result, alpha, beta);
 }
 
-/// Sets each element to alpha sum + beta element. Real elements have no `im`.
+/// Sets each element to alpha sum + beta element, by the loop for this alpha and beta. `im` is null for real
+/// elements.
 template <int of_sum, bool is_adjacent, class Real>
-void add_sums_to(const Real* re, const Real* im, const Elements<Real>& result, ComplexNumber<Real> alpha,
+void add_sums_to(const Real* re, const Real* im, const StridedVector<Real>& result, ComplexNumber<Real> alpha,
                  ComplexNumber<Real> beta) {
     if (beta.im != 0)
         add_elements<Old::turned, of_sum, is_adjacent>(re, im, result, alpha, beta);
@@ -174,23 +178,23 @@ void add_column(const Real* re, const Real* im, Real* to, int count, ComplexNumb
 }
 
 template <class Real, int vectors, int columns>
-void add_to_result(const Real* left, const Real* right, std::int64_t depth, const TileOfResult<Real>& result) {
-    add(sums_of<Real, vectors, columns>(left, right, depth), result);
+void add_to_result(const Real* left, const Real* right, std::int64_t depth, const ResultTile<Real>& result) {
+    add_tile(sums_of<Real, vectors, columns>(left, right, depth), result);
 }
 
 template <class Real, int vectors, int columns>
-void add_sums(const Real* tile, const TileOfResult<Real>& result) {
-    Sums<Real, vectors, columns> sums;
+void add_sums(const Real* tile, const ResultTile<Real>& result) {
+    TileSums<Real, vectors, columns> sums;
     __builtin_memcpy(&sums, tile, sizeof sums);
-    add(sums, result);
+    add_tile(sums, result);
 }
 
 template <class Real, bool is_whole, int columns>
-[[gnu::always_inline]] inline Sums<Real, 1, columns> sums_in_place(const FactorsInPlace<Real>& factors,
-                                                                   std::int64_t depth,
-                                                                   const TileOfResult<Real>& result) {
+[[gnu::always_inline]] inline TileSums<Real, 1, columns> sum_unpacked(const UnpackedFactors<Real>& factors,
+                                                                      std::int64_t depth,
+                                                                      const ResultTile<Real>& result) {
     return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
-        Sums<Real, 1, columns> sums;
+        TileSums<Real, 1, columns> sums;
         const Real* right[columns];
 #pragma GCC unroll 16
         for (int j = 0; j < columns; ++j) {
@@ -209,21 +213,22 @@ template <class Real, bool is_whole, int columns>
 }
 
 template <class Real, int columns>
-void add_in_place(const FactorsInPlace<Real>& factors, std::int64_t depth, const TileOfResult<Real>& result) {
+void add_unpacked(const UnpackedFactors<Real>& factors, std::int64_t depth, const ResultTile<Real>& result) {
     if (result.rows == lanes<Real>)
-        add(sums_in_place<Real, true, columns>(factors, depth, result), result);
+        add_tile(sum_unpacked<Real, true, columns>(factors, depth, result), result);
     else
-        add(sums_in_place<Real, false, columns>(factors, depth, result), result);
+        add_tile(sum_unpacked<Real, false, columns>(factors, depth, result), result);
 }
 
-/// The vectors of a row of unknowns, and the rows that are solved side by side.
+/// The number of vectors that hold one unknown of all right sides, and the number of unknowns that are solved side
+/// by side.
 enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
 
 template <class Real>
 constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 
-/// Unknowns from `first` on: sums up the terms that `rows` of them have of all earlier ones, then those that they
-/// have of each other, and adds the sums to the right side.
+/// Solves for `rows` unknowns from `first` on. Sums up the terms that they have of all earlier unknowns, then the
+/// terms that they have of each other, and adds these sums to the right sides.
 template <class Real, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
                                               std::int64_t of_unknown) {
@@ -256,7 +261,7 @@ template <class Real, int rows>
 }
 
 template <class Real>
-void solve(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns, std::int64_t of_unknown) {
+void solve_real(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns, std::int64_t of_unknown) {
     int i = 0;
     for (; i + unknowns_at_once <= count; i += unknowns_at_once)
         solve_rows<Real, unknowns_at_once>(triangle, i, has_unit_diagonal, unknowns, of_unknown);
@@ -300,19 +305,19 @@ void solve_complex(const Real* triangle, int count, bool has_unit_diagonal, Real
     }
 }
 
-template <class Real, int vectors, int columns, int columns_in_place>
+template <class Real, int vectors, int columns, int unpacked_columns>
 constexpr TileLoops<Real> tile_loops{
     .rows = vectors * lanes<Real>,
     .columns = columns,
     .summed_at_once = summed_at_once,
-    .sum = sum<Real, vectors, columns>,
+    .sum = sum_tile<Real, vectors, columns>,
     .add_to_result = add_to_result<Real, vectors, columns>,
     .add_sums = add_sums<Real, vectors, columns>,
     .add_column = add_column<Real>,
-    .solve = solve<Real>,
+    .solve = solve_real<Real>,
     .solve_complex = solve_complex<Real>,
     .solved_columns = solved_columns<Real>,
-    .in_place = {lanes<Real>, columns_in_place, add_in_place<Real, columns_in_place>}};
+    .unpacked = {lanes<Real>, unpacked_columns, add_unpacked<Real, unpacked_columns>}};
 
 }  // namespace
 }  // namespace fp32shim::blas

@@ -1,5 +1,5 @@
-// The loops of products with a matrix. Only loops_*.cpp files include this file, by vector_sum_loops.hpp, and they
-// include nothing that other files inline; see tile_loops.hpp. Vectors run over rows, never along a sum.
+// The loops of products of a matrix and a vector. Only loops_*.cpp files include this file, by vector_sum_loops.hpp,
+// and they include nothing that other files inline; see tile_loops.hpp. Vectors run over rows, never along a sum.
 #pragma once
 
 #include <cstdint>
@@ -11,52 +11,53 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The real and the imaginary parts of adjacent complex numbers, in an order of their own.
+/// The real parts and the imaginary parts of adjacent complex numbers. Both vectors have the same order, which is
+/// not that in memory.
 template <class Real>
-struct Parts {
+struct ComplexParts {
     Vector<Real> re, im;
 };
 
 template <class Real>
-inline Parts<Real> parts_of(Vector<Real> low, Vector<Real> high) {
+inline ComplexParts<Real> complex_parts(Vector<Real> low, Vector<Real> high) {
     if constexpr (block_lanes<Real> == 4)
-        return {take<Real, 0, 2, 4, 6>(low, high), take<Real, 1, 3, 5, 7>(low, high)};
+        return {shuffle_blocks<Real, 0, 2, 4, 6>(low, high), shuffle_blocks<Real, 1, 3, 5, 7>(low, high)};
     else if constexpr (block_lanes<Real> == 2)
-        return {take<Real, 0, 2>(low, high), take<Real, 1, 3>(low, high)};
+        return {shuffle_blocks<Real, 0, 2>(low, high), shuffle_blocks<Real, 1, 3>(low, high)};
     else
         return {low, high};
 }
 
 template <class Real>
-inline Vector<Real> low_numbers(const Parts<Real>& parts) {
+inline Vector<Real> low_interleaved(const ComplexParts<Real>& parts) {
     if constexpr (block_lanes<Real> == 4)
-        return take<Real, 0, 4, 1, 5>(parts.re, parts.im);
+        return shuffle_blocks<Real, 0, 4, 1, 5>(parts.re, parts.im);
     else if constexpr (block_lanes<Real> == 2)
-        return take<Real, 0, 2>(parts.re, parts.im);
+        return shuffle_blocks<Real, 0, 2>(parts.re, parts.im);
     else
         return parts.re;
 }
 template <class Real>
-inline Vector<Real> high_numbers(const Parts<Real>& parts) {
+inline Vector<Real> high_interleaved(const ComplexParts<Real>& parts) {
     if constexpr (block_lanes<Real> == 4)
-        return take<Real, 2, 6, 3, 7>(parts.re, parts.im);
+        return shuffle_blocks<Real, 2, 6, 3, 7>(parts.re, parts.im);
     else if constexpr (block_lanes<Real> == 2)
-        return take<Real, 1, 3>(parts.re, parts.im);
+        return shuffle_blocks<Real, 1, 3>(parts.re, parts.im);
     else
         return parts.im;
 }
 
-/// Reads and writes the numbers of a vector. Where fewer are there, the first element takes the place of the others,
-/// so that no floating-point exception is raised that the product would not raise.
+/// Reads and writes the numbers of a vector. If fewer numbers are there, the first element takes the place of the
+/// others, so that no floating-point exception is raised that the product would not raise.
 template <class Real, int width, bool is_whole>
-struct Access {
-    static Vector<Real> get(const Real* from, int count) {
+struct VectorAccess {
+    static Vector<Real> read(const Real* from, int count) {
         if constexpr (is_whole)
             return load(from);
         else
-            return load_part(from, count, repeated<Real, width>(from));
+            return load_part(from, count, broadcast_element<Real, width>(from));
     }
-    static void set(Real* to, Vector<Real> value, int count) {
+    static void write(Real* to, Vector<Real> value, int count) {
         if constexpr (is_whole)
             store(to, value);
         else
@@ -68,37 +69,38 @@ struct Access {
 template <class Real, int columns, bool is_whole>
 inline void add_real_rows(const Real* from, std::int64_t of_column, int present, const Vector<Real>* factors,
                           Real* sums) {
-    using At = Access<Real, 1, is_whole>;
-    Vector<Real> sum = At::get(sums, present);
+    using At = VectorAccess<Real, 1, is_whole>;
+    Vector<Real> sum = At::read(sums, present);
 #pragma GCC unroll 8
-    for (int j = 0; j < columns; ++j) sum = fused(At::get(from + j * of_column, present), factors[j], sum);
-    At::set(sums, sum, present);
+    for (int j = 0; j < columns; ++j) sum = fused(At::read(from + j * of_column, present), factors[j], sum);
+    At::write(sums, sum, present);
 }
 
-/// Adds some adjacent columns of complex elements to two vectors of sums. `factors` are those of PartOfMatrix, and
-/// `of_imaginary` numbers later those for the imaginary parts.
+/// Adds some adjacent columns of complex elements to two vectors of sums. `factors` points to the factors for the
+/// real parts of the sums, as VectorLoops::add_product describes them; those for the imaginary parts follow
+/// `of_imaginary` numbers later.
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
                              std::int64_t of_imaginary, Real* sums) {
-    using At = Access<Real, 2, is_whole>;
+    using At = VectorAccess<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
-    const int of_high = high > 0 ? lanes<Real> : 0;  // without such numbers, an address that may be read
-    Parts<Real> sum = parts_of<Real>(At::get(sums, low), At::get(sums + of_high, high));
+    const int of_high = high > 0 ? lanes<Real> : 0;  // if there are none, an address that may be read
+    ComplexParts<Real> sum = complex_parts<Real>(At::read(sums, low), At::read(sums + of_high, high));
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j, from += of_column) {
-        const Parts<Real> element = parts_of<Real>(At::get(from, low), At::get(from + of_high, high));
+        const ComplexParts<Real> element = complex_parts<Real>(At::read(from, low), At::read(from + of_high, high));
         const Real* const of_re = factors + 2 * j;
         const Real* const of_im = of_re + of_imaginary;
         sum.re = fused(element.im, broadcast(of_re[1]), fused(element.re, broadcast(of_re[0]), sum.re));
         sum.im = fused(element.im, broadcast(of_im[1]), fused(element.re, broadcast(of_im[0]), sum.im));
     }
-    At::set(sums, low_numbers(sum), low);
-    At::set(sums + of_high, high_numbers(sum), high);
+    At::write(sums, low_interleaved(sum), low);
+    At::write(sums + of_high, high_interleaved(sum), high);
 }
 
 template <class Real, int width, int columns>
-inline void add_few_columns(const PartOfMatrix<Real>& a, std::int64_t first, const Real* factors, Real* sums) {
+inline void add_few_columns(const StridedMatrix<Real>& a, std::int64_t first, const Real* factors, Real* sums) {
     constexpr int step = width * lanes<Real>;
     const std::int64_t numbers = width * a.rows;
     const std::int64_t of_column = width * a.of_column;
@@ -130,30 +132,31 @@ inline void add_few_columns(const PartOfMatrix<Real>& a, std::int64_t first, con
 
 template <class Real, bool is_whole>
 inline void add_real_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
-    using At = Access<Real, 1, is_whole>;
-    const Vector<Real> product = fused(At::get(x, present), broadcast(factors[0]), Vector<Real>{});
-    At::set(to, fused(broadcast(alpha[0]), product, At::get(to, present)), present);
+    using At = VectorAccess<Real, 1, is_whole>;
+    const Vector<Real> product = fused(At::read(x, present), broadcast(factors[0]), Vector<Real>{});
+    At::write(to, fused(broadcast(alpha[0]), product, At::read(to, present)), present);
 }
 
-/// Adds a multiple of two vectors of complex elements to others. For alpha_is_real, see add_to_complex.
+/// Adds a multiple of two vectors of complex elements to others. add_complex_sums() in tile_loops.hpp tells why
+/// `alpha_is_real` is a template parameter.
 template <class Real, bool is_whole, bool alpha_is_real>
 inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
-    using At = Access<Real, 2, is_whole>;
+    using At = VectorAccess<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
     const int of_high = high > 0 ? lanes<Real> : 0;
-    const Parts<Real> element = parts_of<Real>(At::get(x, low), At::get(x + of_high, high));
+    const ComplexParts<Real> element = complex_parts<Real>(At::read(x, low), At::read(x + of_high, high));
     const auto product = [&](const Real* by) {
         return fused(element.im, broadcast(by[1]), fused(element.re, broadcast(by[0]), Vector<Real>{}));
     };
     const Vector<Real> re = product(factors);
     const Vector<Real> im = product(factors + 2);
-    Parts<Real> sum = parts_of<Real>(At::get(to, low), At::get(to + of_high, high));
+    ComplexParts<Real> sum = complex_parts<Real>(At::read(to, low), At::read(to + of_high, high));
     sum = {fused(broadcast(alpha[0]), re, sum.re), fused(broadcast(alpha[0]), im, sum.im)};
     if constexpr (!alpha_is_real)
         sum = {fused(broadcast(-alpha[1]), im, sum.re), fused(broadcast(alpha[1]), re, sum.im)};
-    At::set(to, low_numbers(sum), low);
-    At::set(to + of_high, high_numbers(sum), high);
+    At::write(to, low_interleaved(sum), low);
+    At::write(to + of_high, high_interleaved(sum), high);
 }
 
 template <class Real, int width>
@@ -174,44 +177,46 @@ void add_multiple(const Real* x, std::int64_t count, const Real* factors, const 
 }
 
 template <class Real>
-void rotate_one(Real& x, Real& y, Real cosine, Real sine) {
+void rotate_pair(Real& x, Real& y, Real cosine, Real sine) {
     const Real old = x;
     x = fused(cosine, old, sine * y);
     y = fused(cosine, y, -(sine * old));
 }
 
 template <class Real, int width>
-void rotate(const Elements<Real>& x, const Elements<Real>& y, Real cosine, Real sine) {
+void rotate(const StridedVector<Real>& x, const StridedVector<Real>& y, Real cosine, Real sine) {
     if (x.increment == 1 && y.increment == 1) {
         Real* __restrict of_x = x.data;
         Real* __restrict of_y = y.data;
-        for (std::int64_t i = 0; i < x.count * width; ++i) rotate_one(of_x[i], of_y[i], cosine, sine);
+        for (std::int64_t i = 0; i < x.count * width; ++i) rotate_pair(of_x[i], of_y[i], cosine, sine);
         return;
     }
     for (std::int64_t i = 0; i < x.count; ++i)
         for (int part = 0; part < width; ++part)
-            rotate_one(x.data[i * x.increment * width + part], y.data[i * y.increment * width + part], cosine, sine);
+            rotate_pair(x.data[i * x.increment * width + part], y.data[i * y.increment * width + part], cosine, sine);
 }
 
-/// Rows at equal distances.
+/// Returns the address of each row, for rows at equal distances.
 template <class Real>
-struct EqualRows {
+struct StridedRows {
     const Real* data;
     std::int64_t of_row;
     const Real* operator()(int row) const { return data + row * of_row; }
 };
 
-/// Fewer rows than a vector has numbers: the last one takes the place of those that are not there.
+/// Returns the address of each row, for fewer rows than a vector has numbers. The last row takes the place of those
+/// that are not there.
 template <class Real>
-struct FewRows {
+struct PaddedRows {
     const Real* of[lanes<Real>];
-    FewRows(const EqualRows<Real>& rows, int count) {
+    PaddedRows(const StridedRows<Real>& rows, int count) {
         for (int row = 0; row < lanes<Real>; ++row) of[row] = rows(row < count ? row : count - 1);
     }
     const Real* operator()(int row) const { return of[row]; }
 };
 
-/// Loads some numbers of each row, so that a vector has one of each.
+/// Loads numbers of as many rows as a vector has numbers, from `at` on, and transposes them: each vector in `to` has
+/// one number of each row.
 template <class Real, class Rows>
 [[gnu::always_inline]] inline void load_transposed(const Rows& rows, std::int64_t at, Vector<Real>* to) {
     constexpr int wide = block_lanes<Real>;
@@ -227,35 +232,36 @@ template <class Real, class Rows>
             loaded[i] = load_blocks(from);
         }
         if constexpr (wide == 2) {
-            to[0] = take<Real, 0, 2>(loaded[0], loaded[1]);
-            to[1] = take<Real, 1, 3>(loaded[0], loaded[1]);
+            to[0] = shuffle_blocks<Real, 0, 2>(loaded[0], loaded[1]);
+            to[1] = shuffle_blocks<Real, 1, 3>(loaded[0], loaded[1]);
         } else {
-            const auto low = take<Real, 0, 4, 1, 5>(loaded[0], loaded[1]);
-            const auto high = take<Real, 2, 6, 3, 7>(loaded[0], loaded[1]);
-            const auto other_low = take<Real, 0, 4, 1, 5>(loaded[2], loaded[3]);
-            const auto other_high = take<Real, 2, 6, 3, 7>(loaded[2], loaded[3]);
-            to[0] = take<Real, 0, 1, 4, 5>(low, other_low);
-            to[1] = take<Real, 2, 3, 6, 7>(low, other_low);
-            to[2] = take<Real, 0, 1, 4, 5>(high, other_high);
-            to[3] = take<Real, 2, 3, 6, 7>(high, other_high);
+            const auto low = shuffle_blocks<Real, 0, 4, 1, 5>(loaded[0], loaded[1]);
+            const auto high = shuffle_blocks<Real, 2, 6, 3, 7>(loaded[0], loaded[1]);
+            const auto other_low = shuffle_blocks<Real, 0, 4, 1, 5>(loaded[2], loaded[3]);
+            const auto other_high = shuffle_blocks<Real, 2, 6, 3, 7>(loaded[2], loaded[3]);
+            to[0] = shuffle_blocks<Real, 0, 1, 4, 5>(low, other_low);
+            to[1] = shuffle_blocks<Real, 2, 3, 6, 7>(low, other_low);
+            to[2] = shuffle_blocks<Real, 0, 1, 4, 5>(high, other_high);
+            to[3] = shuffle_blocks<Real, 2, 3, 6, 7>(high, other_high);
         }
     }
 }
 template <class Real, class Rows>
-inline Vector<Real> load_one_transposed(const Rows& rows, std::int64_t at) {
+inline Vector<Real> gather_numbers(const Rows& rows, std::int64_t at) {
     Real numbers[lanes<Real>];
     for (int i = 0; i < lanes<Real>; ++i) numbers[i] = rows(i)[at];
     return load(numbers);
 }
 
-/// Vectors of sums that are computed at the same time where numbers are transposed, since each addition to one sum
-/// waits for the one before. More than 16 rows would not stay in the first cache if their distance is a power of two.
+/// The number of vectors of sums that are computed at the same time if numbers are transposed. There are several,
+/// since each addition to a sum waits for the one before. More than 16 rows would not stay in the first-level cache
+/// if their distance is a power of two.
 template <class Real>
 inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
                                        : lanes<Real> == 8 ? 2
                                                           : 4;
 
-/// The rows of one of several vectors.
+/// Returns the address of each row of one of several vectors.
 template <class Real, class Rows>
 struct RowsOfVector {
     const Rows& rows;
@@ -263,12 +269,13 @@ struct RowsOfVector {
     const Real* operator()(int row) const { return rows(vector * lanes<Real> + row); }
 };
 
-/// Adds some terms of as many rows as some vectors have numbers to their sums. The numbers of a row are adjacent.
+/// Adds terms of as many rows as `vectors` vectors have numbers to the sums of these rows. The numbers of a row are
+/// adjacent in memory.
 template <class Real, int width, int vectors, class Rows>
-[[gnu::always_inline]] inline Sums<Real, vectors, width> add_terms(const Rows& rows, std::int64_t first,
-                                                                   std::int64_t end, std::int64_t depth,
-                                                                   const Real* factors,
-                                                                   Sums<Real, vectors, width> sums) {
+[[gnu::always_inline]] inline TileSums<Real, vectors, width> add_terms(const Rows& rows, std::int64_t first,
+                                                                       std::int64_t end, std::int64_t depth,
+                                                                       const Real* factors,
+                                                                       TileSums<Real, vectors, width> sums) {
     constexpr int wide = block_lanes<Real>;
     const auto add = [&](Vector<Real> numbers, int v, std::int64_t p) {
 #pragma GCC unroll 2
@@ -287,14 +294,14 @@ template <class Real, int width, int vectors, class Rows>
     }
     for (; p < end; ++p) {
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) add(load_one_transposed<Real>(RowsOfVector<Real, Rows>{rows, v}, p), v, p);
+        for (int v = 0; v < vectors; ++v) add(gather_numbers<Real>(RowsOfVector<Real, Rows>{rows, v}, p), v, p);
     }
     return sums;
 }
 
 template <SumsBefore before, class Real, int width, int vectors, class Rows>
 inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
-    using RowSums = Sums<Real, vectors, width>;
+    using RowSums = TileSums<Real, vectors, width>;
     Real parts[width][vectors * lanes<Real>];
     RowSums of_rows{};
     const auto for_vectors = [&](const auto& act) {
@@ -323,7 +330,7 @@ inline void add_transposed(const Rows& rows, int present, std::int64_t depth, co
 }
 
 template <class Real, int width>
-void add_columns(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
+void add_columns(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
     constexpr int most = 8;
     std::int64_t j = 0;
     for (; j + most <= a.columns; j += most) add_few_columns<Real, width, most>(a, j, factors, sums);
@@ -332,10 +339,10 @@ void add_columns(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
 }
 
 template <SumsBefore before, class Real, int width>
-void add_rows(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
+void add_rows(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
     const std::int64_t depth = width * a.columns;
     const auto rows_from = [&](std::int64_t i) {
-        return EqualRows<Real>{a.data + width * i * a.of_row, width * a.of_row};
+        return StridedRows<Real>{a.data + width * i * a.of_row, width * a.of_row};
     };
     constexpr int vectors = vectors_at_once<Real>;
     std::int64_t i = 0;
@@ -344,13 +351,13 @@ void add_rows(const PartOfMatrix<Real>& a, const Real* factors, Real* sums) {
                                                      sums + width * i);
     for (; i < a.rows; i += lanes<Real>) {
         const int present = a.rows - i < lanes<Real> ? static_cast<int>(a.rows - i) : lanes<Real>;
-        add_transposed<before, Real, width, 1>(FewRows<Real>(rows_from(i), present), present, depth, factors,
+        add_transposed<before, Real, width, 1>(PaddedRows<Real>(rows_from(i), present), present, depth, factors,
                                                sums + width * i);
     }
 }
 
 template <class Real, int width>
-void add_to_result(const Real* sums, const Elements<Real>& result, const Real* alpha, const Real* beta) {
+void add_to_result(const Real* sums, const StridedVector<Real>& result, const Real* alpha, const Real* beta) {
     const ComplexNumber<Real> by{alpha[0], width == 2 ? alpha[1] : 0}, scale{beta[0], width == 2 ? beta[1] : 0};
     const Real* const im = width == 2 ? sums + 1 : nullptr;
     result.increment == 1 ? add_sums_to<width, true>(sums, im, result, by, scale)

@@ -1,11 +1,10 @@
-// Vectors of the instruction set that the including file is compiled for. Only tile_loops.hpp and vector_loops.hpp
-// include this file. It includes nothing that other files inline; see tile_loops.hpp.
+// Vectors of the instruction set that the including file is compiled for. Only tile_loops.hpp and the headers above
+// it include this file. It includes nothing that other files inline; see tile_loops.hpp.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
-#include "shim/blas/multiply/fused_multiply_add.hpp"
 #include "shim/blas/multiply/tile.hpp"
 
 #if defined(__AVX512F__) || defined(__AVX2__)
@@ -28,7 +27,7 @@ enum : int { vector_bytes = 0 };  // a vector is one number
 #endif
 
 #if defined(__FMA__) || defined(__aarch64__)
-inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }  // instructions
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
 inline float fused(float a, float b, float c) { return fused_multiply_add_plain(a, b, c); }
@@ -58,7 +57,7 @@ using Vector = typename VectorOf<Real>::type;
 
 template <class Real>
 inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Real));
-/// Numbers of 16 bytes: the part of a vector in which an instruction moves numbers quickly.
+/// The number of elements in 16 bytes. Instructions that move numbers within 16 bytes are quick.
 template <class Real>
 inline constexpr int block_lanes = 16 / static_cast<int>(sizeof(Real));
 
@@ -80,10 +79,11 @@ inline Vector<Real> magnitude_of(Vector<Real> x) {
 inline Vector<float> magnitude(Vector<float> x) { return magnitude_of<float>(x); }
 inline Vector<double> magnitude(Vector<double> x) { return magnitude_of<double>(x); }
 
-/// Takes numbers of two vectors, the same in each block of 16 bytes: a pattern has the indices in the blocks of both.
+/// Shuffles the numbers of two vectors within blocks of 16 bytes, in the same way in each block. The pattern has,
+/// for each number of a result's block, its index in the two blocks of a and b.
 template <int... pattern>
-struct InBlocks {
-    static constexpr int at(int size, int position) {
+struct BlockShuffle {
+    static constexpr int source_index(int size, int position) {
         constexpr int from[] = {pattern...};
         constexpr int count = sizeof...(pattern);
         const int first = position / count * count;
@@ -91,13 +91,13 @@ struct InBlocks {
         return index < count ? first + index : size + first + index - count;
     }
     template <class V, int... position>
-    static V take(V a, V b, std::integer_sequence<int, position...>) {
-        return __builtin_shufflevector(a, b, at(sizeof...(position), position)...);
+    static V shuffle_blocks(V a, V b, std::integer_sequence<int, position...>) {
+        return __builtin_shufflevector(a, b, source_index(sizeof...(position), position)...);
     }
 };
 template <class Real, int... pattern>
-inline Vector<Real> take(Vector<Real> a, Vector<Real> b) {
-    return InBlocks<pattern...>::take(a, b, std::make_integer_sequence<int, lanes<Real>>());
+inline Vector<Real> shuffle_blocks(Vector<Real> a, Vector<Real> b) {
+    return BlockShuffle<pattern...>::shuffle_blocks(a, b, std::make_integer_sequence<int, lanes<Real>>());
 }
 
 #endif
@@ -108,19 +108,21 @@ inline Vector<float> broadcast(float value) { return _mm512_set1_ps(value); }
 inline Vector<double> broadcast(double value) { return _mm512_set1_pd(value); }
 inline Vector<float> fused(Vector<float> a, Vector<float> b, Vector<float> c) { return _mm512_fmadd_ps(a, b, c); }
 inline Vector<double> fused(Vector<double> a, Vector<double> b, Vector<double> c) { return _mm512_fmadd_pd(a, b, c); }
-inline __mmask16 first(int count) { return static_cast<__mmask16>((1U << count) - 1); }
+inline __mmask16 first_lanes(int count) { return static_cast<__mmask16>((1U << count) - 1); }
 inline Vector<float> load_part(const float* from, int count, Vector<float> others) {
-    return _mm512_mask_loadu_ps(others, first(count), from);
+    return _mm512_mask_loadu_ps(others, first_lanes(count), from);
 }
 inline Vector<double> load_part(const double* from, int count, Vector<double> others) {
-    return _mm512_mask_loadu_pd(others, static_cast<__mmask8>(first(count)), from);
+    return _mm512_mask_loadu_pd(others, static_cast<__mmask8>(first_lanes(count)), from);
 }
-inline void store_part(float* to, Vector<float> value, int count) { _mm512_mask_storeu_ps(to, first(count), value); }
+inline void store_part(float* to, Vector<float> value, int count) {
+    _mm512_mask_storeu_ps(to, first_lanes(count), value);
+}
 inline void store_part(double* to, Vector<double> value, int count) {
-    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first(count)), value);
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first_lanes(count)), value);
 }
-inline Vector<double> load_doubles(const float* from) {
-    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));  // without a mask, gcc warns: bug 105593
+inline Vector<double> load_as_doubles(const float* from) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));  // the mask avoids a warning of gcc (bug 105593)
 }
 /// Loads a block of 16 bytes from each address.
 template <class Real>
@@ -159,7 +161,7 @@ inline void store_part(float* to, Vector<float> value, int count) {
 inline void store_part(double* to, Vector<double> value, int count) {
     _mm256_maskstore_pd(to, first_doubles(count), value);
 }
-inline Vector<double> load_doubles(const float* from) { return _mm256_cvtps_pd(_mm_loadu_ps(from)); }
+inline Vector<double> load_as_doubles(const float* from) { return _mm256_cvtps_pd(_mm_loadu_ps(from)); }
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[2]) {
     const auto block = [&](int i) { return _mm_loadu_ps(reinterpret_cast<const float*>(from[i])); };
@@ -182,7 +184,7 @@ template <class Real>
 inline void store_part(Real* to, Vector<Real> value, int count) {
     for (int i = 0; i < count; ++i) to[i] = value[i];
 }
-inline Vector<double> load_doubles(const float* from) { return vcvt_f64_f32(vld1_f32(from)); }
+inline Vector<double> load_as_doubles(const float* from) { return vcvt_f64_f32(vld1_f32(from)); }
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[1]) {
     return load(from[0]);
@@ -201,20 +203,20 @@ inline Real broadcast(Real value) {
     return value;
 }
 template <class Real, int>
-inline Real repeated(const Real* element) {
+inline Real broadcast_element(const Real* element) {
     return *element;
 }
 template <class Real>
 inline Real load(const Real* from) {
     return *from;
 }
-inline double load_doubles(const float* from) { return *from; }
+inline double load_as_doubles(const float* from) { return *from; }
 template <class Real>
 inline void store(Real* to, Real value) {
     *to = value;
 }
 template <class Real>
-inline Real load_part(const Real* from, int, Real) {  // never called, as store_part
+inline Real load_part(const Real* from, int, Real) {  // never called, since one number is always whole
     return *from;
 }
 template <class Real>
@@ -226,9 +228,9 @@ inline void store_part(Real* to, Real value, int) {
 
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
 
-/// Returns one element again and again.
+/// Returns a vector in which one element is repeated.
 template <class Real, int width>
-inline Vector<Real> repeated(const Real* element) {
+inline Vector<Real> broadcast_element(const Real* element) {
     if constexpr (width == 1) {
         return broadcast(*element);
     } else if constexpr (sizeof(Real) == sizeof(float)) {
@@ -245,9 +247,9 @@ inline Vector<Real> repeated(const Real* element) {
 #endif
 
 /// Loads as many numbers as a vector of float64 has.
-inline Vector<double> load_doubles(const double* from) { return load(from); }
+inline Vector<double> load_as_doubles(const double* from) { return load(from); }
 
-/// The first element takes the place of those that are not there.
+/// Loads `count` numbers. The first one takes the place of the others.
 template <class Real>
 inline Vector<Real> load_part(const Real* from, int count) {
     return load_part(from, count, broadcast(*from));

@@ -9,10 +9,10 @@
 namespace fp32shim::blas {
 namespace {
 
-// The terms of sums over vectors. `add` adds one element, which has `numbers` numbers, to `sums` sums. A V is one
-// number, or a vector with one number of each of several parts.
+// Each of these types describes the terms of a sum over vectors. `add` adds one element, which has `numbers`
+// numbers, to `sums` sums. A V is one number, or a vector with one number of each of several parts.
 
-struct Products {
+struct RealProductTerm {
     static constexpr int numbers = 1;
     static constexpr int sums = 1;
     template <class V>
@@ -22,7 +22,7 @@ struct Products {
 };
 
 template <bool conjugates>
-struct ComplexProducts {
+struct ComplexProductTerm {
     static constexpr int numbers = 2;
     static constexpr int sums = 2;
     template <class V>
@@ -35,7 +35,7 @@ struct ComplexProducts {
 /// Stores the sums of some parts, the last of which may be shorter. They are computed at the same time, since each
 /// addition to one sum waits for the one before.
 template <int parts, class Terms, class Real>
-inline void sum_few_parts(const Elements<const Real>& a, const Elements<const Real>& b, std::int64_t first,
+inline void sum_few_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, std::int64_t first,
                           Real* to) {
     constexpr std::int64_t elements = summed_in_chain / Terms::numbers;
     const std::int64_t of_last = a.count - first - (parts - 1) * elements;
@@ -70,7 +70,7 @@ template <int vectors, class Terms, class Real>
 void sum_parts(const Real* a, const Real* b, int count, Real* to) {
     constexpr int wide = block_lanes<Real>;
     Vector<Real> sum[vectors][Terms::sums] = {};
-    // The processor does not see that the next parts follow these, since it reads those of one group side by side.
+    // The processor does not prefetch the next parts by itself, since the parts of a group are read side by side.
     const auto prefetch = [&](const Real* from, std::int64_t p) {
         constexpr int group = vectors * lanes<Real>;
         constexpr int line = 64 / static_cast<int>(sizeof(Real));
@@ -93,10 +93,10 @@ void sum_parts(const Real* a, const Real* b, int count, Real* to) {
             }
         }
     };
-    const EqualRows<Real> rows_of_a{a, summed_in_chain};
-    const EqualRows<Real> rows_of_b{b, summed_in_chain};
+    const StridedRows<Real> rows_of_a{a, summed_in_chain};
+    const StridedRows<Real> rows_of_b{b, summed_in_chain};
     if (vectors == 1 && count < lanes<Real>)
-        run(FewRows<Real>(rows_of_a, count), FewRows<Real>(rows_of_b, count));
+        run(PaddedRows<Real>(rows_of_a, count), PaddedRows<Real>(rows_of_b, count));
     else
         run(rows_of_a, rows_of_b);
     Real sums[Terms::sums][vectors * lanes<Real>];
@@ -107,7 +107,7 @@ void sum_parts(const Real* a, const Real* b, int count, Real* to) {
 
 /// Stores the sums of all parts.
 template <class Real, class Terms>
-void sum_all_parts(const Elements<const Real>& a, const Elements<const Real>& b, Real* to) {
+void sum_all_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, Real* to) {
     constexpr std::int64_t elements = summed_in_chain / Terms::numbers;
     constexpr int few = 4;
     std::int64_t done = 0;
@@ -129,7 +129,7 @@ void sum_all_parts(const Elements<const Real>& a, const Elements<const Real>& b,
 }
 
 template <class Real, class Terms>
-void dot(const Elements<const Real>& a, const Elements<const Real>& b, double /*scale*/, Real* to) {
+void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double /*scale*/, Real* to) {
     constexpr std::int64_t numbers = Terms::numbers;
     constexpr std::int64_t parts = summed_at_once / summed_in_chain;
     constexpr std::int64_t blocks = 2;  // as many as some vectors have parts
@@ -148,18 +148,19 @@ void dot(const Elements<const Real>& a, const Elements<const Real>& b, double /*
     }
 }
 
-/// Adds a number to a sum, and what that loses to `lost`.
+/// Adds a number to a sum, and the rounding error of that addition to `lost`.
 template <class V>
-inline void add_exactly(V number, V& sum, V& lost) {
+inline void add_with_error(V number, V& sum, V& lost) {
     const V before = sum;
     sum = before + number;
     const V part = sum - before;
     lost = lost + ((before - (sum - part)) + (number - part));  // Knuth
 }
 
-// The terms of sums in double precision. A number is added to each of `sums` sums in turn.
+// Each of these types describes the terms of a sum in double precision. The numbers are added to `sums` sums in
+// turn.
 
-struct Magnitudes {
+struct MagnitudeTerm {
     static constexpr int sums = 32;
     template <class V>
     void add(V a, V, V& sum, V&) const {
@@ -168,7 +169,7 @@ struct Magnitudes {
 };
 
 template <class Real>
-struct Squares {
+struct SquareTerm {
     static constexpr bool are_exact = sizeof(Real) == sizeof(float);
     static constexpr int sums = are_exact ? 32 : 16;
     double scale;
@@ -179,22 +180,23 @@ struct Squares {
         } else {
             const V scaled = a * broadcast(scale);
             const V square = scaled * scaled;
-            add_exactly(square, sum, lost);
+            add_with_error(square, sum, lost);
             lost = lost + fused(scaled, scaled, -square);
         }
     }
 };
 
-struct ProductsOfFloats {
+struct FloatProductTerm {
     static constexpr int sums = 16;
     template <class V>
     void add(V a, V b, V& sum, V& lost) const {
-        add_exactly(a * b, sum, lost);  // the product is exact
+        add_with_error(a * b, sum, lost);  // the product is exact
     }
 };
 
 template <class Real, int width, class Terms>
-void sum_in_turn(const Terms& terms, const Elements<const Real>& a, const Elements<const Real>& b, double* to) {
+void sum_interleaved(const Terms& terms, const StridedVector<const Real>& a, const StridedVector<const Real>& b,
+                     double* to) {
     constexpr int vectors = Terms::sums / lanes<double>;
     const std::int64_t numbers = a.count * width;
     const bool are_adjacent = a.increment == 1 && b.increment == 1;
@@ -204,8 +206,8 @@ void sum_in_turn(const Terms& terms, const Elements<const Real>& a, const Elemen
         const auto add = [&](const Real* of_a, const Real* of_b) {
 #pragma GCC unroll 32
             for (int v = 0; v < vectors; ++v)
-                terms.add(load_doubles(of_a + v * lanes<double>), load_doubles(of_b + v * lanes<double>), sum[v],
-                          lost[v]);
+                terms.add(load_as_doubles(of_a + v * lanes<double>), load_as_doubles(of_b + v * lanes<double>),
+                          sum[v], lost[v]);
         };
         const std::int64_t end = numbers - first < summed_in_turn ? numbers : first + summed_in_turn;
         std::int64_t at = first;
@@ -227,25 +229,26 @@ void sum_in_turn(const Terms& terms, const Elements<const Real>& a, const Elemen
         }
         to[0] = to[1] = 0;
         for (int i = 0; i < Terms::sums; ++i) {
-            add_exactly(sums[0][i], to[0], to[1]);
+            add_with_error(sums[0][i], to[0], to[1]);
             to[1] = to[1] + sums[1][i];
         }
     }
 }
 
 template <class Real, int width>
-void magnitudes(const Elements<const Real>& a, const Elements<const Real>& b, double /*scale*/, double* to) {
-    sum_in_turn<Real, width>(Magnitudes{}, a, b, to);
+void sum_magnitudes(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double /*scale*/,
+                    double* to) {
+    sum_interleaved<Real, width>(MagnitudeTerm{}, a, b, to);
 }
 
 template <class Real, int width>
-void squares(const Elements<const Real>& a, const Elements<const Real>& b, double scale, double* to) {
-    sum_in_turn<Real, width>(Squares<Real>{scale}, a, b, to);
+void sum_squares(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double scale, double* to) {
+    sum_interleaved<Real, width>(SquareTerm<Real>{scale}, a, b, to);
 }
 
-inline void dot_in_double(const Elements<const float>& a, const Elements<const float>& b, double /*scale*/,
+inline void dot_in_double(const StridedVector<const float>& a, const StridedVector<const float>& b, double /*scale*/,
                           double* to) {
-    sum_in_turn<float, 1>(ProductsOfFloats{}, a, b, to);
+    sum_interleaved<float, 1>(FloatProductTerm{}, a, b, to);
 }
 
 template <class Real>
@@ -257,18 +260,19 @@ constexpr VectorLoops<Real> loops_over_vectors{
     {add_multiple<Real, 1>, add_multiple<Real, 2>},
     {add_to_result<Real, 1>, add_to_result<Real, 2>},
     {rotate<Real, 1>, rotate<Real, 2>},
-    {dot<Real, Products>, dot<Real, ComplexProducts<false>>},
-    dot<Real, ComplexProducts<true>>,
-    {magnitudes<Real, 1>, magnitudes<Real, 2>},
-    {squares<Real, 1>, squares<Real, 2>}};
+    {dot_blocks<Real, RealProductTerm>, dot_blocks<Real, ComplexProductTerm<false>>},
+    dot_blocks<Real, ComplexProductTerm<true>>,
+    {sum_magnitudes<Real, 1>, sum_magnitudes<Real, 2>},
+    {sum_squares<Real, 1>, sum_squares<Real, 2>}};
 
-/// All loops of an instruction set. Of its tiles, the numbers are the vectors of a column, and the columns.
-template <int large_vectors, int large_columns, int small_vectors, int small_columns, int columns_in_place>
+/// All loops of an instruction set. The size of a tile is given as the number of vectors in a column, and the number
+/// of columns.
+template <int large_vectors, int large_columns, int small_vectors, int small_columns, int unpacked_columns>
 constexpr LoopsOfInstructionSet all_loops{
-    {tile_loops<float, large_vectors, large_columns, columns_in_place>,
-     tile_loops<float, small_vectors, small_columns, columns_in_place>, loops_over_vectors<float>},
-    {tile_loops<double, large_vectors, large_columns, columns_in_place>,
-     tile_loops<double, small_vectors, small_columns, columns_in_place>, loops_over_vectors<double>},
+    {tile_loops<float, large_vectors, large_columns, unpacked_columns>,
+     tile_loops<float, small_vectors, small_columns, unpacked_columns>, loops_over_vectors<float>},
+    {tile_loops<double, large_vectors, large_columns, unpacked_columns>,
+     tile_loops<double, small_vectors, small_columns, unpacked_columns>, loops_over_vectors<double>},
     dot_in_double};
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "shim/blas/multiply/division.hpp"
 #include "shim/blas/multiply/loops.hpp"
+#include "shim/blas/multiply/parallel_for.hpp"
 #include "shim/level3/matrix.hpp"
 #include "shim/level3/operand_view.hpp"
 #include "shim/level3/roles.hpp"
@@ -13,13 +13,13 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The matrix of a product, as op() makes it.
+/// The matrix op(A) of a product of a matrix and a vector.
 template <class Real>
-struct LeftFactor {
+struct MatrixFactor {
     enum class Shape : std::uint8_t { whole, symmetric, triangular };
 
     const Real* data = nullptr;
-    std::int64_t of_row = 0;  ///< distances of elements
+    std::int64_t of_row = 0;  ///< distance of rows, in elements
     std::int64_t of_column = 0;
     int width = 1;
     bool conjugates = false;
@@ -33,8 +33,9 @@ struct LeftFactor {
     }
 };
 
-/// Stores the numbers by which the loops multiply elements for one element of a vector: for the real and, of a
-/// complex element, the imaginary part of the sum. Either side may be conjugated.
+/// Stores the factors by which the loops multiply elements of the matrix for one element of the vector: those for
+/// the real part of the sum, and, if the elements are complex, those for its imaginary part. Either side may be
+/// conjugated.
 template <class Real>
 void set_factors(const Real* element, int width, bool conjugates_left, bool conjugates_element, Real* of_real,
                  Real* of_imaginary) {
@@ -47,8 +48,8 @@ void set_factors(const Real* element, int width, bool conjugates_left, bool conj
 }
 
 template <class Real>
-LeftFactor<Real> left_factor(const Level3& product) {
-    using Factor = LeftFactor<Real>;
+MatrixFactor<Real> matrix_factor(const Level3& product) {
+    using Factor = MatrixFactor<Real>;
     Factor a{static_cast<const Real*>(product.a)};
     const bool is_transposed = transposes(product.trans_a);
     const bool rows_are_adjacent = is_transposed == product.row_major;
@@ -64,31 +65,31 @@ LeftFactor<Real> left_factor(const Level3& product) {
     return a;
 }
 
-/// A product of a matrix and a vector. Refers to no number of the call but those of matrices and vectors, so that
-/// threads may have copies of it.
+/// A product of a matrix and a vector. Refers only to numbers in the matrix and the vectors, and to no other memory
+/// of the call, so that threads may have copies of it.
 template <class Real>
-class VectorProduct {
-    using Shape = typename LeftFactor<Real>::Shape;
+class MatrixVectorProduct {
+    using Shape = typename MatrixFactor<Real>::Shape;
 
   public:
-    VectorProduct(const Level3& product, const VectorLoops<Real>& loops)
-        : loops_(loops), a_(left_factor<Real>(product)) {
+    MatrixVectorProduct(const Level3& product, const VectorLoops<Real>& loops)
+        : loops_(loops), a_(matrix_factor<Real>(product)) {
         const bool is_rectangular = a_.shape == Shape::whole;
         const bool is_transposed = is_rectangular && transposes(product.trans_a);
         const std::int64_t rows = is_rectangular && !is_transposed ? product.m : product.n;
-        x_ = elements<const Real>(product.b, product.ldb, is_transposed ? product.m : product.n, width());
+        x_ = strided_vector<const Real>(product.b, product.ldb, is_transposed ? product.m : product.n, width());
         if (a_.shape == Shape::triangular) {
-            result_ = elements<Real>(product.b, product.ldb, rows, width());
+            result_ = strided_vector<Real>(product.b, product.ldb, rows, width());
             return;
         }
-        result_ = elements<Real>(product.c, product.ldc, rows, width());
+        result_ = strided_vector<Real>(product.c, product.ldc, rows, width());
         std::copy_n(static_cast<const Real*>(product.alpha), width(), alpha_);
         std::copy_n(static_cast<const Real*>(product.beta), width(), beta_);
     }
 
     /// Sets the result to alpha A x + beta result, or to A x if A is triangular. Returns false, and changes nothing,
     /// if there is no memory for a copy of that x.
-    bool run(Threads threads) const {
+    bool run(ThreadLimit threads) const {
         const bool is_scaled_only = alpha_[0] == 0 && alpha_[1] == 0;
         if (x_.count == 0 || (is_scaled_only && beta_[0] == 1 && beta_[1] == 0)) return true;
         if (is_scaled_only) return scale(), true;
@@ -100,7 +101,7 @@ class VectorProduct {
 
   private:
     static constexpr Real one[] = {1, 0};
-    /// 1 KiB: a thread may have 16 KiB of stack.
+    /// 1 KiB of sums: a thread may have 16 KiB of stack.
     static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
     static constexpr std::int64_t few_rows = 16;
     static constexpr std::int64_t small_square = 8;
@@ -110,7 +111,7 @@ class VectorProduct {
     std::int64_t columns_at_once() const { return summed_at_once / width(); }
     std::int64_t columns_of_part() const { return summed_in_chain / width(); }
     IndexRange whole() const { return {0, result_.count}; }
-    /// The blocks of a sum.
+    /// Returns the number of blocks of a sum.
     std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
     std::int64_t pairs() const { return blocks() * (blocks() + 1) / 2; }
     IndexRange block(std::int64_t i) const {
@@ -121,26 +122,26 @@ class VectorProduct {
             sums, {result_.data + rows.begin * result_.increment * width(), result_.increment, rows.count()}, alpha,
             beta);
     }
-    /// Adds the sums of a block to the result, or keeps them.
+    /// Adds the sums of a block to the result, or stores them in kept_.
     void take(IndexRange rows, const Real* sums, std::int64_t first_column) const {
         if (kept_ == nullptr) return add_to_result(rows, sums, alpha_, first_column == 0 ? beta_ : one);
         const std::int64_t row = first_column / columns_at_once() * result_.count + rows.begin;
         std::copy_n(sums, rows.count() * width(), kept_ + row * width());
     }
 
-    /// Threads divide the rows. Of a symmetric matrix, which is read from memory once, and of few rows, they divide
-    /// the blocks of the sums instead, which are kept, and added up afterwards.
-    bool run_on_threads(Threads threads) const {
+    /// Divides the work among threads. They divide the rows; or, if the matrix is symmetric (and is read from memory
+    /// once) or has few rows, the blocks of the sums. In that case the sums are kept, and added up afterwards.
+    bool run_on_threads(ThreadLimit threads) const {
         const bool is_symmetric = a_.shape == Shape::symmetric;
         const bool is_triangular = a_.shape == Shape::triangular;
         const std::int64_t unit = a_.of_row == 1 ? 64 : few_rows;
         const bool keeps_sums = is_symmetric || (!is_triangular && result_.count < unit * 2 * threads.count);
         const std::int64_t length = is_symmetric ? pairs() : keeps_sums ? blocks() : result_.count;
         const std::int64_t kept = (is_triangular ? 1 : keeps_sums ? blocks() : 0) * result_.count * width();
-        return divide_on_threads(
+        return parallel_for_and_finish(
             length, keeps_sums ? 1 : unit, kept * static_cast<std::int64_t>(sizeof(Real)), threads,
             [&](void* memory) {
-                VectorProduct copy = *this;
+                MatrixVectorProduct copy = *this;
                 if (keeps_sums) copy.kept_ = static_cast<Real*>(memory);
                 if (is_triangular) copy.take_x_to(static_cast<Real*>(memory));
                 return [copy](IndexRange part, char*, const std::atomic<bool>&) { copy.run_part(part); };
@@ -159,14 +160,14 @@ class VectorProduct {
         x_ = {copy, 1, x_.count};
     }
 
-    /// Computes what one thread takes: rows, blocks of all rows, or pairs of blocks.
+    /// Computes the part of one thread: a range of rows, of blocks of all rows, or of pairs of blocks.
     void run_part(IndexRange part) const {
         if (a_.shape == Shape::symmetric) return run_pairs(part);
         if (kept_ == nullptr) return run_by_rows(part, {0, x_.count});
         run_by_rows(whole(), {block(part.begin).begin, block(part.end - 1).end});
     }
 
-    /// Does that for some rows and columns.
+    /// Computes the sums of some rows over some columns.
     [[gnu::noinline]] void run_by_rows(IndexRange part, IndexRange columns) const {
         alignas(64) Real sums[numbers_of_sums];
         alignas(64) Real of_part[numbers_of_sums];
@@ -195,7 +196,7 @@ class VectorProduct {
         add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
     }
 
-    /// Does that part by part. `add_part(columns, to)` adds the terms of one part.
+    /// Sums up some rows over some columns part by part. `add_part(columns, to)` adds the terms of one part.
     template <class AddPart>
     void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
         const std::int64_t numbers = rows.count() * width();
@@ -207,7 +208,8 @@ class VectorProduct {
         }
     }
 
-    /// As in a matrix product, so that -0 does not depend on the zeros of a triangle.
+    /// Sets sums that are -0 to 0 where the triangle lacks terms, as a matrix product does. So -0 does not depend on
+    /// the zeros of a triangle.
     void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
         for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
             const std::int64_t row = rows.begin + n / width();
@@ -216,12 +218,12 @@ class VectorProduct {
         }
     }
 
-    /// Does that for pairs of blocks of a symmetric or Hermitian A: the rows of one with the columns of the other,
-    /// and the mirror image. Pairs are counted by their first block, and then by the other one, which comes later or
+    /// Computes pairs of blocks of a symmetric or Hermitian A: the rows of one block with the columns of the other,
+    /// and the mirror image. Pairs are numbered by their first block, and then by the other one, which comes later or
     /// is the same.
     void run_pairs(IndexRange pairs) const {
         std::int64_t first = 0;
-        std::int64_t of_first = pairs.begin;  // the pair among those of the first block
+        std::int64_t of_first = pairs.begin;  // number of the pair among those of its first block
         for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
         for (std::int64_t pair = pairs.begin; pair < pairs.end; ++pair, ++of_first) {
             if (of_first == blocks() - first) ++first, of_first = 0;
@@ -261,13 +263,14 @@ class VectorProduct {
     [[gnu::noinline]] void add(IndexRange rows, IndexRange columns, Real* sums) const {
         if (rows.begin >= rows.end || columns.begin >= columns.end) return;
         const bool is_beside_diagonal = rows.end <= columns.begin || rows.begin >= columns.end;
-        if (a_.shape == LeftFactor<Real>::Shape::whole || is_beside_diagonal) {
+        if (a_.shape == MatrixFactor<Real>::Shape::whole || is_beside_diagonal) {
             const bool is_stored = contains(a_.stored, rows.begin, columns.begin);
-            if (is_stored || a_.shape == LeftFactor<Real>::Shape::symmetric)
+            if (is_stored || a_.shape == MatrixFactor<Real>::Shape::symmetric)
                 add_rectangle(rows, columns, !is_stored, SumsBefore::are_continued, sums);
             return;
         }
-        // Divide both ranges at one place, until they are equal or beside the diagonal, and then while they are long.
+        // Both ranges are divided at one place, until they are equal or beside the diagonal. Then equal ranges are
+        // halved while they are long.
         constexpr std::int64_t small = small_square;
         const bool is_square = rows.begin == columns.begin && rows.end == columns.end;
         if (is_square && rows.count() <= small) return add_small_square(rows, sums);
@@ -283,11 +286,11 @@ class VectorProduct {
         add(after(rows), after(columns), later);
     }
 
-    /// Adds the terms of some columns of A. The factors by which the loops multiply them are elements of x, where
-    /// they are, or copies of some at a time: a thread may have little stack.
-    [[gnu::noinline]] void add_product(PartOfMatrix<Real> part, IndexRange columns, bool conjugates,
+    /// Adds the terms of some columns of A to the sums. The loops multiply them by elements of x where these are
+    /// stored, or by copies of a few elements at a time, since a thread may have little stack.
+    [[gnu::noinline]] void add_product(StridedMatrix<Real> part, IndexRange columns, bool conjugates,
                                        SumsBefore before, Real* sums) const {
-        const auto add = [&](const PartOfMatrix<Real>& of, const Real* factors, Real* to) {
+        const auto add = [&](const StridedMatrix<Real>& of, const Real* factors, Real* to) {
             const auto& loops = of.of_row == 1 ? loops_.add_columns : loops_.add_rows[static_cast<int>(before)];
             loops[width() - 1](of, factors, to);
         };
@@ -318,10 +321,11 @@ class VectorProduct {
                     columns, conjugates, before, sums);
     }
 
-    /// Adds a square at the diagonal from a copy. Of a triangle, only the elements that it has are read and added.
+    /// Adds the terms of a square at the diagonal, from a copy of it. Of a triangle, only the elements that it has
+    /// are read and added.
     [[gnu::noinline]] void add_small_square(IndexRange range, Real* sums) const {
         Real square[small_square * small_square * 2];
-        const bool is_symmetric = a_.shape == LeftFactor<Real>::Shape::symmetric;
+        const bool is_symmetric = a_.shape == MatrixFactor<Real>::Shape::symmetric;
         const std::int64_t size = range.count();
         const auto stored = [&](std::int64_t column) {
             return a_.stored == Part::upper ? IndexRange{0, column + 1} : IndexRange{column, size};
@@ -354,18 +358,18 @@ class VectorProduct {
     }
 
     const VectorLoops<Real>& loops_;
-    LeftFactor<Real> a_;
-    Elements<const Real> x_{};
-    Elements<Real> result_{};
+    MatrixFactor<Real> a_;
+    StridedVector<const Real> x_{};
+    StridedVector<Real> result_{};
     Real alpha_[2] = {1, 0};
     Real beta_[2] = {0, 0};
     Real* kept_ = nullptr;  ///< the sums of each block, of all rows
 };
 
-/// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector, some of them at a time if
-/// they are to be copied.
+/// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector. If they are not adjacent
+/// in memory, copies some at a time.
 template <class Real, class Use>
-void for_adjacent(const Elements<const Real>& x, int width, const Use& use) {
+void for_adjacent(const StridedVector<const Real>& x, int width, const Use& use) {
     Real copy[2048 / sizeof(Real)];
     const std::int64_t step = x.increment == 1 ? x.count : static_cast<std::int64_t>(std::size(copy)) / width;
     for (std::int64_t first = 0; first < x.count; first += step) {
@@ -378,20 +382,20 @@ void for_adjacent(const Elements<const Real>& x, int width, const Use& use) {
 }
 
 template <class Real>
-ElementOf<Real> alpha_of(const Level3& product) {
-    return ElementOf<Real>::read(product.alpha, product.is_double, has_pair(product, false));
+Element<Real> alpha_of(const Level3& product) {
+    return Element<Real>::read(product.alpha, product.is_double, has_complex_scalar(product, false));
 }
 
-/// Computes some indices of the right side of C := alpha A B^T + C, or alpha A B^H + C, column by column, in the part
-/// of C that the operation forms. Of a row-major C, the transposed product is computed.
+/// Computes C := alpha A B^T + C, or alpha A B^H + C, for some columns of C, in the part of C that the operation
+/// forms. If C is row-major, computes the transposed product.
 template <class Real>
-void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<const Real> left,
-               Elements<const Real> right, ElementOf<Real> alpha, IndexRange columns) {
+void add_outer(const Level3& product, const VectorLoops<Real>& loops, StridedVector<const Real> left,
+               StridedVector<const Real> right, Element<Real> alpha, IndexRange columns) {
     const int width = product.is_complex ? 2 : 1;
     const Real parts[] = {alpha.re, alpha.im};
     const bool is_hermitian = product.operation == Operation::her || product.operation == Operation::her2;
     const bool is_conjugated = is_hermitian || product.operation == Operation::gerc;
-    Part part = written_of(product);
+    Part part = written_part(product);
     if (product.row_major) {
         std::swap(left, right);
         if (part != Part::whole) part = part == Part::upper ? Part::lower : Part::upper;
@@ -415,23 +419,24 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, Elements<c
 }
 
 template <class Real>
-void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, Threads threads) {
+void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, ThreadLimit threads) {
     const auto alpha = alpha_of<Real>(product);
     if (is_zero(alpha)) return;
     const int width = product.is_complex ? 2 : 1;
-    const std::int64_t rows = is_ger(product.operation) ? product.m : product.n;
-    const auto a = elements<const Real>(product.a, product.lda, rows, width);
-    const auto b = has_b(product.operation) ? elements<const Real>(product.b, product.ldb, product.n, width) : a;
+    const std::int64_t rows = is_ger_or_gerc(product.operation) ? product.m : product.n;
+    const auto a = strided_vector<const Real>(product.a, product.lda, rows, width);
+    const auto b =
+        has_b(product.operation) ? strided_vector<const Real>(product.b, product.ldb, product.n, width) : a;
     const auto compute = [=, &loops](IndexRange columns) {
         add_outer(product, loops, a, b, alpha, columns);
-        if (has_b(product.operation) && !is_ger(product.operation))
+        if (has_b(product.operation) && !is_ger_or_gerc(product.operation))
             add_outer(product, loops, b, a, product.operation == Operation::her2 ? conj(alpha) : alpha, columns);
     };
     const std::int64_t columns = product.row_major ? rows : product.n;
     const auto prepare = [&](void*) {
         return [compute](IndexRange part, char*, const std::atomic<bool>&) { compute(part); };
     };
-    if (threads.count == 1 || !divide_on_threads(columns, 1, 0, threads, prepare, [](void*) {}))
+    if (threads.count == 1 || !parallel_for_and_finish(columns, 1, 0, threads, prepare, [](void*) {}))
         compute({0, columns});
 }
 
@@ -443,10 +448,10 @@ void add_multiple(const Level3& product, const VectorLoops<Real>& loops) {
     const Real parts[] = {alpha.re, alpha.im};
     const int width = product.is_complex ? 2 : 1;
     constexpr Real one[] = {1, 0};
-    const auto y = elements<Real>(product.c, product.ldc, product.k, width);
-    for_adjacent(elements<const Real>(product.a, product.lda, product.k, width), width,
+    const auto y = strided_vector<Real>(product.c, product.ldc, product.k, width);
+    for_adjacent(strided_vector<const Real>(product.a, product.lda, product.k, width), width,
                  [&](const Real* x, std::int64_t first, std::int64_t count) {
-                     const Elements<Real> part{y.data + first * y.increment * width, y.increment, count};
+                     const StridedVector<Real> part{y.data + first * y.increment * width, y.increment, count};
                      loops.add_to_result[width - 1](x, part, parts, one);
                  });
 }
@@ -457,17 +462,17 @@ void rotate(const Level3& product, const VectorLoops<Real>& loops) {
     const int width = product.is_complex ? 2 : 1;
     const Real cosine = *static_cast<const Real*>(product.alpha);
     const Real sine = *static_cast<const Real*>(product.beta);
-    const auto x = elements<Real>(product.a, product.lda, product.k, width);
-    const auto y = elements<Real>(product.b, product.ldb, product.k, width);
+    const auto x = strided_vector<Real>(product.a, product.lda, product.k, width);
+    const auto y = strided_vector<Real>(product.b, product.ldb, product.k, width);
     loops.rotate[width - 1](x, y, cosine, sine);
 }
 
 template <class Real>
-bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, Threads threads) {
-    const VectorLoops<Real>& loops = all.of<Real>().vectors;
-    constexpr Operations with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
-    if (with_matrix.has(product.operation)) return VectorProduct<Real>(product, loops).run(threads);
-    if (is_ger(product.operation) || is_symmetric_update(product.operation))
+bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, ThreadLimit threads) {
+    const VectorLoops<Real>& loops = all.for_type<Real>().vectors;
+    constexpr OperationSet with_matrix{Operation::gemv, Operation::symv, Operation::hemv, Operation::trmv};
+    if (with_matrix.has(product.operation)) return MatrixVectorProduct<Real>(product, loops).run(threads);
+    if (is_ger_or_gerc(product.operation) || is_symmetric_vector_update(product.operation))
         multiply_outer<Real>(product, loops, threads);
     else if (product.operation == Operation::axpy)
         add_multiple<Real>(product, loops);
@@ -478,19 +483,12 @@ bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& all, Th
     return true;
 }
 
-bool multiply_vector(const Level3& product, const LoopsOfInstructionSet& loops, Threads threads) {
-    return product.is_double ? multiply_vector<double>(product, loops, threads)
-                             : multiply_vector<float>(product, loops, threads);
-}
-
 }  // namespace
 
-bool multiply_vector_in_fixed_order(const Level3& product, Threads threads) {
-    return multiply_vector(product, best_loops(), threads);
-}
-
-bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set, Threads threads) {
-    return multiply_vector(product, loops_of(instruction_set), threads);
+bool multiply_vector_in_fixed_order(const Level3& product, InstructionSet instruction_set, ThreadLimit threads) {
+    const LoopsOfInstructionSet& loops = loops_of(instruction_set);
+    return product.is_double ? multiply_vector<double>(product, loops, threads)
+                             : multiply_vector<float>(product, loops, threads);
 }
 
 }  // namespace fp32shim::blas

@@ -6,7 +6,6 @@
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/reference_product.hpp"
-#include "shim/audit/weigh.hpp"
 #include "shim/level3/roles.hpp"
 
 namespace fp32shim::cublas {
@@ -14,8 +13,8 @@ namespace {
 
 using blas::Level3;
 using blas::Matrix;
-using blas::packed;
 using blas::packed_bytes;
+using blas::packed_matrix;
 using policy::AuditFormat;
 
 constexpr std::size_t device_line = 256;  // every kernel of cuBLAS accepts this alignment
@@ -61,7 +60,7 @@ struct CallAudit::Memory {
     Matrix bound;
     Matrix reduced;  ///< see blas::Bound
     char* sums;
-    char* line;  ///< see blas::add_line()
+    char* line;  ///< see blas::add_line_errors()
     char* wide;
 
     static std::size_t device_bytes(const Level3& single) {
@@ -71,10 +70,10 @@ struct CallAudit::Memory {
         const Matrix c = operand_c(single);
         const std::size_t wide = needs_wide ? blas::bytes_for_reference(single) : 0;
         if (wide > host_memory_limit) return wide;
-        return blas::rounded_up(sizeof(AlphaAndBeta)) + packed_bytes(operand_a(single)) +
+        return blas::rounded_to_cache_line(sizeof(AlphaAndBeta)) + packed_bytes(operand_a(single)) +
                packed_bytes(operand_b(single)) + 5 * packed_bytes(c) +
-               blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(blas::bytes_for_line(c)) +
-               blas::rounded_up(wide);
+               blas::rounded_to_cache_line(blas::ErrorAccumulator::bytes_needed(c)) +
+               blas::rounded_to_cache_line(blas::bytes_for_line(c)) + blas::rounded_to_cache_line(wide);
     }
 
     Memory(const Level3& single, char* device, char* host) {
@@ -82,16 +81,16 @@ struct CallAudit::Memory {
         const Matrix stored_b = operand_b(single);
         const Matrix stored_c = operand_c(single);
         scalars = allocate_from(device, scalar_bytes);
-        host_scalars = new (allocate_from(host, blas::rounded_up(sizeof(AlphaAndBeta)))) AlphaAndBeta;
-        device_a = packed(stored_a, allocate_from(device, aligned(stored_a)));
-        device_b = packed(stored_b, allocate_from(device, aligned(stored_b)));
-        device_c = packed(stored_c, allocate_from(device, aligned(stored_c)));
-        a = packed(stored_a, allocate_from(host, packed_bytes(stored_a)));
-        b = packed(stored_b, allocate_from(host, packed_bytes(stored_b)));
+        host_scalars = new (allocate_from(host, blas::rounded_to_cache_line(sizeof(AlphaAndBeta)))) AlphaAndBeta;
+        device_a = packed_matrix(stored_a, allocate_from(device, aligned(stored_a)));
+        device_b = packed_matrix(stored_b, allocate_from(device, aligned(stored_b)));
+        device_c = packed_matrix(stored_c, allocate_from(device, aligned(stored_c)));
+        a = packed_matrix(stored_a, allocate_from(host, packed_bytes(stored_a)));
+        b = packed_matrix(stored_b, allocate_from(host, packed_bytes(stored_b)));
         for (Matrix* matrix : {&result, &reference, &tested, &bound, &reduced})
-            *matrix = packed(stored_c, allocate_from(host, packed_bytes(stored_c)));
-        sums = allocate_from(host, blas::rounded_up(blas::ErrorSums::bytes_for(stored_c)));
-        line = allocate_from(host, blas::rounded_up(blas::bytes_for_line(stored_c)));
+            *matrix = packed_matrix(stored_c, allocate_from(host, packed_bytes(stored_c)));
+        sums = allocate_from(host, blas::rounded_to_cache_line(blas::ErrorAccumulator::bytes_needed(stored_c)));
+        line = allocate_from(host, blas::rounded_to_cache_line(blas::bytes_for_line(stored_c)));
         wide = host;
     }
 
@@ -143,7 +142,7 @@ bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c,
     char* start = next_start_;
     for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
         const Matrix matrix = keeps_c ? singles_.old_result_at(i) : operand_b(singles_.product_at(i));
-        if (!stream.read_matrix(matrix, packed(matrix, start))) return false;
+        if (!stream.read_matrix(matrix, packed_matrix(matrix, start))) return false;
     }
     return true;
 }
@@ -151,8 +150,8 @@ bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c,
 record::Audit CallAudit::compare_results(policy::Applied ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
     const bool is_double = singles_.is_float64();
-    audit::set_formats(audit_, policy_, is_double && !audits_against_double_double(policy_) ? format : tested_,
-                       format.value_or(is_double ? AuditFormat::fp64 : AuditFormat::fp32), is_double);
+    audit::set_audit_formats(audit_, policy_, is_double && !audits_against_double_double(policy_) ? format : tested_,
+                             format.value_or(is_double ? AuditFormat::fp64 : AuditFormat::fp32), is_double);
     if (!format || !is_prepared_ || !has_compared_formats(*format) || !compare_all_products(*format))
         audit_.flags |= record::audit_skipped;
     return audit_;
@@ -160,7 +159,7 @@ record::Audit CallAudit::compare_results(policy::Applied ran) {
 
 /// Returns true if this GPU and function have all formats that the audit compares.
 bool CallAudit::has_compared_formats(AuditFormat ran) const {
-    if (audit::is_wider(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
+    if (audit::exceeds_product_type(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
     return format && can_multiply_in(*format, launcher_.site, launcher_.product);
@@ -169,7 +168,8 @@ bool CallAudit::has_compared_formats(AuditFormat ran) const {
 bool CallAudit::compare_all_products(AuditFormat ran) {
     const Level3 first = singles_.product_at(0);
     const std::size_t device_bytes = Memory::device_bytes(first);
-    const std::size_t host_bytes = Memory::host_bytes(first, audit::is_wider(audit_.reference, first.is_double));
+    const std::size_t host_bytes =
+        Memory::host_bytes(first, audit::exceeds_product_type(audit_.reference, first.is_double));
     const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
     if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
     const AuditStream stream(driver_, launcher_.stream);
@@ -197,17 +197,17 @@ bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& sin
         return true;
     const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
     const Level3 on_device = with_operands(single, memory.device_a, memory.device_b, memory.device_c);
-    blas::Bound bound;
-    blas::ErrorSums sums(memory.result, memory.sums);
-    std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
-    const bool has_reference = blas::fits_reference(on_host, operands);
-    if (audit::is_wider(audit_.reference, single.is_double)) {
+    blas::ComponentwiseBound bound;
+    blas::ErrorAccumulator sums(memory.result, memory.sums);
+    std::fill_n(memory.sums, blas::ErrorAccumulator::bytes_needed(memory.result), '\0');
+    const bool has_reference = blas::reference_stays_in_range(on_host, operands);
+    if (audit::exceeds_product_type(audit_.reference, single.is_double)) {
         if (!has_reference) return false;
-        const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
+        const Matrix layout = start.data != nullptr ? start : packed_matrix(memory.result, nullptr);
         const blas::ReferenceMatrix reference = multiply_for_reference(on_host, layout, memory.wide);
         if (!compute_bounds(stream, on_device, memory, start, bound)) return false;
-        compare(memory.result, reference, bound, singles_.written_part(), sums);
-        store_unweighed(sums, audit_);
+        accumulate_differences(memory.result, reference, bound, singles_.written_region(), sums);
+        store_errors_and_cancellation(sums, audit_);
     } else {
         const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
             if (format == ran) return &memory.result;
@@ -217,15 +217,16 @@ bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& sin
         const Matrix* const reference = result_in(audit_.reference, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
         if (tested == nullptr || !compute_bounds(stream, on_device, memory, start, bound)) return false;
-        compare(*tested, *reference, bound, singles_.written_part(), sums);
+        accumulate_differences(*tested, *reference, bound, singles_.written_region(), sums);
         if (launcher_.adds_epilogue || !has_reference) {
-            store_unweighed(sums, audit_);
+            store_errors_and_cancellation(sums, audit_);
             return true;
         }
         next_start_ = next_start;
         if (!copy_product_to_host(stream, single, memory, start))
             return false;  // compute_bounds() has overwritten the operands
-        store_weighed(sums, on_host, start, {*tested, *reference, singles_.written_part()}, memory.line, audit_);
+        store_errors_and_noise(sums, on_host, start, {*tested, *reference, singles_.written_region()}, memory.line,
+                               audit_);
     }
     return true;
 }
@@ -239,7 +240,7 @@ bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& si
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_b && has_b(single.operation) && !stream.read_matrix(operand_b(single), memory.b)) return false;
     if (next_start_ != nullptr) {
-        const Matrix kept = packed(keeps_b ? memory.b : memory.result, next_start_);
+        const Matrix kept = packed_matrix(keeps_b ? memory.b : memory.result, next_start_);
         next_start_ += packed_bytes(kept);
         (keeps_b ? copy_elements(kept, blas::Part::whole, memory.b) : void(start = kept));
     }
@@ -270,21 +271,21 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
 /// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Overwrites the
 /// operands on the host.
 bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
-                               const Matrix& start, blas::Bound& bound) {
+                               const Matrix& start, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
         round_in_place(memory.a, kernel);
         if (has_b(single.operation)) round_in_place(memory.b, kernel);
     };
-    round_operands(blas::absolute_values(single));
+    round_operands(blas::absolute_value_kernel(single));
     Matrix absolute_start{};
     if (start.data != nullptr) {
         absolute_start = memory.bound;
         copy_elements(start, blas::Part::whole, absolute_start);
-        round_in_place(absolute_start, blas::absolute_values(single));
+        round_in_place(absolute_start, blas::absolute_value_kernel(single));
     }
     AlphaAndBeta scalars;
-    blas::store_absolute_scalar(single, single.alpha, has_pair(single, false), scalars.alpha);
-    blas::store_absolute_scalar(single, single.beta, has_pair(single, true), scalars.beta);
+    blas::store_absolute_scalar(single, single.alpha, has_complex_scalar(single, false), scalars.alpha);
+    blas::store_absolute_scalar(single, single.beta, has_complex_scalar(single, true), scalars.beta);
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
@@ -292,11 +293,11 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
     if (!multiply_in_format(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
     bound.sizes = memory.bound;
     record::ExponentRange ignored;
-    if (single.is_double || add_exponents(bound.sizes, singles_.written_part().part, ignored)) return true;
+    if (single.is_double || widen_exponents(bound.sizes, singles_.written_region().part, ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
-    round_operands(blas::reduced_absolute_values(single.is_complex));
+    round_operands(blas::reduced_absolute_kernel(single.is_complex));
     scalars = {{1, 0}, {0, 0}};
     return multiply_in_format(stream, Format::fp32, true, other, memory, Matrix{}, memory.reduced);
 }

@@ -50,7 +50,7 @@ class CallAudit {
     bool multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
                             const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
     bool compute_bounds(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                        const blas::Matrix& start, blas::Bound& bound);
+                        const blas::Matrix& start, blas::ComponentwiseBound& bound);
     bool has_compared_formats(policy::AuditFormat ran) const;
 
     const AuditLauncher& launcher_;

@@ -46,10 +46,11 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
 template <class Run>
 AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
-    audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
+    audit::JudgedDecision verdict{decide_for_audits(site, launcher.product, in_force, call)};
     const bool is_double = policy::is_double(call.dtype);
     if (singles != nullptr && !is_double)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy, false);
+        verdict =
+            audit::judge_decision(verdict.decision, audit::group_key(site, in_force, call), in_force.policy, false);
     else
         verdict.decision = policy::decision_before_audits(verdict.decision, in_force.policy, call.dtype);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
@@ -61,9 +62,9 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     const bool is_compared =
         singles != nullptr && (!is_double || is_emulated || audits_against_double_double(in_force.policy));
     if (is_double && (is_compared || is_emulated))
-        verdict.group = audit::find_group(audit::group_key(site, in_force, call));
+        verdict.group = audit::find_or_add_group(audit::group_key(site, in_force, call));
     if ((!is_compared && !is_emulated) || plan.applied == policy::Applied::unchanged ||
-        !audit::is_due(verdict, in_force.policy)) {
+        !audit::choose_for_audit(verdict, in_force.policy)) {
         result.status = run(plan, result.done);
         return result;
     }
@@ -86,7 +87,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
         result.is_audited = true;
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
         result.audit = call_audit->compare_results(ran);
-        audit::store_outcome(verdict, in_force.policy, result.audit);
+        audit::store_audit_outcome(verdict, in_force.policy, result.audit);
     }
     kept.reset();
     errno = errno_after;

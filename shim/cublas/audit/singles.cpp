@@ -114,9 +114,9 @@ bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Pr
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
     // The manual demands that the operands of syrkx and herkx give a symmetric result.
-    written_ = blas::written_part(first_);
-    alpha_bytes_ = bytes_of_scalar(first_, has_pair(first_, false));
-    beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_pair(first_, true));
+    written_ = blas::written_region(first_);
+    alpha_bytes_ = bytes_of_scalar(first_, has_complex_scalar(first_, false));
+    beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_complex_scalar(first_, true));
     if (is_rank_kx(function)) make_gemmt(first_);
     overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
     in_arrays_ = family.batching == Batching::pointers;

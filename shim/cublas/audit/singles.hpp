@@ -60,7 +60,7 @@ class AuditedBatch {
     /// Returns the C that the product reads. Except in cublasLt, that is also the memory of the result.
     blas::Matrix old_result_at(std::int64_t index) const;
 
-    blas::Written written_part() const { return written_; }
+    blas::WrittenRegion written_region() const { return written_; }
     /// Returns true if the product's result overwrites its B.
     bool overwrites_b() const { return overwrites_b_; }
 
@@ -80,7 +80,7 @@ class AuditedBatch {
     const void* operand_at(std::int64_t index, int operand, const void* first) const;
 
     blas::Level3 first_;  ///< for a batch by pointers, the operands are the arrays
-    blas::Written written_;
+    blas::WrittenRegion written_;
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;

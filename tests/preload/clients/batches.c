@@ -2,6 +2,7 @@
 // references and a BLAS that has none. Without batch functions the program multiplies one by one.
 //
 //   batches [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
+//   batches invalid     makes a batch with an invalid option, and says whether it was computed
 
 #include "client.h"
 
@@ -56,6 +57,14 @@ int main(int argc, char** argv) {
         cs[i] = c + i * stride_c;
     }
 
+    if (strcmp(format, "invalid") == 0) {
+        const int wrong = 99;
+        const blas_int one = 1;
+        c[0] = 1.0F;
+        cblas_sgemm_batch(column_major, &wrong, no, ms, ns, ks, alphas, as, ms, bs, ks, betas, cs, ms, one, &one);
+        puts(c[0] == 1.0F ? "refused" : "computed");
+        return 0;
+    }
     make_operands(format);
 #ifdef WEAK_REFERENCES
     if (!cblas_sgemm_batch) {

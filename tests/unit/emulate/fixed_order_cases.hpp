@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <ranges>
 #include <vector>
 
 #include "emulate_cases.hpp"
@@ -13,18 +16,17 @@ namespace fp32shim::tests {
 
 /// Returns the instruction sets of this processor that have loops of their own, the plain one first.
 inline std::vector<blas::InstructionSet> instruction_sets_here() {
-    std::vector<blas::InstructionSet> here{blas::InstructionSet::plain};
-#if defined(__x86_64__)
-    if (blas::has_avx2() && blas::has_fma()) here.push_back(blas::InstructionSet::avx2);
-    if (blas::has_avx512()) here.push_back(blas::InstructionSet::avx512);
-#endif
+    std::vector<blas::InstructionSet> here;
+    std::ranges::copy_if(std::views::reverse(blas::instruction_sets), std::back_inserter(here), blas::is_available);
     return here;
 }
 
-inline constexpr blas::ThreadsOfLibrary three_threads{[](const void*) { return blas::Threads{3}; }, nullptr};
+inline constexpr blas::ThreadLimitQuery three_threads{[](const void*) { return blas::ThreadLimit{3}; }, nullptr};
 
 /// Three threads by the best instruction set, and one by the others.
-inline blas::Threads threads_by(blas::InstructionSet by) { return {by == instruction_sets_here().back() ? 3 : 1}; }
+inline blas::ThreadLimit threads_by(blas::InstructionSet by) {
+    return {by == instruction_sets_here().back() ? 3 : 1};
+}
 
 inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
     return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);

@@ -63,7 +63,7 @@ std::pair<Doubles, Doubles> after_naive(Float64Case a_case, const Doubles& a, co
 float as_float(double value) { return static_cast<float>(value); }
 double as_tf32(double value) {
     float single = as_float(value);
-    best_rounding_kernel(OperandRounding::tf32_away)(&single, &single, 1);
+    rounding_kernel(OperandRounding::tf32_away)(&single, &single, 1);
     return single;
 }
 
@@ -116,9 +116,9 @@ TEST_P(Float64, IsTheResultOfTheRoutineOfFloat32OnCopies) {
 
             GuardedFloats to_a(a_case.a), to_b(a_case.b), to_c(a_case.c);
             const Level3 placed = a_case.pointing_to(to_a.data(), to_b.data(), to_c.data());
-            GuardedFloats memory(std::vector<float>(bytes_in_float32(placed) / sizeof(float)));
+            GuardedFloats memory(std::vector<float>(float32_copy_bytes(placed) / sizeof(float)));
             int calls = 0;
-            blas::InFloat32 in_float32{{call_naive, &calls}, reinterpret_cast<char*>(memory.data())};
+            blas::Float32Routine in_float32{{call_naive, &calls}, reinterpret_cast<char*>(memory.data())};
             const blas::Routine routine{blas::call_in_float32, &in_float32};
             if (emulate(placed, OperandRounding::fp32_whole, routine, routine, limit) != EmulationResult::done)
                 return;
@@ -310,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(Complex, Float64, complex_operations, name_of);
 std::uint64_t rounded_bits(double value, OperandRounding rounding) {
     float memory[2];
     std::memcpy(memory, &value, sizeof value);
-    blas::RoundingKernel(blas::best_rounding_kernel(rounding)).of_doubles()(memory, memory, 2);
+    blas::RoundingKernel(blas::rounding_kernel(rounding)).for_float64()(memory, memory, 2);
     std::uint64_t bits = 0;
     std::memcpy(&bits, memory, sizeof bits);
     return bits;

@@ -107,7 +107,7 @@ TEST(FloatSettings, AnElementThatIsSummedUpByItselfHasTheBitsOfATile) {
 
 TEST(FloatSettings, APlainFusedMultiplyAddIsThatOfTheProcessor) {
 #if defined(__x86_64__)
-    if (!blas::has_fma()) GTEST_SKIP() << "this processor has no fused multiply-adds";
+    if (!system::may_use(system::CpuFeature::fma)) GTEST_SKIP() << "this processor has no fused multiply-adds";
 #endif
     std::mt19937 random(13);
     const float special[] = {0.0F, -0.0F, 1.0F, -1.0F, 0x1p-149F, -0x1.fp-128F, 0x1p-126F, 0x1.fffffep127F, INFINITY};

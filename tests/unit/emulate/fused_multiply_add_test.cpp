@@ -1,6 +1,6 @@
 // Tests the fused multiply-add of float64 numbers for processors without an instruction for it, under every setting
 // of the processor.
-#include "shim/blas/multiply/fused_multiply_add.hpp"
+#include "shim/blas/multiply/tile.hpp"
 
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST(FusedMultiplyAdd, OfFloat64IsThatOfTheCLibraryInEveryRoundingMode) {
 
 TEST(FusedMultiplyAdd, OfFloat64IsThatOfTheProcessorUnderEverySetting) {
 #if defined(__x86_64__)
-    if (!blas::has_fma()) GTEST_SKIP() << "this processor has no fused multiply-adds";
+    if (!system::may_use(system::CpuFeature::fma)) GTEST_SKIP() << "this processor has no fused multiply-adds";
 #endif
     for (const FloatSettings settings : all_float_settings()) expect_fused(settings, 300'000, by_the_instruction);
 }

@@ -1,6 +1,6 @@
 // Tests formats that split operands into parts. Results of the emulation are compared with sums of products whose
 // parts are computed here, in double, and with the product of the whole operands.
-#include "shim/blas/emulate/parts.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 
 #include <gtest/gtest.h>
 

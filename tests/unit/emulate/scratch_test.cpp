@@ -23,13 +23,13 @@ using blas::EmulationResult;
 using blas::Level3;
 using blas::OperandRounding;
 using blas::release_scratch;
-using blas::Scratch;
+using blas::ScratchMemory;
 
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 constexpr std::size_t limit = 256 * megabyte;
 
 /// Takes memory by an address in the caller's frame.
-[[gnu::always_inline]] inline Scratch acquire_scratch(std::size_t bytes, std::size_t most) {
+[[gnu::always_inline]] inline ScratchMemory acquire_scratch(std::size_t bytes, std::size_t most) {
     const char here = 0;
     return blas::acquire_scratch(&here, bytes, most);
 }
@@ -44,7 +44,7 @@ bool is_mapped(const void* address) {
 
 TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{100000}, 3 * megabyte, 5 * megabyte}) {
-        const Scratch scratch = acquire_scratch(bytes, limit);
+        const ScratchMemory scratch = acquire_scratch(bytes, limit);
         ASSERT_NE(scratch.data, nullptr);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch.data) % (bytes < 2 * megabyte ? 64 : 2 * megabyte), 0U);
         EXPECT_GE(scratch.bytes, bytes);
@@ -55,9 +55,9 @@ TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
 }
 
 TEST(Scratch, IsKeptForTheThreadsNextCall) {
-    const Scratch first = acquire_scratch(megabyte, limit);
+    const ScratchMemory first = acquire_scratch(megabyte, limit);
     release_scratch(first);
-    const Scratch second = acquire_scratch(megabyte / 2, limit);
+    const ScratchMemory second = acquire_scratch(megabyte / 2, limit);
     release_scratch(second);
     EXPECT_EQ(first.data, second.data);
 }
@@ -65,7 +65,7 @@ TEST(Scratch, IsKeptForTheThreadsNextCall) {
 TEST(Scratch, IsOtherMemoryForACallThatInterruptsAnother) {
     constexpr std::size_t depth = 20;
     const char stack[depth] = {};  // it grows downwards
-    std::vector<Scratch> calls;
+    std::vector<ScratchMemory> calls;
     for (std::size_t i = 0; i < depth; ++i) {
         calls.push_back(blas::acquire_scratch(stack + depth - 1 - i, megabyte, limit));
         ASSERT_NE(calls.back().data, nullptr);
@@ -92,16 +92,17 @@ TEST(Scratch, IsThatOfCallsThatWereLeftByAJump) {
 }
 
 /// Threads that go on for some time.
-struct SlowHelpers : blas::Helpers {
+struct SlowHelpers : blas::HelperThreads {
     int refusals;
 };
 
 TEST(Scratch, IsOtherMemoryWhileThreadsOfACallThatWasLeftAreAtWork) {
     std::thread([] {
         const char user = 0;
-        SlowHelpers helpers{{[](blas::Helpers& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }}, 2};
-        const Scratch left = blas::acquire_scratch(&user, megabyte, limit);
-        set_helpers(left, &helpers);
+        SlowHelpers helpers{
+            {[](blas::HelperThreads& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }}, 2};
+        const ScratchMemory left = blas::acquire_scratch(&user, megabyte, limit);
+        set_helper_threads(left, &helpers);
         for (int i = 0; i < 2; ++i) EXPECT_NE(blas::acquire_scratch(&user, megabyte, limit).data, left.data);
         EXPECT_EQ(blas::acquire_scratch(&user, megabyte, limit).data, left.data);
     }).join();
@@ -110,7 +111,7 @@ TEST(Scratch, IsOtherMemoryWhileThreadsOfACallThatWasLeftAreAtWork) {
 TEST(Scratch, IsReleasedWhenItsThreadEnds) {
     const float* address = nullptr;
     std::thread([&] {
-        const Scratch scratch = acquire_scratch(64 * megabyte, limit);
+        const ScratchMemory scratch = acquire_scratch(64 * megabyte, limit);
         address = scratch.data;
         release_scratch(scratch);
     }).join();
@@ -123,7 +124,7 @@ TEST(Scratch, IsEachThreadsOwn) {
     for (int t = 0; t < 8; ++t)
         threads.emplace_back([t, &wrong] {
             for (int round = 0; round < 50; ++round) {
-                const Scratch scratch = acquire_scratch(4096U * static_cast<unsigned>(round + 1), limit);
+                const ScratchMemory scratch = acquire_scratch(4096U * static_cast<unsigned>(round + 1), limit);
                 scratch.data[0] = scratch.data[1000] = static_cast<float>(t);
                 std::this_thread::yield();
                 wrong[t] += scratch.data[0] != static_cast<float>(t) || scratch.data[1000] != static_cast<float>(t);
@@ -137,7 +138,7 @@ TEST(Scratch, IsEachThreadsOwn) {
 TEST(Scratch, WorksOnInAForkedChild) {
     release_scratch(acquire_scratch(megabyte, limit));
     EXPECT_EQ(test::in_child([] {
-                  const Scratch scratch = acquire_scratch(2 * megabyte, limit);
+                  const ScratchMemory scratch = acquire_scratch(2 * megabyte, limit);
                   if (scratch.data == nullptr) return 1;
                   scratch.data[megabyte / sizeof(float)] = 1;
                   release_scratch(scratch);
@@ -149,7 +150,7 @@ TEST(Scratch, WorksOnInAForkedChild) {
 TEST(Scratch, IsNothingWhereTheSystemHasNoMemoryAndIsThereAgainForLess) {
     constexpr std::size_t too_much = std::size_t{1} << 60;
     EXPECT_EQ(acquire_scratch(too_much, too_much).data, nullptr);
-    const Scratch less = acquire_scratch(megabyte, limit);
+    const ScratchMemory less = acquire_scratch(megabyte, limit);
     EXPECT_NE(less.data, nullptr);
     release_scratch(less);
 }

@@ -17,7 +17,7 @@ namespace fp32shim::tests {
 namespace {
 
 using blas::OperandRounding;
-using blas::TensorCore;
+using blas::TensorCoreModel;
 using policy::AccumulationModel;
 
 /// D = C + a · b, as a GPU gave it.
@@ -78,7 +78,7 @@ std::vector<ResultsOfGpu> results_in(const std::string& file) {
     return gpus;
 }
 
-float model_of(const Result& result, const TensorCore& core) {
+float model_of(const Result& result, const TensorCoreModel& core) {
     float sums[blas::sums_at_once] = {result.c};
     const auto block = static_cast<std::size_t>(core.step.products);
     for (std::size_t first = 0; first < result.a.size(); first += block) {
@@ -86,16 +86,17 @@ float model_of(const Result& result, const TensorCore& core) {
         blas::LeftFactors left;
         blas::RightFactors right;
         for (std::size_t i = 0; i < count; ++i) {
-            left.set(static_cast<int>(i), 0, result.a[first + i], core);
-            for (int j = 0; j < blas::sums_at_once; ++j) right.set(static_cast<int>(i), j, result.b[first + i], core);
+            left.set_factor(static_cast<int>(i), 0, result.a[first + i], core);
+            for (int j = 0; j < blas::sums_at_once; ++j)
+                right.set_factor(static_cast<int>(i), j, result.b[first + i], core);
         }
-        blas::add_block(left, right, static_cast<int>(count), false, core, sums);
+        blas::add_product_block(left, right, static_cast<int>(count), false, core, sums);
     }
     return sums[0];
 }
 
 std::size_t agreeing(const ResultsOfGpu& of, AccumulationModel gpu, OperandRounding rounding) {
-    const TensorCore core = blas::tensor_core(gpu, rounding).value();
+    const TensorCoreModel core = blas::tensor_core_model(gpu, rounding).value();
     return static_cast<std::size_t>(std::ranges::count_if(of.results, [&](const Result& result) {
         return std::bit_cast<std::uint32_t>(model_of(result, core)) == std::bit_cast<std::uint32_t>(result.d);
     }));

@@ -20,14 +20,14 @@ namespace fp32shim::tests {
 namespace {
 
 using blas::OperandRounding;
-using blas::TensorCore;
+using blas::TensorCoreModel;
 using policy::AccumulationModel;
 
 constexpr AccumulationModel gpus[] = {AccumulationModel::a100, AccumulationModel::ada, AccumulationModel::hopper,
                                       AccumulationModel::b200};
 
 float nearest_number(float number, OperandRounding rounding) {
-    blas::best_rounding_kernel(rounding)(&number, &number, 1);
+    blas::rounding_kernel(rounding)(&number, &number, 1);
     return number;
 }
 
@@ -35,9 +35,9 @@ double cut(double number, double unit) { return std::trunc(number / unit) * unit
 
 /// One step by the rules of the sources, in floating point: shifts all terms to the largest exponent, cuts them, adds
 /// them, and cuts the sum. A start that follows is added to the cut sum.
-float step_of(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCore& core) {
+float step_of(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCoreModel& core) {
     if (core.step.start == policy::Start::follows) {
-        TensorCore joining = core;
+        TensorCoreModel joining = core;
         joining.step.start = policy::Start::joins;
         return start + step_of(a, b, 0, joining);
     }
@@ -53,15 +53,15 @@ float step_of(const std::vector<float>& a, const std::vector<float>& b, float st
     return static_cast<float>(cut(sum, std::ldexp(1.0, std::ilogb(sum) - core.step.result_bits)));
 }
 
-float model_step(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCore& core) {
+float model_step(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCoreModel& core) {
     blas::LeftFactors left;
     blas::RightFactors right;
     float sums[blas::sums_at_once] = {start};
     for (std::size_t i = 0; i < a.size(); ++i) {
-        left.set(static_cast<int>(i), 0, a[i], core);
-        for (int j = 0; j < blas::sums_at_once; ++j) right.set(static_cast<int>(i), j, b[i], core);
+        left.set_factor(static_cast<int>(i), 0, a[i], core);
+        for (int j = 0; j < blas::sums_at_once; ++j) right.set_factor(static_cast<int>(i), j, b[i], core);
     }
-    blas::add_block(left, right, static_cast<int>(a.size()), false, core, sums);
+    blas::add_product_block(left, right, static_cast<int>(a.size()), false, core, sums);
     return sums[0];
 }
 
@@ -72,7 +72,7 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
     for (const OperandRounding rounding : {OperandRounding::tf32_away, OperandRounding::bf16_even,
                                            OperandRounding::fp16_even, OperandRounding::e4m3_even})
         for (const AccumulationModel gpu : gpus) {
-            const TensorCore core = blas::tensor_core(gpu, rounding).value();
+            const TensorCoreModel core = blas::tensor_core_model(gpu, rounding).value();
             for (int i = 0; i < 20'000; ++i) {
                 const auto number = [&] {
                     const int size =
@@ -115,7 +115,8 @@ TEST(TensorCore, ALongSumOfOneSignIsTooSmall) {
 
 TEST(TensorCore, InfinityAndNaNAreThoseOfIeee) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    const TensorCore core = blas::tensor_core(AccumulationModel::hopper, OperandRounding::tf32_away).value();
+    const TensorCoreModel core =
+        blas::tensor_core_model(AccumulationModel::hopper, OperandRounding::tf32_away).value();
     EXPECT_EQ(model_step({infinity, 1}, {2, 1}, 1, core), infinity);
     EXPECT_EQ(model_step({-infinity, 1}, {2, 1}, 1, core), -infinity);
     EXPECT_TRUE(std::isnan(model_step({infinity, 1}, {0, 1}, 1, core)));
@@ -168,7 +169,7 @@ TEST(StochasticRounding, IsUnbiasedAndOnlyGoesToTheTwoNeighbours) {
          {OperandRounding::tf32_away, OperandRounding::bf16_even, OperandRounding::fp16_even,
           OperandRounding::e4m3_even, OperandRounding::e5m2_even})
         for (const float number : {1.1F, -3.7F, 0.0123F, 100.3F}) {
-            const auto [fraction_bits, lowest_exponent] = blas::significand_of(rounding);
+            const auto [fraction_bits, lowest_exponent] = blas::number_format_of(rounding);
             const double unit = std::ldexp(1.0, std::max(std::ilogb(number), lowest_exponent) - fraction_bits);
             EXPECT_NEAR(mean_over_seeds(number, rounding, seeds), number, 5 * 0.5 * unit / std::sqrt(seeds))
                 << number;

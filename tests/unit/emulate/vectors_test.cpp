@@ -180,7 +180,8 @@ void expect_the_bits_of_the_definition(const Shape& shape, unsigned seed) {
     }
     for (const int threads : {1, 3}) {
         MatrixTimesVector<Real> product(shape, seed);
-        ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), blas::Threads{threads}));
+        ASSERT_TRUE(multiply_vector_in_fixed_order(product.level3(), blas::best_instruction_set(),
+                                                   blas::ThreadLimit{threads}));
         ASSERT_TRUE(product.has_the_bits_of(expected)) << shape.name() << " on " << threads << " threads";
     }
 }

@@ -1,4 +1,4 @@
-#include "shim/blas/fingerprint/result_stream.hpp"
+#include "shim/blas/fingerprint/fingerprint_builder.hpp"
 #include "system/hash.hpp"
 
 #include <cmath>
@@ -6,17 +6,17 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The rotations of 32 groups; each number from 0 to 31 occurs once. Found by trials, so that diagonals too are
-/// spread over most sums.
+/// The rotations of 32 groups. Each number from 0 to 31 occurs once. They were found by trials, so that the elements
+/// of a diagonal are also spread over most sums.
 constexpr std::uint8_t rotations[lane_count] = {7, 8,  12, 20, 28, 21, 25, 9,  0,  29, 5,  26, 3,  14, 10, 15,
                                                 2, 18, 4,  23, 1,  19, 16, 22, 30, 27, 31, 24, 17, 11, 6,  13};
 
-constexpr Lanes first_lanes() {
-    Lanes lanes{};
+constexpr FingerprintLanes first_lanes() {
+    FingerprintLanes lanes{};
     for (std::uint32_t i = 0; i < lane_count; ++i) lanes.hash[i] = mixed(i + 1);
     return lanes;
 }
-constexpr Lanes begin = first_lanes();
+constexpr FingerprintLanes begin = first_lanes();
 
 constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
     hash = (hash ^ value) * system::golden_ratio;
@@ -25,41 +25,24 @@ constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
 
 }  // namespace
 
-ResultStream::ResultStream(AbsorbKernel kernel) : kernel_(kernel), lanes_(begin) {}
+FingerprintBuilder::FingerprintBuilder(FingerprintKernel kernel) : kernel_(kernel), lanes_(begin) {}
 
-void ResultStream::add(const float* floats, std::size_t count) {
+void FingerprintBuilder::add(const float* floats, std::size_t count) {
     count_ += count;
-    if (rest_count_ > 0) {
-        const std::size_t taken = std::min(count, lane_count - rest_count_);
-        std::copy(floats, floats + taken, rest_ + rest_count_);
-        rest_count_ += taken;
-        floats += taken;
-        count -= taken;
-        if (rest_count_ < lane_count) return;
-        absorb(rest_, 1);
-        rest_count_ = 0;
-    }
-    const std::size_t blocks = count / lane_count;
-    if (blocks > 0) absorb(floats, blocks);
-    rest_count_ = count - blocks * lane_count;
-    std::copy(floats + blocks * lane_count, floats + count, rest_);
+    splitter_.add(floats, count, [this](const float* block, std::size_t blocks) { absorb(block, blocks); });
 }
 
-void ResultStream::end_group() {
-    if (rest_count_ > 0) {
-        std::fill(rest_ + rest_count_, rest_ + lane_count, 0.0F);
-        absorb(rest_, 1);
-        rest_count_ = 0;
-    }
+void FingerprintBuilder::end_group() {
+    splitter_.finish([this](const float* block, std::size_t blocks) { absorb(block, blocks); });
     ++groups_;
 }
 
-void ResultStream::absorb(const float* floats, std::size_t blocks) {
+void FingerprintBuilder::absorb(const float* floats, std::size_t blocks) {
     double* const sums = sums_ + (rotations[groups_ % lane_count] + 5 * (groups_ / lane_count)) % lane_count;
     kernel_(lanes_, sums, floats, blocks);
 }
 
-record::Fingerprint ResultStream::finish() {
+record::Fingerprint FingerprintBuilder::finish() {
     end_group();
     record::Fingerprint fingerprint;
     fingerprint.hash = combined(0, count_);

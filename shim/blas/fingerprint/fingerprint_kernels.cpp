@@ -1,4 +1,4 @@
-#include "shim/blas/fingerprint/absorb.hpp"
+#include "shim/blas/fingerprint/fingerprint_kernels.hpp"
 
 #include <bit>
 #include <cstring>
@@ -21,7 +21,7 @@ constexpr SignOffsets sign_offsets = [] {
 
 /// Vectors of `width` words. Doubles, and the floats that become them, are half as many in a vector.
 template <std::size_t width>
-struct Vectors {
+struct LaneVectors {
     static constexpr std::size_t half = width / 2;
     using Words [[gnu::vector_size(4 * width)]] = std::uint32_t;
     using HalfFloats [[gnu::vector_size(4 * half)]] = float;
@@ -31,8 +31,9 @@ struct Vectors {
 /// Adds blocks of floats to the lanes, by vectors of `width` words. The square of a float is exact in double
 /// precision. So a fused multiply-add gives the same sum as two instructions, and all widths give the same sums.
 template <std::size_t width, bool finite_only>
-[[gnu::always_inline]] inline void absorb(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
-    using V = Vectors<width>;
+[[gnu::always_inline]] inline void absorb(FingerprintLanes& lanes, double* sums, const float* floats,
+                                          std::size_t blocks) {
+    using V = LaneVectors<width>;
     using Words = typename V::Words;
     using Doubles = typename V::Doubles;
     constexpr std::size_t half = V::half;
@@ -44,14 +45,14 @@ template <std::size_t width, bool finite_only>
     std::memcpy(signs, lanes.signs, sizeof signs);
     std::memcpy(squares, lanes.squares, sizeof squares);
     while (blocks > 0) {
-        if (lanes.needs_signs()) {
+        if (lanes.needs_new_signs()) {
             std::memcpy(signs, sign_offsets.of, sizeof signs);
             for (Words& words : signs) {
-                words += lanes.seed_of_signs();
+                words += lanes.sign_seed();
                 mix(words);
             }
         }
-        const std::size_t now = lanes.next_blocks(blocks);
+        const std::size_t now = lanes.blocks_with_same_signs(blocks);
         lanes.blocks += now;
         blocks -= now;
         for (std::size_t block = 0; block < now; ++block, floats += lane_count) {
@@ -84,32 +85,32 @@ template <std::size_t width, bool finite_only>
 }
 
 template <bool finite_only>
-void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
+void absorb_plain(FingerprintLanes& lanes, double* sums, const float* floats, std::size_t blocks) {
     absorb<4, finite_only>(lanes, sums, floats, blocks);
 }
 
 #if defined(__x86_64__)
 template <bool finite_only>
-__attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums, const float* floats,
+__attribute__((target("avx2,fma"))) void absorb_avx2(FingerprintLanes& lanes, double* sums, const float* floats,
                                                      std::size_t blocks) {
     absorb<8, finite_only>(lanes, sums, floats, blocks);
 }
 template <bool finite_only>
-__attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums, const float* floats,
+__attribute__((target("avx512f"))) void absorb_avx512(FingerprintLanes& lanes, double* sums, const float* floats,
                                                       std::size_t blocks) {
     absorb<16, finite_only>(lanes, sums, floats, blocks);
 }
 #endif
 
 template <bool finite_only>
-void absorb_float64(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
+void absorb_float64(FingerprintLanes& lanes, double* sums, const float* floats, std::size_t blocks) {
     constexpr std::uint64_t infinity_of_float64 = std::uint64_t{0x7ff} << 52;
     constexpr std::size_t count = lane_count / 2;
     double lane_sums[2][count] = {};
     for (; blocks > 0; --blocks, floats += lane_count, ++lanes.blocks) {
-        if (lanes.needs_signs())
+        if (lanes.needs_new_signs())
             for (std::uint32_t i = 0; i < lane_count; ++i)
-                lanes.signs[i] = mixed(lanes.seed_of_signs() + sign_offsets.of[i]);
+                lanes.signs[i] = mixed(lanes.sign_seed() + sign_offsets.of[i]);
         std::uint32_t words[lane_count];
         std::memcpy(words, floats, sizeof words);
         for (std::size_t i = 0; i < lane_count; ++i)
@@ -133,29 +134,14 @@ void absorb_float64(Lanes& lanes, double* sums, const float* floats, std::size_t
 
 }  // namespace
 
-AbsorbKernels absorb_kernels(InstructionSet set) {
-    switch (set) {
-        case InstructionSet::plain:
-            return {absorb_plain<false>, absorb_plain<true>};
+FingerprintKernelPair fingerprint_kernels([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
-        case InstructionSet::avx2:
-            if (!has_avx2() || !has_fma()) return {};
-            return {absorb_avx2<false>, absorb_avx2<true>};
-        case InstructionSet::avx512:
-            if (!has_avx512()) return {};
-            return {absorb_avx512<false>, absorb_avx512<true>};
+    if (set == InstructionSet::avx512) return {absorb_avx512<false>, absorb_avx512<true>};
+    if (set == InstructionSet::avx2) return {absorb_avx2<false>, absorb_avx2<true>};
 #endif
-        default:
-            return {};
-    }
+    return {absorb_plain<false>, absorb_plain<true>};
 }
 
-AbsorbKernels absorb_kernels_of_float64() { return {absorb_float64<false>, absorb_float64<true>}; }
-
-AbsorbKernels best_absorb_kernels() {
-    for (const InstructionSet set : instruction_sets)
-        if (const AbsorbKernels kernels = absorb_kernels(set); kernels.all != nullptr) return kernels;
-    return absorb_kernels(InstructionSet::plain);
-}
+FingerprintKernelPair float64_fingerprint_kernels() { return {absorb_float64<false>, absorb_float64<true>}; }
 
 }  // namespace fp32shim::blas

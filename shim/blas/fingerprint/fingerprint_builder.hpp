@@ -13,20 +13,20 @@
 #include <cstdint>
 
 #include "record/fingerprint.hpp"
-#include "shim/blas/fingerprint/absorb.hpp"
+#include "shim/blas/fingerprint/fingerprint_kernels.hpp"
 
 namespace fp32shim::blas {
 
-/// The stream that fingerprint_of() fills. Its arithmetic is in double precision, rounded to nearest. Callers have to
-/// set this rounding, whatever the program has set (audit/float_environment.hpp).
-class ResultStream {
+/// Builds a fingerprint, for fingerprint_of(). Its arithmetic is in double precision, rounded to nearest. Callers
+/// have to set this rounding, whatever the program has set (audit/float_environment.hpp).
+class FingerprintBuilder {
   public:
-    explicit ResultStream(AbsorbKernel kernel);
+    explicit FingerprintBuilder(FingerprintKernel kernel);
 
     /// Returns the number of columns in each group of a matrix; the last group also gets the rest. `length` is the
     /// number of floats in a column, at least 1. A group has at least one block of floats, since fewer would cost as
     /// much.
-    static std::int64_t columns_of_group(std::int64_t columns, std::int64_t length) {
+    static std::int64_t columns_per_group(std::int64_t columns, std::int64_t length) {
         constexpr auto block = static_cast<std::int64_t>(lane_count);
         return std::max(columns / block, (block + length - 1) / length);
     }
@@ -34,19 +34,19 @@ class ResultStream {
     void add(const float* floats, std::size_t count);
     void end_group();
     /// Returns the number of floats so far.
-    std::uint64_t count() const { return count_; }
+    std::uint64_t float_count() const { return count_; }
 
-    /// Returns the fingerprint of all floats. A float that is not finite affects only the hash. Called once.
+    /// Returns the fingerprint of all floats. A float that is not finite affects only the hash. Must be called only
+    /// once.
     record::Fingerprint finish();
 
   private:
     void absorb(const float* floats, std::size_t blocks);
 
-    AbsorbKernel kernel_;
-    Lanes lanes_;
-    alignas(64) double sums_[2 * lane_count] = {};  ///< sum i is split between i and i + lane_count: no wrap
-    alignas(64) float rest_[lane_count];            ///< the last floats of the group, less than a block
-    std::size_t rest_count_ = 0;
+    FingerprintKernel kernel_;
+    FingerprintLanes lanes_;
+    alignas(64) double sums_[2 * lane_count] = {};  ///< sum i of the sketch is sums_[i] + sums_[i + lane_count]
+    BlockSplitter<lane_count> splitter_;
     std::uint64_t groups_ = 0;
     std::uint64_t count_ = 0;
 };
@@ -54,12 +54,12 @@ class ResultStream {
 /// Returns the fingerprint of the floats that `add(stream)` adds to a stream. Calls `add` a second time if some of
 /// them are NaN or infinite.
 template <class Add>
-record::Fingerprint fingerprint_of(const Add& add, const AbsorbKernels& kernels = best_absorb_kernels()) {
-    ResultStream all(kernels.all);
+record::Fingerprint fingerprint_of(const Add& add, const FingerprintKernelPair& kernels = fingerprint_kernels()) {
+    FingerprintBuilder all(kernels.all);
     add(all);
     const record::Fingerprint fingerprint = all.finish();
     if (fingerprint.is_finite()) return fingerprint;
-    ResultStream finite_only(kernels.finite_only);
+    FingerprintBuilder finite_only(kernels.finite_only);
     add(finite_only);
     record::Fingerprint of_rest = finite_only.finish();
     of_rest.flags = record::fingerprint_nonfinite;

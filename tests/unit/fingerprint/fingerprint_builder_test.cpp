@@ -1,7 +1,7 @@
 // Tests fingerprints of results: the hash depends on every bit, the sketch estimates differences, and all instruction
 // sets agree.
-#include "shim/blas/fingerprint/result_stream.hpp"
 #include "shim/audit/float_environment.hpp"
+#include "shim/blas/fingerprint/fingerprint_builder.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 
 #include <gtest/gtest.h>
@@ -32,12 +32,12 @@ std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
 }
 
 /// Returns the fingerprint of a matrix with columns of this length. The last column may be shorter.
-Fingerprint fingerprint_of(const std::vector<float>& floats, const AbsorbKernels& kernels = best_absorb_kernels(),
-                           std::size_t column = 50) {
+Fingerprint fingerprint_of(const std::vector<float>& floats,
+                           const FingerprintKernelPair& kernels = fingerprint_kernels(), std::size_t column = 50) {
     const std::size_t columns = (floats.size() + column - 1) / column;
     const auto group = static_cast<std::size_t>(
-        ResultStream::columns_of_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
-    const auto add = [&](ResultStream& stream) {
+        FingerprintBuilder::columns_per_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
+    const auto add = [&](FingerprintBuilder& stream) {
         for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
             stream.add(floats.data() + i, std::min(column, floats.size() - i));
             if (number % group == 0 && columns - number >= group) stream.end_group();
@@ -53,36 +53,37 @@ bool same(const Fingerprint& a, const Fingerprint& b) {
            std::bit_cast<std::uint64_t>(a.norm) == std::bit_cast<std::uint64_t>(b.norm);
 }
 
-std::vector<AbsorbKernels> all_kernels() {
-    std::vector<AbsorbKernels> all;
+std::vector<FingerprintKernelPair> all_kernels() {
+    std::vector<FingerprintKernelPair> all;
     for (const InstructionSet set : instruction_sets)
-        if (const AbsorbKernels kernels = absorb_kernels(set); kernels.all != nullptr) all.push_back(kernels);
+        if (is_available(set)) all.push_back(fingerprint_kernels(set));
     return all;
 }
 
-TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
+TEST(FingerprintBuilder, HasTheSameFingerprintOnEveryInstructionSet) {
     std::vector<float> floats = random_floats(5000);
     floats[7] = -0.0F;
     floats[8] = 1e-42F;  // a subnormal number
     floats[9] = std::numeric_limits<float>::max();
     for (const std::size_t count : {0UL, 1UL, 31UL, 32UL, 33UL, 1023UL, 1024UL, 1025UL, 5000UL}) {
         const std::vector<float> some(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));
-        const Fingerprint plain = fingerprint_of(some, absorb_kernels(InstructionSet::plain));
-        for (const AbsorbKernels& kernels : all_kernels())
+        const Fingerprint plain = fingerprint_of(some, fingerprint_kernels(InstructionSet::plain));
+        for (const FingerprintKernelPair& kernels : all_kernels())
             EXPECT_TRUE(same(plain, fingerprint_of(some, kernels))) << count;
         for (const std::size_t column : {1UL, 7UL, 32UL, 300UL, 4000UL})
-            for (const AbsorbKernels& kernels : all_kernels())
-                EXPECT_TRUE(same(fingerprint_of(some, absorb_kernels(InstructionSet::plain), column),
+            for (const FingerprintKernelPair& kernels : all_kernels())
+                EXPECT_TRUE(same(fingerprint_of(some, fingerprint_kernels(InstructionSet::plain), column),
                                  fingerprint_of(some, kernels, column)));
     }
     floats[4000] = infinite;
     floats[17] = not_a_number;
-    const Fingerprint plain = fingerprint_of(floats, absorb_kernels(InstructionSet::plain));
+    const Fingerprint plain = fingerprint_of(floats, fingerprint_kernels(InstructionSet::plain));
     EXPECT_FALSE(plain.is_finite());
-    for (const AbsorbKernels& kernels : all_kernels()) EXPECT_TRUE(same(plain, fingerprint_of(floats, kernels)));
+    for (const FingerprintKernelPair& kernels : all_kernels())
+        EXPECT_TRUE(same(plain, fingerprint_of(floats, kernels)));
 }
 
-TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
+TEST(FingerprintBuilder, HasTheFingerprintsOfRecordingsThatAreKept) {
     std::vector<float> floats(100);
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) - 49.5F;
     const Fingerprint fingerprint = fingerprint_of(floats);
@@ -99,10 +100,10 @@ TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
     EXPECT_EQ(many.sketch[31], -278);
 }
 
-TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
+TEST(FingerprintBuilder, DependsOnGroupsAndNotOnPieces) {
     const std::vector<float> floats = random_floats(1000);
     const auto in_pieces = [&](std::size_t piece, std::size_t group) {
-        ResultStream stream(best_absorb_kernels().all);
+        FingerprintBuilder stream(fingerprint_kernels().all);
         for (std::size_t i = 0; i < floats.size(); i += piece) {
             stream.add(floats.data() + i, piece);
             if ((i + piece) % group == 0) stream.end_group();
@@ -116,7 +117,7 @@ TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
     EXPECT_FALSE(same(in_pieces(100, 100), in_pieces(500, 500)));
 }
 
-TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
+TEST(FingerprintBuilder, HasAHashThatDependsOnTheOrderOfTheFloats) {
     const std::vector<float> floats = random_floats(3000);
     const Fingerprint whole = fingerprint_of(floats);
     std::vector<float> swapped = floats;
@@ -126,7 +127,7 @@ TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
     EXPECT_NE(fingerprint_of(swapped).hash, whole.hash);
 }
 
-TEST(ResultStream, ChangesItsHashWithEveryBitOfEveryFloat) {
+TEST(FingerprintBuilder, ChangesItsHashWithEveryBitOfEveryFloat) {
     std::vector<float> floats = random_floats(170);
     const std::uint64_t hash = fingerprint_of(floats).hash;
     for (float& value : floats) {
@@ -139,7 +140,7 @@ TEST(ResultStream, ChangesItsHashWithEveryBitOfEveryFloat) {
     }
 }
 
-TEST(ResultStream, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
+TEST(FingerprintBuilder, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
     std::set<std::uint64_t> hashes;
     for (std::size_t count = 0; count < 200; ++count)
         EXPECT_TRUE(hashes.insert(fingerprint_of(std::vector<float>(count)).hash).second) << count;
@@ -152,7 +153,7 @@ TEST(ResultStream, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
     }
 }
 
-TEST(ResultStream, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
+TEST(FingerprintBuilder, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
     std::vector<float> floats = random_floats(200);
     floats[50] = 0;
     const Fingerprint finite = fingerprint_of(floats);
@@ -163,7 +164,7 @@ TEST(ResultStream, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
         const Fingerprint found = fingerprint_of(floats);
         EXPECT_FALSE(found.is_finite());
         EXPECT_EQ(found.norm, finite.norm);
-        EXPECT_EQ(estimated_distance(found, finite), 0);
+        EXPECT_EQ(distance(found, finite), 0);
         EXPECT_TRUE(hashes.insert(found.hash).second);
     }
 }
@@ -175,8 +176,8 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
         const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
         squares += difference * difference;
     }
-    return estimated_distance(fingerprint_of(a, best_absorb_kernels(), column),
-                              fingerprint_of(b, best_absorb_kernels(), column)) /
+    return distance(fingerprint_of(a, fingerprint_kernels(), column),
+                    fingerprint_of(b, fingerprint_kernels(), column)) /
            std::sqrt(squares);
 }
 
@@ -196,7 +197,7 @@ constexpr IsChanged in_one_element = [](std::size_t row, std::size_t column, std
     return row == 7 && column == 9;
 };
 
-TEST(ResultStream, EstimatesDifferencesWithinAFactorOfTwo) {
+TEST(FingerprintBuilder, EstimatesDifferencesWithinAFactorOfTwo) {
     int trials = 0;
     int failed = 0;
     double sum = 0;
@@ -220,7 +221,7 @@ TEST(ResultStream, EstimatesDifferencesWithinAFactorOfTwo) {
     EXPECT_NEAR(sum / trials, 1, 0.05);
 }
 
-TEST(ResultStream, EstimatesTheSmallestChangeOfOneFloatOfMany) {
+TEST(FingerprintBuilder, EstimatesTheSmallestChangeOfOneFloatOfMany) {
     const std::vector<float> a = random_floats(1 << 20);
     std::vector<float> b = a;
     b[777777] = std::nextafter(b[777777], infinite);
@@ -274,8 +275,8 @@ TEST(OperandHash, IsTheSameOnEveryProcessor) {
     std::vector<float> floats(1000);
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) * 0.25F - 100;
     for (const InstructionSet set : instruction_sets) {
-        if (operand_kernel(set) == nullptr) continue;
-        OperandHash hash(operand_kernel(set));
+        if (!is_available(set)) continue;
+        OperandHash hash(operand_hash_kernel(set));
         hash.add(floats.data(), floats.size());
         EXPECT_EQ(hash.finish(), 15287680085437708710U) << static_cast<int>(set);
     }
