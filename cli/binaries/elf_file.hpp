@@ -79,6 +79,6 @@ using CodeVisitor = std::function<void(std::span<const std::uint8_t> code, std::
 
 /// Passes on the machine code of a file for this architecture: its executable sections; in a file without sections,
 /// its executable segments. Each piece overlaps the next one by `overlap` bytes.
-void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit);
+void visit_machine_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit);
 
 }  // namespace fp32shim::cli

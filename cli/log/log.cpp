@@ -125,7 +125,7 @@ void follow(LogSource& source, LogWriter& writer) {
 
 int log(LogOptions& options) {
     if (const std::string problem = options.filter.read(); !problem.empty()) return usage_error("log", problem);
-    if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
+    if (!default_to_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
     // A run that goes on has a file for its children, too, which has no calls.
     if (found.paths.size() > 1)

@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/binaries/file_hash.hpp"
-#include "cli/binaries/recorded_file.hpp"
+#include "cli/binaries/file_identity.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "policy/words.hpp"
@@ -72,7 +71,7 @@ Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
     const auto add = [&](const record::RecordedObjects& objects) {
         for (const record::RecordedObject& object : objects.all)
             json["files"].push_back(
-                {{"path", plain_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
+                {{"path", normalized_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
     };
     add(process.objects);
     for (const record::RecordedMark& mark : process.marks) add(mark.objects);
