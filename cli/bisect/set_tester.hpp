@@ -96,10 +96,9 @@ struct BisectSettings {
     bool narrows_calls = false;     ///< the search also finds the calls of a group that make the command fail
 };
 
-/// Finds outcomes of sets, and keeps them. At first one run of a set decides. If equal runs have
-/// differed, or the settings ask for it, runs may fail at random: their rate is estimated with everything exact, and
-/// each set runs until a sequential test decides. All functions that run the command throw InterruptedBySignal and
-/// SearchAborted.
+/// Finds outcomes of sets, and keeps them. At first one run of a set decides. If equal runs have differed, or the
+/// settings ask for it, any run may fail at random: their rate is estimated with everything exact, and each set runs
+/// until a sequential test decides. All functions that run the command throw InterruptedBySignal and SearchAborted.
 class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const Groups& groups);

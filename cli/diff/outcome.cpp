@@ -147,7 +147,7 @@ std::string title_of_key(std::string_view key) {
     return key == "call_site" ? "call site" : std::string(key);
 }
 
-/// Returns the calls of both runs by group.
+/// Returns a table of the calls of both runs, by group.
 LimitedTable changes_table(const CallComparison& changes, std::size_t top) {
     std::vector<Table::Column> columns = {{"calls in A", true, 0, 2},
                                           {"in B", true, 0, 2},

@@ -22,7 +22,7 @@ struct FileText {
     bool is_absent = false;  ///< there is no such file
 };
 
-/// Largest size of the state of a search.
+/// Largest size of the state file of a search, in bytes.
 inline constexpr std::size_t max_state_bytes = std::size_t{1} << 30;
 
 /// Reads a regular file of anybody, of at most `most` bytes. Never waits for the writer of a FIFO.

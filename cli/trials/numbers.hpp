@@ -90,7 +90,7 @@ ParsedNumbers parse_text_numbers(std::string_view text, const RunTimeSpan& run =
 /// Returns `"dog" instead of "cat"`: the first words that differ.
 std::string first_difference_text(const WordsBetweenNumbers& exact, const WordsBetweenNumbers& found);
 
-// numpy's file formats (arrays.cpp):
+// Functions for numpy's file formats, which are in arrays.cpp:
 
 /// Returns true if a file with this content is a `.npy` file.
 bool is_npy(std::string_view bytes);
