@@ -29,7 +29,7 @@ int gpu_check(const GpuCheckOptions& options) {
     // The program fp32shim-gpu-check is in the same folder as this command, in libexec of an installation, or in the
     // build folder.
     const std::string program =
-        find_installed({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
+        find_installed_file({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
     if (program.empty())
         return usage_error(
             "gpu-check",

@@ -27,13 +27,13 @@ struct KernelOptions {
 /// Returns the arguments with which Python runs the module fp32shim.kernel. Outside of a wheel, Python does not find
 /// it by its name, so its file is named.
 std::vector<std::string> module_words() {
-    const std::string file = find_installed({"../share/fp32shim/python/fp32shim"}, "kernel.py");
+    const std::string file = find_installed_file({"../share/fp32shim/python/fp32shim"}, "kernel.py");
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};
 }
 
 /// Returns the Python beside the command, which belongs to the same environment, or else the name `python3`.
 std::string default_python() {
-    const std::string file = find_installed({"."}, "python3");
+    const std::string file = find_installed_file({"."}, "python3");
     return file.empty() ? "python3" : file;
 }
 

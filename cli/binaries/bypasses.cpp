@@ -1,15 +1,32 @@
 #include "cli/binaries/bypasses.hpp"
 
 #include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <system_error>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/half_products.hpp"
 #include "cli/binaries/known_bypasses.hpp"
+#include "cli/binaries/program_file.hpp"
+#include "cli/files/own_files.hpp"
+#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bypass, name, title, object, device, message, remedy, pins, is_float32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeLookupFlags, cublas, kernels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScannedFile, build_id, bypasses, looked_up)
+
 namespace {
 
 /// A BLAS library, recognised by a string in its file. The string remains after static linking and stripping.
@@ -30,7 +47,7 @@ constexpr std::string_view harmless_half_code[] = {"libmkl_", "_multiarray_umath
 constexpr std::string_view launch_marker = "cuLaunchKernel";
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul", launch_marker};
 
-bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
+bool begins_with_any(std::string_view name, std::span<const std::string_view> beginnings) {
     return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
@@ -62,24 +79,20 @@ std::string functions_text(const std::vector<std::string>& names, bool are_expor
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
-    for (const std::string& name : elf.hidden) {
+    for (const std::string& name : elf.hidden)
         if (function_kind(name) == FunctionKind::blas) hidden.push_back(name);
-    }
     std::string which;
-    for (const KnownBlas& blas : known_blas) {
+    for (const KnownBlas& blas : known_blas)
         if (markers.contains(blas.marker)) which = blas.name;
-    }
     std::vector<std::string> exported;
-    if (!elf.interpreter.empty()) {
-        for (const ElfSymbol& symbol : elf.exports) {
+    if (!elf.interpreter.empty())
+        for (const ElfSymbol& symbol : elf.exports)
             if (function_kind(symbol.name) == FunctionKind::blas) exported.push_back(symbol.name);
-        }
-    }
-    const bool imports = has_kind(elf.imports, FunctionKind::blas);
+    const bool imports = has_function_of_kind(elf.imports, FunctionKind::blas);
     // In wheels, `sgemm_` is often a local function of a few instructions that calls `scipy_sgemm_` in another
     // library. Such functions are no sign of a static BLAS.
     if (imports && which.empty()) hidden.clear();
-    const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
+    const bool takes_part = imports || has_function_of_kind(elf.exports, FunctionKind::blas);
     const bool is_part_of_mkl = system::base_name(path).starts_with("libmkl_");
     if (exported.empty() && hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
     const std::string names = exported.empty() ? functions_text(hidden, false) : functions_text(exported, true);
@@ -103,12 +116,11 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
     const std::string_view base_name = system::base_name(path);
     const bool is_explained =
         std::ranges::any_of(elf.exports, [](const ElfSymbol& symbol) { return has_narrow_operands(symbol.name); }) ||
-        std::ranges::any_of(harmless_half_code,
-                            [&](std::string_view known) { return base_name.starts_with(known); }) ||
+        begins_with_any(base_name, harmless_half_code) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;
-    const HalfProductCounts found = count_half_precision_instructions(path);
-    if (found == HalfProductCounts()) return;
+    const HalfPrecisionInstructionCounts found = count_half_precision_instructions(path);
+    if (found == HalfPrecisionInstructionCounts()) return;
     const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
     bypasses.push_back(
         {.name = std::string(half_code_name),
@@ -121,8 +133,7 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
          .remedy = {}});
 }
 
-}  // namespace
-
+/// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
 std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     std::vector<std::string_view> wanted;
     for (const KnownBypass& known : known_bypasses())
@@ -145,11 +156,138 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     return bypasses;
 }
 
+RuntimeLookupFlags find_runtime_lookups(const std::string& path, const ElfFile& elf) {
+    const std::string_view name = system::base_name(path);
+    if (name.starts_with("libcublas") || name.starts_with("libcuda.")) return {};
+    const bool has_cublas = has_function_of_kind(elf.imports, FunctionKind::cublas) ||
+                            has_function_of_kind(elf.exports, FunctionKind::cublas);
+    Markers found = find_markers(path, lookup_markers);
+    const bool launches = found.erase(launch_marker) > 0;
+    return {!has_cublas && !found.empty(), launches};
+}
+
+// ---- The cache of what scans of large files found.
+
+/// Files below this size are not cached, since scanning one takes less time than finding its result.
+constexpr off_t smallest_kept_size = 1 << 20;
+/// Number of results beyond which those that are not the newest are removed.
+constexpr std::size_t max_results = 2000;
+/// Largest size of a cached result that is read, in bytes. Usual ones have about 1,000.
+constexpr std::size_t max_result_bytes = 1 << 20;
+
+constexpr std::string_view result_ending = ".json";
+constexpr std::size_t digits = 16;
+
+/// Returns true for `0123456789abcdef.json`, and for the same with a dot and 16 more digits, which is the name of a
+/// result until it is complete.
+bool is_name_of_result(std::string_view name) {
+    const auto has_digits_at = [&](std::size_t at) {
+        return name.substr(at, digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    };
+    constexpr std::size_t whole = digits + result_ending.size();
+    if (name.size() < whole || !has_digits_at(0) || name.substr(digits, result_ending.size()) != result_ending)
+        return false;
+    return name.size() == whole ||
+           (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
+}
+
+/// Returns a text that differs after each change of a file; empty if the file is smaller than `smallest_size`, has
+/// just changed, or cannot be examined.
+std::string state_text(const std::string& path, off_t smallest_size) {
+    struct stat facts = {};
+    if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size < smallest_size) return {};
+    // A file system's clock may stand still for some milliseconds, so a file that has just changed may change again
+    // without another time.
+    if (facts.st_ctim.tv_sec + 2 > time(nullptr)) return {};
+    const auto text_of = [](const timespec& at) { return fmt::format("{}.{:09}", at.tv_sec, at.tv_nsec); };
+    return fmt::format("{} device {} inode {} size {} modified {} changed {}", path, facts.st_dev, facts.st_ino,
+                       facts.st_size, text_of(facts.st_mtim), text_of(facts.st_ctim));
+}
+
+/// Returns a text that differs between builds of this program, whose tables decide what a scan finds.
+const std::string& program_text() {
+    static const std::string text = state_text(own_program_path(), 0);
+    return text;
+}
+
+/// Opens the folder of the cache. The result is not open if the user has no such folder. A home that does not exist
+/// is not created. A variable may name a folder of another user: sudo keeps HOME.
+OwnFolder cache_folder(bool makes) {
+    const auto folder_in = [](const char* variable) {
+        const char* const value = std::getenv(variable);
+        return std::string(value != nullptr && *value == '/' ? value : "");
+    };
+    std::string base = folder_in("XDG_CACHE_HOME");
+    std::error_code error;
+    if (base.empty()) {
+        base = folder_in("HOME");
+        if (!base.empty()) base = std::filesystem::is_directory(base, error) ? base + "/.cache" : "";
+    }
+    return {base, {"fp32shim", "libraries"}, makes};
+}
+
+/// Result of an earlier scan of one file, as a JSON file of the cache.
+class CachedScan {
+  public:
+    explicit CachedScan(const std::string& path) {
+        const std::string state = state_text(path, smallest_kept_size);
+        if (state.empty() || program_text().empty()) return;
+        key_ = state + " by " + program_text();
+        name_ = fmt::format("{:016x}{}", system::Hash().add(key_).value(), result_ending);
+    }
+
+    /// Returns nullopt if there is no result, or if it is damaged.
+    std::optional<ScannedFile> read() const {
+        if (name_.empty()) return std::nullopt;
+        const OwnFolder folder = cache_folder(false);
+        if (!folder.is_open()) return std::nullopt;
+        try {
+            const auto json = nlohmann::json::parse(folder.read_file(name_, max_result_bytes).text);
+            if (json.at("key") == key_) return json.at("found").get<ScannedFile>();
+        } catch (const nlohmann::json::exception&) {
+            // The result is damaged.
+        }
+        return std::nullopt;
+    }
+
+    void write(const ScannedFile& file) const {
+        if (name_.empty()) return;
+        const OwnFolder folder = cache_folder(true);
+        std::uint64_t number = 0;
+        if (!folder.is_open() || getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) return;
+        const nlohmann::json json = {{"key", key_}, {"found", file}};
+        folder.replace_file(name_, fmt::format("{}.{:016x}", name_, number),
+                            json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        remove_old(folder);
+    }
+
+  private:
+    static void remove_old(const OwnFolder& folder) {
+        const auto all = folder.list_entries(is_name_of_result);
+        if (all.size() <= max_results) return;
+        for (std::size_t i = 0; i < all.size() - max_results / 2; ++i) folder.remove_entry(all[i].name);
+    }
+
+    std::string name_;  ///< empty: nothing is kept
+    std::string key_;
+};
+
+}  // namespace
+
+std::optional<ScannedFile> scan_for_bypasses(const std::string& path) {
+    const CachedScan kept(path);
+    if (auto known = kept.read()) return known;
+    const auto elf = read_elf(path, is_intercepted);
+    if (!elf) return std::nullopt;
+    ScannedFile file{elf->build_id, find_bypasses(path, *elf), find_runtime_lookups(path, *elf)};
+    kept.write(file);
+    return file;
+}
+
 std::vector<Bypass> find_bypasses_by_name(const std::string& path) {
     std::vector<Bypass> bypasses;
-    for (const KnownBypass& known : known_bypasses()) {
+    for (const KnownBypass& known : known_bypasses())
         if (begins_with_any(system::base_name(path), known.files)) bypasses.push_back(bypass_in(known, path));
-    }
     return bypasses;
 }
 
@@ -158,16 +296,6 @@ std::vector<std::string_view> bypass_names() {
     for (const KnownBypass& known : known_bypasses()) names.push_back(known.name);
     names.insert(names.end(), {static_blas_name, half_code_name});
     return names;
-}
-
-RuntimeLookups find_runtime_lookups(const std::string& path, const ElfFile& elf) {
-    const std::string_view name = system::base_name(path);
-    if (name.starts_with("libcublas") || name.starts_with("libcuda.")) return {};
-    const bool has_cublas =
-        has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas);
-    Markers found = find_markers(path, lookup_markers);
-    const bool launches = found.erase(launch_marker) > 0;
-    return {!has_cublas && !found.empty(), launches};
 }
 
 bool contains_mkl(const std::string& path) { return !find_markers(path, {&mkl_marker, 1}).empty(); }

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cli/binaries/elf_file.hpp"
 
 namespace fp32shim::cli {
 
@@ -23,20 +22,30 @@ struct Bypass {
     bool is_float32 = false;  ///< always multiplies at float32, so no verdict depends on it
 };
 
-/// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
-std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf);
+/// Functions that a file looks up at run time (dlsym, cuGetProcAddress). The file contains their names as text, but
+/// neither imports nor exports such functions.
+struct RuntimeLookupFlags {
+    bool cublas = false;   ///< functions of cuBLAS that multiply, as XLA does
+    bool kernels = false;  ///< functions of the CUDA driver that launch kernels, as libcudart does
+};
+
+struct ScannedFile {
+    std::vector<std::uint8_t> build_id;  ///< empty: none
+    std::vector<Bypass> bypasses;
+    RuntimeLookupFlags looked_up;
+};
+
+/// Finds the bypasses in a file, by its name, exports, hidden symbols and texts. Returns nullopt if it cannot be read
+/// or is no ELF file. A large file is scanned once, because a scan of libtorch_cpu.so takes seconds: the result is
+/// kept in $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in ~/.cache/fp32shim/libraries) and used again
+/// while path, device, inode, size and both times of the file, and this program, are the same. Build ids would not
+/// do, since strip and patchelf keep them. The cache is used only if it and all folders above it are safe from other
+/// users (OwnFolder); otherwise each call scans. Thread-safe; several processes may use one cache.
+std::optional<ScannedFile> scan_for_bypasses(const std::string& path);
 /// Returns the bypasses that a file name alone implies. The file need not exist.
 std::vector<Bypass> find_bypasses_by_name(const std::string& path);
 /// Returns the names of all bypasses known to fp32shim, in the form that `--assume-unused` accepts.
 std::vector<std::string_view> bypass_names();
-
-/// Functions that a file looks up at run time (dlsym, cuGetProcAddress). The file contains their names as text, but
-/// neither imports nor exports such functions.
-struct RuntimeLookups {
-    bool cublas = false;   ///< functions of cuBLAS that multiply, as XLA does
-    bool kernels = false;  ///< functions of the CUDA driver that launch kernels, as libcudart does
-};
-RuntimeLookups find_runtime_lookups(const std::string& path, const ElfFile& elf);
 
 /// Returns true if the file contains MKL.
 bool contains_mkl(const std::string& path);

@@ -15,9 +15,9 @@ namespace fp32shim::cli {
 namespace {
 
 /// A file whose bytes can be read as arrays.
-class FileBytes {
+class BinaryFileReader {
   public:
-    explicit FileBytes(const std::string& path) : file_(path.c_str()) {
+    explicit BinaryFileReader(const std::string& path) : file_(path.c_str()) {
         struct stat facts = {};
         if (file_.is_regular(facts)) size_ = static_cast<std::uint64_t>(facts.st_size);
     }
@@ -48,10 +48,10 @@ class FileBytes {
 };
 
 /// Table of zero-terminated names. A wrong offset yields an empty name.
-class Names {
+class StringTable {
   public:
-    Names() = default;
-    explicit Names(std::vector<char> bytes) : bytes_(std::move(bytes)) {}
+    StringTable() = default;
+    explicit StringTable(std::vector<char> bytes) : bytes_(std::move(bytes)) {}
 
     std::string_view at(std::uint64_t offset) const {
         if (offset >= bytes_.size()) return {};
@@ -63,15 +63,15 @@ class Names {
     std::vector<char> bytes_;
 };
 
-std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& header) {
+std::vector<Elf64_Phdr> read_segments(const BinaryFileReader& file, const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
     return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
 }
 
 /// Program headers and dynamic section of a file, which are the parts that the loader reads.
-class DynamicFile {
+class DynamicSection {
   public:
-    DynamicFile(const FileBytes& file, const Elf64_Ehdr& header)
+    DynamicSection(const BinaryFileReader& file, const Elf64_Ehdr& header)
         : file_(file), segments_(read_segments(file, header)) {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_DYNAMIC) continue;
@@ -80,25 +80,25 @@ class DynamicFile {
                 entries_.push_back(entry);
             }
         }
-        names_ = Names(at<char>(DT_STRTAB, value(DT_STRSZ)));
+        names_ = StringTable(at<char>(DT_STRTAB, value(DT_STRSZ)));
     }
 
-    const Names& names() const { return names_; }
+    const StringTable& names() const { return names_; }
     const std::vector<Elf64_Dyn>& entries() const { return entries_; }
 
     std::string interpreter() const {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_INTERP) continue;
-            const Names text(file_.array<char>(segment.p_offset, std::min<std::uint64_t>(segment.p_filesz, 4096)));
+            const StringTable text(
+                file_.array<char>(segment.p_offset, std::min<std::uint64_t>(segment.p_filesz, 4096)));
             return std::string(text.at(0));
         }
         return {};
     }
 
     std::uint64_t value(std::int64_t tag) const {
-        for (const Elf64_Dyn& entry : entries_) {
+        for (const Elf64_Dyn& entry : entries_)
             if (entry.d_tag == tag) return entry.d_un.d_val;
-        }
         return 0;
     }
 
@@ -119,18 +119,18 @@ class DynamicFile {
         return std::nullopt;
     }
 
-    const FileBytes& file() const { return file_; }
+    const BinaryFileReader& file() const { return file_; }
 
   private:
-    const FileBytes& file_;
+    const BinaryFileReader& file_;
     std::vector<Elf64_Phdr> segments_;
     std::vector<Elf64_Dyn> entries_;
-    Names names_;
+    StringTable names_;
 };
 
 /// Returns the number of dynamic symbols. It is computed from DT_HASH or DT_GNU_HASH, because the symbol table has no
 /// length field.
-std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
+std::uint64_t count_of_symbols(const DynamicSection& dynamic) {
     const auto counts =
         dynamic.at<std::uint32_t>(DT_HASH, 2);  // numbers of buckets and chains; there are as many chains as symbols
     if (counts.size() == 2) return counts[1];
@@ -142,9 +142,9 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
 }
 
 /// Returns the names of the required and the defined symbol versions, by version index.
-std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
+std::map<std::uint16_t, std::string> read_versions(const DynamicSection& dynamic) {
     std::map<std::uint16_t, std::string> versions;
-    const FileBytes& file = dynamic.file();
+    const BinaryFileReader& file = dynamic.file();
     // Tables of versions are lists of lists, linked by relative offsets. Even if their counts are wrong, they limit
     // the number of steps.
     auto offset = dynamic.offset_of(dynamic.value(DT_VERNEED));
@@ -168,9 +168,8 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
         if (!definition) break;
         const auto name = file.element<Elf64_Verdaux>(*offset + definition->vd_aux);
         // The base version is the name of the file and stands for no version.
-        if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
+        if (name && (definition->vd_flags & VER_FLG_BASE) == 0)
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
-        }
         if (definition->vd_next == 0) break;
         offset = *offset + definition->vd_next;
     }
@@ -190,16 +189,14 @@ bool is_exported(const Elf64_Sym& symbol) {
 }
 
 void add_once(std::vector<ElfSymbol>& list, ElfSymbol symbol) {
-    if (std::find(list.begin(), list.end(), symbol) == list.end()) list.push_back(std::move(symbol));
+    if (std::ranges::find(list, symbol) == list.end()) list.push_back(std::move(symbol));
 }
 
-void read_dynamic_symbols(const DynamicFile& dynamic, const NameFilter& wanted, ElfFile& result) {
+void read_dynamic_symbols(const DynamicSection& dynamic, const NameFilter& wanted, ElfFile& result) {
     std::set<std::uint64_t> relocated;
-    for (const auto& [table, size] : {std::pair{DT_RELA, DT_RELASZ}, std::pair{DT_JMPREL, DT_PLTRELSZ}}) {
-        for (const auto& relocation : dynamic.at<Elf64_Rela>(table, dynamic.value(size) / sizeof(Elf64_Rela))) {
+    for (const auto& [table, size] : {std::pair{DT_RELA, DT_RELASZ}, std::pair{DT_JMPREL, DT_PLTRELSZ}})
+        for (const auto& relocation : dynamic.at<Elf64_Rela>(table, dynamic.value(size) / sizeof(Elf64_Rela)))
             if (ELF64_R_SYM(relocation.r_info) != 0) relocated.insert(ELF64_R_SYM(relocation.r_info));
-        }
-    }
     const std::uint64_t count =
         std::max(count_of_symbols(dynamic), relocated.empty() ? std::uint64_t{0} : *relocated.rbegin() + 1);
     const auto symbols = dynamic.at<Elf64_Sym>(DT_SYMTAB, count);
@@ -215,13 +212,13 @@ void read_dynamic_symbols(const DynamicFile& dynamic, const NameFilter& wanted, 
     }
 }
 
-std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& header) {
+std::vector<Elf64_Shdr> read_sections(const BinaryFileReader& file, const Elf64_Ehdr& header) {
     if (header.e_shentsize != sizeof(Elf64_Shdr)) return {};
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
 /// Returns the symbols and names of the first section of a type (SHT_…).
-SymbolTable read_symbols(const FileBytes& file, const std::vector<Elf64_Shdr>& sections, std::uint32_t type) {
+SymbolTable read_symbols(const BinaryFileReader& file, const std::vector<Elf64_Shdr>& sections, std::uint32_t type) {
     for (const Elf64_Shdr& section : sections) {
         if (section.sh_type != type || section.sh_link >= sections.size()) continue;
         const Elf64_Shdr& text = sections[section.sh_link];
@@ -233,17 +230,18 @@ SymbolTable read_symbols(const FileBytes& file, const std::vector<Elf64_Shdr>& s
 
 /// Adds functions that are not exported to `result`. They come from the full symbol table (.symtab), which strip
 /// removes.
-void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
+void read_hidden_symbols(const BinaryFileReader& file, const Elf64_Ehdr& header, const NameFilter& wanted,
+                         ElfFile& result) {
     SymbolTable table = read_symbols(file, read_sections(file, header), SHT_SYMTAB);
-    const Names names(std::move(table.names));
+    const StringTable names(std::move(table.names));
     for (const Elf64_Sym& symbol : table.symbols) {
         // Labels and file names in the table cannot be called.
         const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
         if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
         const std::string_view name = names.at(symbol.st_name);
-        const auto is_same = [&](const auto& known) { return known.name == name; };
-        if (name.empty() || !wanted(name) || std::any_of(result.exports.begin(), result.exports.end(), is_same) ||
-            std::find(result.hidden.begin(), result.hidden.end(), name) != result.hidden.end())
+        if (name.empty() || !wanted(name) ||
+            std::ranges::find(result.exports, name, &ElfSymbol::name) != result.exports.end() ||
+            std::ranges::find(result.hidden, name) != result.hidden.end())
             continue;
         result.hidden.emplace_back(name);
     }
@@ -252,7 +250,7 @@ void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const 
 /// Visits the bytes of those sections for which `is_wanted(section, its name)` is true; in a file without sections,
 /// of those loaded segments that have all `segment_flags`. Each piece overlaps the next one by `overlap` bytes.
 template <class IsWanted>
-void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
+void visit_parts(const BinaryFileReader& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
                  std::uint32_t segment_flags, std::size_t overlap, const CodeVisitor& visit) {
     const auto visit_part = [&](std::uint64_t offset, std::uint64_t size) {
         constexpr std::uint64_t chunk = 8U << 20;
@@ -266,7 +264,7 @@ void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted
     };
     const auto sections = read_sections(file, header);
     const auto text = header.e_shstrndx < sections.size() ? sections[header.e_shstrndx] : Elf64_Shdr{};
-    const Names names(file.array<char>(text.sh_offset, text.sh_size));
+    const StringTable names(file.array<char>(text.sh_offset, text.sh_size));
     for (const Elf64_Shdr& section : sections)
         if (is_wanted(section, names.at(section.sh_name))) visit_part(section.sh_offset, section.sh_size);
     if (!sections.empty()) return;
@@ -275,7 +273,7 @@ void visit_parts(const FileBytes& file, const Elf64_Ehdr& header, const IsWanted
             visit_part(segment.p_offset, segment.p_filesz);
 }
 
-std::optional<Elf64_Ehdr> read_header(const FileBytes& file) {
+std::optional<Elf64_Ehdr> read_header(const BinaryFileReader& file) {
     const auto header = file.element<Elf64_Ehdr>(0);
     return header && system::is_elf(*header) ? header : std::nullopt;
 }
@@ -284,7 +282,7 @@ bool is_of_this_machine(const Elf64_Ehdr& header) {
     return system::has_own_layout(header) && header.e_machine == system::own_machine;
 }
 
-std::vector<std::uint8_t> find_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
+std::vector<std::uint8_t> find_build_id(const BinaryFileReader& file, const Elf64_Ehdr& header) {
     for (const Elf64_Phdr& segment : read_segments(file, header)) {
         if (segment.p_type != PT_NOTE) continue;
         const auto notes = file.array<std::uint8_t>(segment.p_offset, segment.p_filesz);
@@ -297,14 +295,14 @@ std::vector<std::uint8_t> find_build_id(const FileBytes& file, const Elf64_Ehdr&
 }  // namespace
 
 std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wanted) {
-    const FileBytes file(path);
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header) return std::nullopt;
     ElfFile result;
     result.is_this_architecture = is_of_this_machine(*header);
     if (!result.is_this_architecture) return result;
 
-    const DynamicFile dynamic(file, *header);
+    const DynamicSection dynamic(file, *header);
     result.interpreter = dynamic.interpreter();
     result.is_symbolic = (dynamic.value(DT_FLAGS) & DF_SYMBOLIC) != 0;
     for (const Elf64_Dyn& entry : dynamic.entries()) {
@@ -319,28 +317,28 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
 }
 
 SymbolTables read_symbol_tables(const std::string& path) {
-    const FileBytes file(path);
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header || !is_of_this_machine(*header)) return {};
     const auto sections = read_sections(file, *header);
     SymbolTables tables{read_symbols(file, sections, SHT_DYNSYM), read_symbols(file, sections, SHT_SYMTAB)};
     if (!sections.empty()) return tables;
     // A file without sections still has the parts that the loader needs.
-    const DynamicFile dynamic(file, *header);
+    const DynamicSection dynamic(file, *header);
     tables.exported = {dynamic.at<Elf64_Sym>(DT_SYMTAB, count_of_symbols(dynamic)),
                        dynamic.at<char>(DT_STRTAB, dynamic.value(DT_STRSZ))};
     return tables;
 }
 
 std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path) {
-    const FileBytes file(path);
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header || !is_of_this_machine(*header)) return std::nullopt;
     return find_build_id(file, *header);
 }
 
 std::vector<std::byte> read_program_headers(const std::string& path) {
-    const FileBytes file(path);
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header || !system::has_own_layout(*header) || header->e_phentsize != sizeof(Elf64_Phdr)) return {};
     const std::uint64_t size = header->e_phnum * sizeof(Elf64_Phdr);
@@ -350,7 +348,7 @@ std::vector<std::byte> read_program_headers(const std::string& path) {
 
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers) {
     Markers found;
-    const FileBytes file(path);
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header || !system::has_own_layout(*header)) return found;
     const auto is_wanted = [](const Elf64_Shdr& section, std::string_view name) {
@@ -368,8 +366,8 @@ Markers find_markers(const std::string& path, std::span<const std::string_view> 
     return found;
 }
 
-void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit) {
-    const FileBytes file(path);
+void visit_machine_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit) {
+    const BinaryFileReader file(path);
     const auto header = read_header(file);
     if (!header || !is_of_this_machine(*header)) return;
     const auto is_wanted = [](const Elf64_Shdr& section, std::string_view) {

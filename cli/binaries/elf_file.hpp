@@ -66,7 +66,7 @@ std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path);
 /// Returns the program headers of a file as they are in it; empty if it has none that can be read.
 std::vector<std::byte> read_program_headers(const std::string& path);
 
-/// Texts found in a file.
+/// Those of the searched texts that were found in a file.
 using Markers = std::set<std::string_view>;
 
 /// Returns those of `markers` that occur in the file's constants, data and names. Machine code is not searched,
@@ -79,6 +79,6 @@ using CodeVisitor = std::function<void(std::span<const std::uint8_t> code, std::
 
 /// Passes on the machine code of a file for this architecture: its executable sections; in a file without sections,
 /// its executable segments. Each piece overlaps the next one by `overlap` bytes.
-void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit);
+void visit_machine_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit);
 
 }  // namespace fp32shim::cli

@@ -45,7 +45,7 @@ FunctionKind function_kind(std::string_view name) {
     return has_vector(row->product().operation) ? FunctionKind::vector : FunctionKind::blas;
 }
 
-bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
+bool has_function_of_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
     return std::ranges::any_of(symbols, [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
 }
 
@@ -59,13 +59,15 @@ bool is_sgemm(std::string_view name) {
     return row != nullptr && (row->family == &families::sgemm || row->family == &families::cublas_sgemm);
 }
 
-bool is_lapack(std::string_view name) { return std::ranges::count(lapack_roots, lapack_root(name)) > 0; }
+bool is_float32_lapack_routine(std::string_view name) {
+    return std::ranges::count(lapack_roots, lapack_root(name)) > 0;
+}
 
-bool is_lapack_of_openblas(std::string_view name) {
+bool is_openblas_optimized_lapack(std::string_view name) {
     return std::ranges::count(openblas_roots, lapack_root(name)) > 0;
 }
 
-bool is_shim(const std::string& path) {
+bool is_shim_library(const std::string& path) {
     const auto elf = read_elf(path, [](std::string_view name) { return name == shim_mark; });
     return elf && !elf->exports.empty();
 }

@@ -22,7 +22,7 @@ inline bool is_intercepted(std::string_view name) { return function_kind(name) !
 inline bool multiplies_matrices(std::string_view name) {
     return is_intercepted(name) && function_kind(name) != FunctionKind::vector;
 }
-bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
+bool has_function_of_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 
 /// Returns true for a product of BLAS or cuBLAS whose operands are narrower than float32: `cblas_sbgemm`, `hgemm`.
 bool has_narrow_operands(std::string_view name);
@@ -32,15 +32,15 @@ bool is_sgemm(std::string_view name);
 
 /// Returns true for a LAPACK routine that multiplies matrices in float32 or complex64, in any name form: `sgetrf_`,
 /// `scipy_cheevd_64_`.
-bool is_lapack(std::string_view name);
+bool is_float32_lapack_routine(std::string_view name);
 
 /// Returns true for LAPACK routines that OpenBLAS implements with its own kernels instead of BLAS functions.
-bool is_lapack_of_openblas(std::string_view name);
+bool is_openblas_optimized_lapack(std::string_view name);
 
 /// Name of a function that only the shim exports.
 inline constexpr std::string_view shim_mark = "fp32shim_abi_version";
 
 /// Returns true if the file is the shim's library.
-bool is_shim(const std::string& path);
+bool is_shim_library(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -15,12 +15,12 @@ namespace {
 constexpr std::uint64_t neighbour_distance = 64;
 
 /// An instruction with the EVEX prefix (62): `62 P0 P1 P2 opcode ModRM`.
-struct Evex {
+struct EvexInstruction {
     int map, mandatory, opcode, length;  ///< `mandatory`: 0 none, 1 66, 2 F3, 3 F2
     bool is_register, has_b, has_free_register;
 
     /// Returns false if the bits contradict the format (Intel's manual, volume 2, 2.7).
-    static bool read(const std::uint8_t* code, Evex& read) {
+    static bool read(const std::uint8_t* code, EvexInstruction& read) {
         const std::uint8_t p0 = code[1], p1 = code[2], p2 = code[3];
         const bool has_fixed_bits = (p0 & 0x08) == 0 && (p1 & 0x04) != 0;
         const bool zeroes = (p2 & 0x80) != 0, is_masked = (p2 & 0x07) != 0;
@@ -37,11 +37,11 @@ struct Evex {
     }
 };
 
-bool is_bf16_product(const Evex& at) {
+bool is_bf16_product(const EvexInstruction& at) {
     return at.map == 2 && at.mandatory == 2 && at.opcode == 0x52 && !(at.is_register && at.has_b);  // VDPBF16PS
 }
 
-bool is_fp16_product(const Evex& at) {
+bool is_fp16_product(const EvexInstruction& at) {
     if (at.map == 5) return at.opcode == 0x59 && (at.mandatory == 0 || at.mandatory == 2);  // VMULPH, VMULSH
     if (at.map != 6) return false;
     const bool is_fma = at.mandatory == 1 && at.opcode >= 0x96 && at.opcode <= 0xbf && (at.opcode & 15) >= 6;
@@ -50,7 +50,7 @@ bool is_fp16_product(const Evex& at) {
 }
 
 /// Returns true for VADD, VSUB, VDIV and VMOV of FP16, and for conversions between FP16 and float32.
-bool is_other_fp16_instruction(const Evex& at) {
+bool is_other_fp16_instruction(const EvexInstruction& at) {
     const bool converts = at.mandatory <= 1 && (at.map == 5 ? at.opcode == 0x1d : at.map == 6 && at.opcode == 0x13);
     if (converts || at.map != 5) return converts;
     if (at.opcode == 0x6e || at.opcode == 0x7e)
@@ -70,21 +70,21 @@ int tile_product(const std::uint8_t* code) {
 }
 
 /// An instruction of aarch64: those bits of its word that `mask` selects.
-struct ArmCode {
+struct ArmInstructionPattern {
     std::uint32_t mask, bits;
 };
-constexpr ArmCode arm_bf16[] = {
+constexpr ArmInstructionPattern arm_bf16[] = {
     {0xbfe0fc00, 0x2e40fc00}, {0xbfc0f400, 0x0f40f000},  // BFDOT of vectors, by an element
     {0xffe0fc00, 0x6e40ec00},                            // BFMMLA
     {0xbfe0fc00, 0x2ec0fc00}, {0xbfc0f400, 0x0fc0f000},  // BFMLALB and BFMLALT of vectors, by an element
 };
-constexpr ArmCode arm_fp16[] = {
+constexpr ArmInstructionPattern arm_fp16[] = {
     {0xbfe0fc00, 0x0e400c00}, {0xbfc0f400, 0x0f001000},  // FMLA of vectors, by an element
     {0xbfe0fc00, 0x2e401c00}, {0xbfc0f400, 0x0f009000},  // FMUL of vectors, by an element
     {0xffe00000, 0x1fc00000}, {0xffe0fc00, 0x1ee00800},  // FMADD and FMSUB, FMUL of scalars
     {0xbfe0fc00, 0x0e20ec00},                            // FMLAL
 };
-constexpr ArmCode arm_other_fp16[] = {
+constexpr ArmInstructionPattern arm_other_fp16[] = {
     {0xffc00000, 0x7d400000},
     {0xffe00c00, 0x7c600800},  // LDR of a scalar, at an offset, with an index
     {0xffe0fc00, 0x1ee02800},
@@ -92,60 +92,65 @@ constexpr ArmCode arm_other_fp16[] = {
 };
 
 template <std::size_t count>
-bool is_among(const ArmCode (&codes)[count], std::uint32_t word) {
-    return std::ranges::any_of(codes, [&](const ArmCode& code) { return (word & code.mask) == code.bits; });
+bool is_among(const ArmInstructionPattern (&codes)[count], std::uint32_t word) {
+    return std::ranges::any_of(codes,
+                               [&](const ArmInstructionPattern& code) { return (word & code.mask) == code.bits; });
 }
 
 }  // namespace
 
-HalfProductCounter::Kind HalfProductCounter::kind_on_x86(const std::uint8_t* code, std::size_t left) {
-    if (left <= look_ahead) return Kind::other;
-    if (const int tiles = tile_product(code); tiles >= 2) return tiles == 2 ? Kind::bf16 : Kind::fp16_tiles;
-    Evex at{};
-    if (code[0] != 0x62 || !Evex::read(code, at)) return Kind::other;
-    if (is_bf16_product(at)) return Kind::bf16;
-    if (is_fp16_product(at)) return Kind::fp16;
-    return is_other_fp16_instruction(at) ? Kind::other_fp16 : Kind::other;
+HalfPrecisionInstructionCounter::InstructionKind HalfPrecisionInstructionCounter::x86_instruction_kind(
+    const std::uint8_t* code, std::size_t left) {
+    if (left <= look_ahead) return InstructionKind::other;
+    if (const int tiles = tile_product(code); tiles >= 2)
+        return tiles == 2 ? InstructionKind::bf16 : InstructionKind::fp16_tiles;
+    EvexInstruction at{};
+    if (code[0] != 0x62 || !EvexInstruction::read(code, at)) return InstructionKind::other;
+    if (is_bf16_product(at)) return InstructionKind::bf16;
+    if (is_fp16_product(at)) return InstructionKind::fp16;
+    return is_other_fp16_instruction(at) ? InstructionKind::other_fp16 : InstructionKind::other;
 }
 
-HalfProductCounter::Kind HalfProductCounter::kind_on_arm(const std::uint8_t* code, std::size_t left) {
+HalfPrecisionInstructionCounter::InstructionKind HalfPrecisionInstructionCounter::arm_instruction_kind(
+    const std::uint8_t* code, std::size_t left) {
     std::uint32_t word = 0;
-    if (left < sizeof word) return Kind::other;
+    if (left < sizeof word) return InstructionKind::other;
     std::memcpy(&word, code, sizeof word);
-    if (is_among(arm_bf16, word)) return Kind::bf16;
-    if (is_among(arm_fp16, word)) return Kind::fp16;
-    return is_among(arm_other_fp16, word) ? Kind::other_fp16 : Kind::other;
+    if (is_among(arm_bf16, word)) return InstructionKind::bf16;
+    if (is_among(arm_fp16, word)) return InstructionKind::fp16;
+    return is_among(arm_other_fp16, word) ? InstructionKind::other_fp16 : InstructionKind::other;
 }
 
-void HalfProductCounter::count(Kind kind, std::uint64_t at) {
-    if (kind == Kind::bf16) ++counts_.bf16;
-    if (kind == Kind::fp16_tiles) ++counts_.fp16;
-    if (kind != Kind::fp16 && kind != Kind::other_fp16) return;
+void HalfPrecisionInstructionCounter::count_instruction(InstructionKind kind, std::uint64_t at) {
+    if (kind == InstructionKind::bf16) ++counts_.bf16;
+    if (kind == InstructionKind::fp16_tiles) ++counts_.fp16;
+    if (kind != InstructionKind::fp16 && kind != InstructionKind::other_fp16) return;
     const bool has_neighbour = has_fp16_ && at - last_fp16_ < neighbour_distance;
-    if (has_neighbour) counts_.fp16 += (kind == Kind::fp16 ? 1 : 0) + (last_is_uncounted_ ? 1 : 0);
+    if (has_neighbour) counts_.fp16 += (kind == InstructionKind::fp16 ? 1 : 0) + (last_is_uncounted_ ? 1 : 0);
     has_fp16_ = true;
     last_fp16_ = at;
-    last_is_uncounted_ = kind == Kind::fp16 && !has_neighbour;
+    last_is_uncounted_ = kind == InstructionKind::fp16 && !has_neighbour;
 }
 
-void HalfProductCounter::add(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset) {
+void HalfPrecisionInstructionCounter::count_in(std::span<const std::uint8_t> code, std::size_t size,
+                                               std::uint64_t offset) {
     const bool is_arm = machine_ == EM_AARCH64;
     const std::size_t step = is_arm ? sizeof(std::uint32_t) : 1;
     for (std::size_t i = 0; i < std::min(size, code.size()); i += step) {
         const std::uint8_t* const at = code.data() + i;
         if (is_arm)
-            count(kind_on_arm(at, code.size() - i), offset + i);
+            count_instruction(arm_instruction_kind(at, code.size() - i), offset + i);
         else if (*at == 0x62 || *at == 0xc4)
-            count(kind_on_x86(at, code.size() - i), offset + i);
+            count_instruction(x86_instruction_kind(at, code.size() - i), offset + i);
     }
 }
 
-HalfProductCounts count_half_precision_instructions(const std::string& path) {
-    HalfProductCounter counter(system::own_machine);
-    read_code(path, HalfProductCounter::look_ahead,
-              [&](std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset) {
-                  counter.add(code, size, offset);
-              });
+HalfPrecisionInstructionCounts count_half_precision_instructions(const std::string& path) {
+    HalfPrecisionInstructionCounter counter(system::own_machine);
+    visit_machine_code(path, HalfPrecisionInstructionCounter::look_ahead,
+                       [&](std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset) {
+                           counter.count_in(code, size, offset);
+                       });
     return counter.counts();
 }
 

@@ -32,8 +32,8 @@ std::span<const KnownBypass> known_bypasses() {
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records "
                    "its products",
          .pins = record::pin_onednn,
-         // With neither feature, oneDNN has no kernels for BF16 and FP16. Those that round float32 data even need AMX
-         // (`is_bf32`).
+         // If a processor has neither feature, oneDNN has no kernels for BF16 and FP16. Its kernels that round
+         // float32 data even need AMX (`is_bf32`).
          .needs = record::has_avx512bw | record::has_avx_ne_convert,
          .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
         // onnxruntime 1.31.1 turns a product of float32 with dequantised weights into one of 8 bits; with the option
@@ -61,7 +61,8 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "is compiled into the library, so its products do not call a BLAS function; those of float32 run "
                     "at float32",
          .is_float32 = true},
-        // The names of its types for FP16 and BF16, which libraries without such code do not contain.
+        // The markers are the names of Eigen's types for FP16 and BF16, which libraries without such code do not
+        // contain.
         {.name = "Eigen-half",
          .title = "Eigen's half precision",
          .markers = {"N5Eigen4halfE", "N5Eigen8bfloat16E"},

@@ -90,7 +90,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         ProgramFile{Lookup::not_found, name, "it is not in any folder of PATH" + question_about(name)});
 }
 
-std::string own_program() {
+std::string own_program_path() {
     std::error_code error;
     const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", error);
     if (!error) return file.string();
@@ -98,8 +98,8 @@ std::string own_program() {
     return name == 0 ? "" : std::filesystem::canonical(reinterpret_cast<const char*>(name), error).string();
 }
 
-std::string find_installed(std::initializer_list<const char*> folders, const char* name) {
-    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
+std::string find_installed_file(std::initializer_list<const char*> folders, const char* name) {
+    const std::filesystem::path here = std::filesystem::path(own_program_path()).parent_path();
     std::error_code error;
     for (const char* folder : folders) {
         const std::filesystem::path candidate = here / folder / name;
@@ -108,13 +108,13 @@ std::string find_installed(std::initializer_list<const char*> folders, const cha
     return {};
 }
 
-bool is_elf(const std::string& path) {
+bool is_elf_file(const std::string& path) {
     char magic[SELFMAG] = {};
     std::ifstream(path).read(magic, sizeof magic);
     return std::memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-Unseen why_unseen(const std::string& path) {
+PreloadObstacle find_preload_obstacle(const std::string& path) {
     std::array<char, record::program_head_size> buffer;
     record::InspectedProgram look = record::inspect_program(path.c_str(), buffer);
     std::string interpreter(look.interpreter);

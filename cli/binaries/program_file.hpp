@@ -24,22 +24,22 @@ ProgramFile find_program(const std::string& name, const char* path_variable);
 
 /// Returns the path of this command's file; without /proc, derives it from the name with which it was started. Empty
 /// on failure.
-std::string own_program();
+std::string own_program_path();
 
 /// Returns the first regular file of this name in `folders`, which are relative to that of this command or absolute;
 /// empty if there is none.
-std::string find_installed(std::initializer_list<const char*> folders, const char* name);
+std::string find_installed_file(std::initializer_list<const char*> folders, const char* name);
 
 /// Returns true for an ELF file of any architecture.
-bool is_elf(const std::string& path);
+bool is_elf_file(const std::string& path);
 
 /// Reason why the shim cannot be preloaded into a program. The reason `seen` means that it can, as far as is known.
-struct Unseen {
+struct PreloadObstacle {
     record::WhyUnseen why = record::WhyUnseen::seen;
     std::string text;  ///< text after the program's name: `is statically linked`; empty if `why` is `seen`
 };
 
 /// Decides if the shim can be preloaded into the program at `path`. For a script (`#!`), its interpreter counts.
-Unseen why_unseen(const std::string& path);
+PreloadObstacle find_preload_obstacle(const std::string& path);
 
 }  // namespace fp32shim::cli

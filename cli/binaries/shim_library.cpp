@@ -14,20 +14,17 @@ namespace {
 ShimLibrary checked_shim_library(std::filesystem::path path) {
     std::error_code error;
     path = std::filesystem::absolute(path, error);
-    if (error || !std::filesystem::is_regular_file(path, error)) {
+    if (error || !std::filesystem::is_regular_file(path, error))
         return {{}, "the library to preload does not exist: " + policy::quoted_path(path.string())};
-    }
     // LD_PRELOAD is a list, and its separators cannot be quoted.
-    if (path.string().find_first_of(" :\t\n") != std::string::npos) {
+    if (path.string().find_first_of(" :\t\n") != std::string::npos)
         return {{},
                 "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted_path(path.string()) +
                     "; set FP32SHIM_LIBRARY to a link to it from elsewhere"};
-    }
-    if (!is_shim(path.string())) {
+    if (!is_shim_library(path.string()))
         return {{},
                 "the library to preload is not that of fp32shim, or is not for this processor: " +
                     policy::quoted_path(path.string()) + "; set FP32SHIM_LIBRARY to libfp32shim.so"};
-    }
     return {path.lexically_normal().string(), {}};
 }
 
@@ -36,9 +33,9 @@ ShimLibrary checked_shim_library(std::filesystem::path path) {
 ShimLibrary find_shim_library() {
     const char* chosen = std::getenv("FP32SHIM_LIBRARY");
     if (chosen != nullptr && *chosen != '\0') return checked_shim_library(chosen);
-    const std::string found = find_installed({".", FP32SHIM_INSTALL_LIBDIR, "../lib"}, "libfp32shim.so");
+    const std::string found = find_installed_file({".", FP32SHIM_INSTALL_LIBDIR, "../lib"}, "libfp32shim.so");
     if (!found.empty()) return checked_shim_library(found);
-    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
+    const std::filesystem::path here = std::filesystem::path(own_program_path()).parent_path();
     return {{},
             "libfp32shim.so is neither beside this program nor in " +
                 policy::quoted_path((here / "../lib").lexically_normal().string()) +

@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/bisect/answers.hpp"
-#include "cli/bisect/outcomes.hpp"
 #include "cli/bisect/result.hpp"
 #include "cli/bisect/search.hpp"
+#include "cli/bisect/set_tester.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
@@ -23,7 +22,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/groups.hpp"
 #include "cli/trials/assumptions.hpp"
-#include "cli/trials/question.hpp"
+#include "cli/trials/search_command.hpp"
 #include "cli/trials/trials.hpp"
 #include "policy/sha256.hpp"
 
@@ -33,31 +32,31 @@ namespace {
 // ---- Runs of the command with sets of groups lowered, and their verdicts.
 
 /// Writes the policies of sets, judges the runs, and tells the user of each outcome.
-class CommandSets : public SetRunner {
+class CommandSetRunner : public SetRunner {
   public:
-    CommandSets(const SearchSettings& settings, Trials& trials, GroupList& groups)
+    CommandSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
         : settings_(settings), trials_(trials), groups_(groups) {}
 
-    std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
+    std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
     void report_outcome(const TestedSet& tested) override;
     /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran at
     /// that precision.
-    std::optional<SetRun> run_coarsest(const Subset& groups);
+    std::optional<SetRunResult> run_coarsest(const Subset& groups);
     /// Returns sentences about what the judgements of the runs leave out or take for granted.
     std::string caveats() const;
 
   private:
     RunRequest request_for(const TestedSet& tested, const PolicySettings& policy) const;
-    SetRun judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups);
+    SetRunResult judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups);
     void add_met_groups(const RecordedProducts& products, const TestedSet& tested, bool takes_new_groups,
-                        SetRun& run);
-    void note_time(const Trial& trial, const TestedSet& tested, const SetRun& run);
+                        SetRunResult& run);
+    void note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run);
     void refuse_endless_groups();
-    void estimate_runs(const Outcome& everything_lowered);
+    void estimate_runs(const SetOutcome& everything_lowered);
     std::string text_of_set(const TestedSet& tested) const;
 
-    const SearchSettings& settings_;
-    Trials& trials_;
+    const BisectSettings& settings_;
+    TrialRunner& trials_;
     GroupList& groups_;
     std::uint64_t run_count_ = 0;
     std::size_t first_groups_ = 0;  ///< number of groups after the first run
@@ -67,37 +66,38 @@ class CommandSets : public SetRunner {
 
 constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
 
-RunRequest CommandSets::request_for(const TestedSet& tested, const PolicySettings& policy) const {
+RunRequest CommandSetRunner::request_for(const TestedSet& tested, const PolicySettings& policy) const {
     return tested.lowered == Lowered::only ? request_lowering_only(groups_, tested.set, policy, tested.calls)
                                            : request_lowering_all_but(groups_, tested.set, policy);
 }
 
-std::vector<SetRun> CommandSets::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
+std::vector<SetRunResult> CommandSetRunner::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
     std::vector<RunRequest> requests;
     requests.reserve(sets.size());
     for (const TestedSet* tested : sets) requests.push_back(request_for(*tested, settings_.policy));
     const bool is_exact = sets.front()->is_everything_exact();
-    const std::vector<Trial> trials = trials_.run(requests, is_exact ? Purpose::reference : Purpose::answer);
-    std::vector<SetRun> runs;
+    const std::vector<Trial> trials =
+        trials_.run_all(requests, is_exact ? RunPurpose::reference : RunPurpose::answer);
+    std::vector<SetRunResult> runs;
     for (std::size_t i = 0; i < trials.size(); ++i)
         runs.push_back(judge_trial(trials[i], *sets[i], takes_new_groups));
     return runs;
 }
 
-std::optional<SetRun> CommandSets::run_coarsest(const Subset& groups) {
+std::optional<SetRunResult> CommandSetRunner::run_coarsest(const Subset& groups) {
     PolicySettings coarsest = settings_.policy;
     coarsest.precision = coarsest_precision;
     const TestedSet tested{Lowered::only, groups, {}};
-    const Trial trial = trials_.run({request_for(tested, coarsest)}).front();
-    const SetRun run = judge_trial(trial, tested, false);
-    trials_.tell_result(trials_.count(), fmt::format("the same groups, asked for {}", coarsest_precision),
-                        fmt::format("{} ({})", to_string(run.verdict), run.how));
+    const Trial trial = trials_.run_all({request_for(tested, coarsest)}).front();
+    const SetRunResult run = judge_trial(trial, tested, false);
+    trials_.report_run(trials_.run_count(), fmt::format("the same groups, asked for {}", coarsest_precision),
+                       fmt::format("{} ({})", to_string(run.verdict), run.how));
     return ran_at_coarsest(trial.products) ? std::optional(run) : std::nullopt;
 }
 
-SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
+SetRunResult CommandSetRunner::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
     ++run_count_;
-    SetRun run;
+    SetRunResult run;
     const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == undecided_status;
     run.verdict = is_undecided                     ? Verdict::unresolved
                   : trial.distance.problem.empty() ? Verdict::acceptable
@@ -111,21 +111,21 @@ SetRun CommandSets::judge_trial(const Trial& trial, const TestedSet& tested, boo
     return run;
 }
 
-/// Adds the groups that a run has met.
-void CommandSets::add_met_groups(const RecordedProducts& products, const TestedSet& tested, bool takes_new_groups,
-                                 SetRun& run) {
+/// Adds the groups that a run has met to those of the search, and notes in `run` which of them ran, and how.
+void CommandSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
+                                      bool takes_new_groups, SetRunResult& run) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
     for (const Group& group : groups_.all()) known.insert(group.key);
     for (const RecordedProducts::RecordedGroup& met : products.groups) {
         const bool is_new = !known.contains(met.group.key);
-        if (is_new && !is_first) ++run.new_groups;
+        if (is_new && !is_first) run.new_groups.insert(met.group.key);
         if (is_new && !(is_whole && takes_new_groups)) continue;
         const std::size_t number = groups_.find_or_add(met.group);
         if (met.was_lowered && tested.lowered == Lowered::all_but) {
             run.lowered.push_back(number);
-            for (const std::string& format : other_formats(met.formats, settings_.policy.precision))
+            for (const std::string& format : formats_other_than(met.formats, settings_.policy.precision))
                 run.other_formats[format].push_back(number);
         }
         if (!is_whole) continue;
@@ -136,28 +136,28 @@ void CommandSets::add_met_groups(const RecordedProducts& products, const TestedS
     for (auto& [format, set] : run.other_formats) std::ranges::sort(set);
 }
 
-/// Throws End if runs keep meeting groups that no earlier run met.
-void CommandSets::refuse_endless_groups() {
+/// Throws SearchAborted if runs keep meeting groups that no earlier run met.
+void CommandSetRunner::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
     if (now <= 4 * first_groups_ + 16) return;
-    throw End{fmt::format("the first run had {}, and {} runs had {}, because names, lines or sizes differ "
-                          "from run to run; give the program and its files the same names in each run",
-                          counted(first_groups_, "group"), run_count_, now),
-              exit_code::inconclusive};
+    throw SearchAborted{fmt::format("the first run had {}, and {} runs had {}, because names, lines or sizes differ "
+                                    "from run to run; give the program and its files the same names in each run",
+                                    counted(first_groups_, "group"), run_count_, now),
+                        exit_code::inconclusive};
 }
 
 /// Compares the time of a run that has failed with that of the exact ones.
-void CommandSets::note_time(const Trial& trial, const TestedSet& tested, const SetRun& run) {
+void CommandSetRunner::note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run) {
     if (tested.is_everything_exact())
-        longest_exact_ = std::max(longest_exact_, trial.seconds());
+        longest_exact_ = std::max(longest_exact_, trial.duration_seconds());
     else if (run.verdict == Verdict::not_acceptable && longest_exact_ > 0 && !trial.has_passed())
-        slowest_failure_ = std::max(slowest_failure_, trial.seconds() / longest_exact_);
+        slowest_failure_ = std::max(slowest_failure_, trial.duration_seconds() / longest_exact_);
 }
 
-std::string CommandSets::caveats() const {
+std::string CommandSetRunner::caveats() const {
     std::string text = other_libraries_text(trials_.first_products());
-    if (trials_.reference().has_clock()) text += clock_text;
+    if (trials_.reference().has_run_timestamps()) text += run_timestamps_text;
     if (slowest_failure_ > 2)
         text += fmt::format(
             "Assumed: the command has no time limit of its own. A lowered run that failed took {:.1f} times as long "
@@ -167,14 +167,14 @@ std::string CommandSets::caveats() const {
 }
 
 /// Estimates the number of all runs, assuming two culprits among the lines that were lowered.
-void CommandSets::estimate_runs(const Outcome& everything_lowered) {
+void CommandSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
-    trials_.expect(everything_lowered.last_run +
-                   expected_sets(lines) * std::max<std::uint64_t>(everything_lowered.runs, 1));
+    trials_.expect_run_count(everything_lowered.last_run +
+                             expected_set_count(lines) * std::max<std::uint64_t>(everything_lowered.runs, 1));
 }
 
-std::string CommandSets::text_of_set(const TestedSet& tested) const {
+std::string CommandSetRunner::text_of_set(const TestedSet& tested) const {
     const std::string of_all = fmt::format("{} of {} at {}", tested.set.size(),
                                            counted(groups_.all().size(), "group"), settings_.policy.precision);
     if (const CallRange& calls = tested.calls; calls.last != 0)
@@ -187,15 +187,15 @@ std::string CommandSets::text_of_set(const TestedSet& tested) const {
     return fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), settings_.policy.precision);
 }
 
-void CommandSets::report_outcome(const TestedSet& tested) {
-    const Outcome& outcome = tested.outcome;
+void CommandSetRunner::report_outcome(const TestedSet& tested) {
+    const SetOutcome& outcome = tested.outcome;
     const bool is_everything_lowered = tested.lowered == Lowered::all_but && tested.set.empty();
-    if (is_everything_lowered && trials_.expected() == 0) estimate_runs(outcome);
+    if (is_everything_lowered && trials_.expected_run_count() == 0) estimate_runs(outcome);
     std::string how = outcome.how;
     if (outcome.runs > 1)
         how = fmt::format("{} of {} runs failed{}", outcome.failures, outcome.runs,
                           outcome.failures > 0 ? ": " + outcome.how : "");
-    trials_.tell_result(
+    trials_.report_run(
         outcome.last_run, text_of_set(tested),
         fmt::format("{} ({}{})", to_string(outcome.verdict), how, outcome.is_flaky ? "; equal runs differed" : ""));
 }
@@ -203,7 +203,7 @@ void CommandSets::report_outcome(const TestedSet& tested) {
 /// The precision at which products of float64 are tried by default.
 constexpr std::string_view float64_precision = "fp32";
 
-struct BisectOptions : QuestionOptions {
+struct BisectOptions : SearchOptions {
     std::string dtype{}, precision{};
     std::int64_t max_runs = 0;
     double relative = 0, absolute = 0;
@@ -228,97 +228,101 @@ std::string problem_in_options(const BisectOptions& options) {
     return {};
 }
 
-/// Throws End if the command is not acceptable even with everything exact, or has no products.
-void check_exact_run(const Outcome& exact, const Trial& run, const GroupList& groups, TriedTypes types) {
+/// Throws SearchAborted if the command is not acceptable even with everything exact, or has no products.
+void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList& groups, TriedTypes types) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict == Verdict::acceptable) {
-        if (groups.all().empty()) throw no_product_seen(run.products, types);
+        if (groups.all().empty()) throw no_product_seen_error(run.products, types);
         return;
     }
     print(last_lines_of(run.output), STDERR_FILENO);
     if (exact.verdict == Verdict::unresolved)
-        throw End{with + "is undecided (status 125), so there is nothing to compare with", exit_code::inconclusive};
+        throw SearchAborted{with + "is undecided (status 125), so there is nothing to compare with",
+                            exit_code::inconclusive};
     if (exact.is_flaky)
-        throw End{fmt::format("{}failed in {} of {} runs ({}): by chance, and too often for a search", with,
-                              exact.failures, exact.runs, exact.how),
-                  exit_code::inconclusive};
-    if (run.ended.signal != 0) throw End{with + exact.how, exit_code::was_killed};
-    throw End{with + "is not acceptable (" + exact.how + "); it must be acceptable before its products are lowered",
-              exit_code::finding};
+        throw SearchAborted{fmt::format("{}failed in {} of {} runs ({}): by chance, and too often for a search", with,
+                                        exact.failures, exact.runs, exact.how),
+                            exit_code::inconclusive};
+    if (run.ended.signal != 0) throw SearchAborted{with + exact.how, exit_code::was_killed};
+    throw SearchAborted{
+        with + "is not acceptable (" + exact.how + "); it must be acceptable before its products are lowered",
+        exit_code::finding};
 }
 
 /// Checks whether the answer of the command depends on its products: by the outputs of the runs so far and, if
 /// everything may be lowered and ran on a CPU, by a run at the coarsest precision.
-void check_dependence(const Answers& answers, CommandSets& sets, Findings& findings) {
+void check_dependence(const SetTester& tester, CommandSetRunner& sets, SearchConclusion& findings) {
     if (!findings.doubt.empty()) return;
-    const Outcome& exact = *answers.find(Lowered::only, {});
-    const Outcome* const lowered = answers.find(Lowered::all_but, exact_groups(findings.culprits));
+    const SetOutcome& exact = *tester.find_outcome(Lowered::only, {});
+    const SetOutcome* const lowered = tester.find_outcome(Lowered::all_but, groups_of_culprits(findings.culprits));
     if (lowered == nullptr) return;
     const bool is_silent = exact.output == policy::Sha256().hex_digest();
     const bool is_equal = !exact.output.empty() && lowered->output == exact.output;
     if (is_equal && !is_silent) findings.dependence = unchanged_output_text;
     if (!findings.culprits.empty() || !exact.was_on_cpu) return;
-    const std::optional<SetRun> coarsest = sets.run_coarsest(lowered->lowered);
+    const std::optional<SetRunResult> coarsest = sets.run_coarsest(lowered->lowered);
     if (!coarsest) return;
     const bool is_acceptable = coarsest->verdict == Verdict::acceptable;
     if (is_acceptable && is_equal && coarsest->output == exact.output)
-        findings.doubt = independence_text(true);
+        findings.doubt = unproven_dependence_text(true);
     else if (is_acceptable && !is_equal)
         findings.dependence = fmt::format(
             "It was acceptable at {}, too. If the command checks nothing, give it a test that ends with status 1 "
             "when the result is bad, or name the result with --compare FILE --rtol NUMBER.\n",
             coarsest_precision);
-    else if (!answers.expects_random_failures() && (is_equal || !is_acceptable))
-        findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
+    else if (!tester.expects_random_failures() && (is_equal || !is_acceptable))
+        findings.dependence = proven_dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
 
 /// Writes the policy if a run under it was acceptable, and prints the result.
-int write_policy_and_result(const BisectOptions& options, SearchResult result) {
-    const Findings& findings = result.findings;
+int write_policy_and_result(const BisectOptions& options, BisectResult result) {
+    const SearchConclusion& findings = result.findings;
     const std::string& doubt = findings.doubt;
     if (doubt.empty() || !findings.culprits.empty()) {
-        const Outcome* const shown = result.answers.find(Lowered::all_but, exact_groups(findings.culprits));
+        const SetOutcome* const shown =
+            result.tester.find_outcome(Lowered::all_but, groups_of_culprits(findings.culprits));
         const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
         if (is_enough && !findings.culprits.empty())
-            result.policy.write(options, policy_evidence(result), policy_of(result));
-        print(options.is_json ? json_text(to_json(result)) : wrapped(text_of(result)));
+            result.policy.write_file(options, policy_comment(result), policy_text_of(result));
+        print(options.is_json ? json_text(to_json(result)) : wrapped(result_text(result)));
     }
     if (doubt.empty()) return exit_code::ok;
-    const bool is_chance = result.answers.expects_random_failures() && !findings.is_chance_excluded &&
+    const bool is_chance = result.tester.expects_random_failures() && !findings.is_chance_excluded &&
                            std::ranges::none_of(findings.culprits, &Culprit::is_untried);
-    throw End{fmt::format("not certain: {}{}", doubt,
-                          is_chance ? "; a larger --repeat estimates the rate of random failures better" : ""),
-              exit_code::inconclusive};
+    throw SearchAborted{
+        fmt::format("not certain: {}{}", doubt,
+                    is_chance ? "; a larger --repeat estimates the rate of random failures better" : ""),
+        exit_code::inconclusive};
 }
 
 /// Searches, and prints the result.
-int search(const BisectOptions& options, Trials& trials) {
-    const WorkingFolder folder;
-    SearchSettings settings{.policy = {options.precision, options.cpu, options.name, options.types()},
+int search(const BisectOptions& options, TrialRunner& trials) {
+    const WorkingFolderSnapshot folder;
+    BisectSettings settings{.policy = {options.precision, options.cpu, options.name, options.types()},
                             .jobs = static_cast<std::uint64_t>(options.jobs),
                             .repeat = static_cast<std::uint64_t>(options.repeat),
                             .compares_numbers = !options.compare.empty(),
                             .narrows_calls = options.narrows_calls};
     GroupList groups;
-    rank_by_audits(options, options.types(), groups);
-    CommandSets sets(settings, trials, groups);
-    Answers answers(settings, sets, groups);
-    check_exact_run(answers.with_everything_exact(), trials.last(), groups, settings.policy.types);
+    rank_groups_by_audits(options, options.types(), groups);
+    CommandSetRunner sets(settings, trials, groups);
+    SetTester tester(settings, sets, groups);
+    check_exact_run(tester.test_everything_exact(), trials.last_trial(), groups, settings.policy.types);
     if (trials.previews_on_cpu()) settings.policy.cpu = preview_mode;
-    if (answers.with_everything_lowered().lowered.empty())
-        throw nothing_lowered(trials.last().products, options.precision);
-    Findings findings = find_culprits(settings, answers, groups);
-    check_dependence(answers, sets, findings);
+    if (tester.test_everything_lowered().lowered.empty())
+        throw nothing_lowered_error(trials.last_trial().products, options.precision);
+    SearchConclusion findings = find_culprits(settings, tester, groups);
+    check_dependence(tester, sets, findings);
     return write_policy_and_result(options, {groups,
                                              SourceLineTexts(groups, now_ns()),
-                                             answers,
+                                             tester,
                                              settings,
                                              options,
                                              std::move(findings),
                                              {},
                                              folder.changed_files(options.state),
                                              sets.caveats(),
-                                             trials.reference().has_clock()});
+                                             trials.reference().has_run_timestamps()});
 }
 
 int bisect(BisectOptions& options) {
@@ -331,12 +335,12 @@ int bisect(BisectOptions& options) {
     settings.compares_numbers = !options.compare.empty();
     settings.closeness = {OutputMetric::limits, -1, options.relative, options.absolute};
     settings.max_runs = static_cast<std::uint64_t>(options.max_runs);
-    return ask_question(options, std::move(settings),
-                        {{"dtype", to_string(options.types())},
-                         {"precision", options.precision},
-                         {"rtol", options.relative},
-                         {"atol", options.absolute}},
-                        [&options](Trials& trials) { return search(options, trials); });
+    return run_search(options, std::move(settings),
+                      {{"dtype", to_string(options.types())},
+                       {"precision", options.precision},
+                       {"rtol", options.relative},
+                       {"atol", options.absolute}},
+                      [&options](TrialRunner& trials) { return search(options, trials); });
 }
 
 }  // namespace
@@ -364,7 +368,7 @@ Action define_bisect(CLI::App& app) {
     add_number(app, "--atol", options->absolute, "Largest absolute difference, added to the relative one");
     app.add_flag("--calls", options->narrows_calls,
                  "Also find which calls of a product, by number, are enough to make the command fail");
-    add_question_options(app, *options);
+    add_search_options(app, *options);
     return [options] { return bisect(*options); };
 }
 

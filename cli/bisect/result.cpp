@@ -38,23 +38,24 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
 }
 
 /// Returns the outcome of a set; one without runs if the set did not run.
-Outcome outcome_of(const SearchResult& result, Lowered lowered, const Subset& set) {
-    const Outcome* const outcome = result.answers.find(lowered, set);
-    return outcome == nullptr ? Outcome() : *outcome;
+SetOutcome outcome_of(const BisectResult& result, Lowered lowered, const Subset& set) {
+    const SetOutcome* const outcome = result.tester.find_outcome(lowered, set);
+    return outcome == nullptr ? SetOutcome() : *outcome;
 }
 
 /// Returns the outcome under the policy, which keeps the groups of all culprits exact.
-Outcome policy_outcome(const SearchResult& result) {
-    return outcome_of(result, Lowered::all_but, exact_groups(result.findings.culprits));
+SetOutcome policy_outcome(const BisectResult& result) {
+    return outcome_of(result, Lowered::all_but, groups_of_culprits(result.findings.culprits));
 }
 
 /// Returns the outcome under the policy with one culprit lowered as well.
-Outcome outcome_with_lowered(const SearchResult& result, const Culprit& culprit) {
-    return outcome_of(result, Lowered::all_but, without(exact_groups(result.findings.culprits), culprit.groups));
+SetOutcome outcome_with_lowered(const BisectResult& result, const Culprit& culprit) {
+    return outcome_of(result, Lowered::all_but,
+                      without(groups_of_culprits(result.findings.culprits), culprit.groups));
 }
 
-Outcome outcome_lowered_together(const SearchResult& result, const Culprit& culprit) {
-    return outcome_of(result, Lowered::only, union_of(culprit.groups, groups_of(culprit.partners)));
+SetOutcome outcome_lowered_together(const BisectResult& result, const Culprit& culprit) {
+    return outcome_of(result, Lowered::only, union_of(culprit.groups, union_of_parts(culprit.partners)));
 }
 
 std::string share_of_runs(std::uint64_t count, std::uint64_t runs) {
@@ -63,16 +64,16 @@ std::string share_of_runs(std::uint64_t count, std::uint64_t runs) {
 
 /// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), but not alone (0 of 1
 /// run)`. A set that the search did not run is called not tried.
-std::string reason_text(const Culprit& culprit, const SearchResult& result) {
+std::string reason_text(const Culprit& culprit, const BisectResult& result) {
     if (culprit.is_untried) return "not tried with all its calls";
-    const auto count_in = [&culprit](const Outcome& outcome) {
+    const auto count_in = [&culprit](const SetOutcome& outcome) {
         return culprit.tells_nothing ? outcome.undecided : outcome.failures;
     };
-    const auto with_count = [&count_in](std::string_view effect, const Outcome& outcome) {
+    const auto with_count = [&count_in](std::string_view effect, const SetOutcome& outcome) {
         return outcome.runs == 0 ? "not tried"
                                  : fmt::format("{} ({})", effect, share_of_runs(count_in(outcome), outcome.runs));
     };
-    const Outcome together = outcome_lowered_together(result, culprit);
+    const SetOutcome together = outcome_lowered_together(result, culprit);
     const bool has_occurred = count_in(together) > 0;
     const std::string effect = culprit.tells_nothing
                                    ? has_occurred ? "is undecided (status 125)" : "was not undecided"
@@ -82,7 +83,7 @@ std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     if (together.runs == 0) {
         text += " by itself";
     } else if (!culprit.partners.empty()) {
-        const Outcome alone = outcome_of(result, Lowered::only, culprit.groups);
+        const SetOutcome alone = outcome_of(result, Lowered::only, culprit.groups);
         const std::string partners = listed(locations_of(culprit.partners, result.groups), 5);
         text = with_count(fmt::format("{} together with {}", effect, partners), together) +
                (alone.runs == 0 ? ", not tried alone" : ", but not " + with_count("alone", alone));
@@ -101,39 +102,42 @@ std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<
     return found;
 }
 
-/// Returns the number of groups that first occurred after the first run.
-std::uint64_t new_groups_in(const SearchResult& result) {
-    std::uint64_t most = 0;
-    for (const TestedSet& tested : result.answers.tested()) most = std::max(most, tested.outcome.new_groups);
-    return most;
+/// Returns the number of groups that occurred only after the first run.
+std::size_t count_new_groups(const BisectResult& result) {
+    std::set<GroupKey> met;
+    for (const TestedSet& tested : result.tester.tested_sets())
+        met.insert(tested.outcome.new_groups.begin(), tested.outcome.new_groups.end());
+    return met.size();
 }
 
-std::string tried_text(const SearchResult& result) {
+std::string tried_text(const BisectResult& result) {
     std::uint64_t counts[3] = {};
-    for (const TestedSet& tested : result.answers.tested())
+    for (const TestedSet& tested : result.tester.tested_sets())
         ++counts[static_cast<std::size_t>(tested.outcome.verdict)];
     std::string text = fmt::format(
-        "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.answers.runs(), "run"),
-        counted(result.answers.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
-    if (const std::uint64_t met = new_groups_in(result); met > 0)
-        text += fmt::format("{} occurred only after the first run. {} exact unless everything else was lowered.\n",
-                            counted(met, "group"), met == 1 ? "It stayed" : "They stayed");
+        "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.tester.run_count(), "run"),
+        counted(result.tester.tested_sets().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
+    if (const std::size_t met = count_new_groups(result); met > 0)
+        text += fmt::format(
+            "{0} occurred only after the first run. Until the search knew {1}, {2} stayed exact unless "
+            "everything else was lowered.\n",
+            counted(met, "group"), met == 1 ? "it" : "them", met == 1 ? "it" : "they");
     return text;
 }
 
 /// Returns a sentence about runs in which one culprit was lowered beside all that the policy lowers.
-std::string need_text(const SearchResult& result) {
+std::string need_text(const BisectResult& result) {
     const std::vector<Culprit>& culprits = result.findings.culprits;
     std::uint64_t runs = 0;
     std::uint64_t bad = 0;
     std::size_t tried = 0;
     for (const Culprit& culprit : culprits) {
         if (culprit.is_untried) continue;
-        const Outcome outcome = outcome_with_lowered(result, culprit);
+        const SetOutcome outcome = outcome_with_lowered(result, culprit);
         if (outcome.runs == 0 || outcome.verdict == Verdict::acceptable) return {};
         ++tried;
         runs += outcome.runs;
-        bad += outcome.runs - outcome.passed();
+        bad += outcome.runs - outcome.acceptable_runs();
     }
     if (tried == 0) return {};
     const std::string_view which = culprits.size() == 1 ? "it"
@@ -145,40 +149,39 @@ std::string need_text(const SearchResult& result) {
 }
 
 /// Returns a sentence for each set of culprits that may be lowered together.
-std::string lowered_together_text(const SearchResult& result) {
+std::string lowered_together_text(const BisectResult& result) {
     std::string text;
-    for (const std::vector<Subset>& sets : result.findings.lowered_together) {
+    for (const std::vector<Subset>& sets : result.findings.lowered_together)
         text += fmt::format("Lowered together, though they were found one by one: {}.\n",
                             listed(locations_of(sets, result.groups), 5));
-    }
     return text;
 }
 
 /// Returns the assumption under which the result holds, and the evidence for it.
-std::string certainty_text(const SearchResult& result) {
+std::string certainty_text(const BisectResult& result) {
     if (!result.findings.doubt.empty()) return fmt::format("Not certain: {}.\n", result.findings.doubt);
-    if (!result.answers.rates()) {
-        const auto repeated = std::ranges::count_if(result.answers.tested(),
+    if (!result.tester.failure_rates()) {
+        const auto repeated = std::ranges::count_if(result.tester.tested_sets(),
                                                     [](const TestedSet& tested) { return tested.outcome.runs > 1; });
         return fmt::format("Assumed: equal runs end alike{}. If the command may fail at random, use --repeat 20.\n",
                            repeated == 0 ? ""
                                          : fmt::format(", as they did for {}",
                                                        counted(static_cast<std::uint64_t>(repeated), "set")));
     }
-    const Outcome exact = outcome_of(result, Lowered::only, {});
+    const SetOutcome exact = outcome_of(result, Lowered::only, {});
     return fmt::format(
         "Random failures: {} with everything exact, so at most {:.0f}% (95% confidence). If runs are independent, at "
         "most\n{:.0f}% of such searches miss a product that makes at least {:.0f}% of its runs fail, and at most "
         "{:.0f}% "
         "blame an innocent one.\nA product that fails more seldom may have been missed.\n",
         share_of_runs(exact.failures, exact.runs),
-        100 * upper_bound_of_failure_rate({exact.failures, exact.passed()}), 100 * error_of_a_search,
-        std::ceil(100 * result.answers.rates()->by_cause), 100 * error_of_a_search);
+        100 * upper_bound_of_failure_rate({exact.failures, exact.acceptable_runs()}), 100 * error_of_a_search,
+        std::ceil(100 * result.tester.failure_rates()->by_cause), 100 * error_of_a_search);
 }
 
 /// Returns a sentence about groups that ran with everything exact, and never under the policy.
-std::string only_exact_text(const SearchResult& result) {
-    const Subset exact = exact_groups(result.findings.culprits);
+std::string only_exact_text(const BisectResult& result) {
+    const Subset exact = groups_of_culprits(result.findings.culprits);
     const Subset missing =
         without(without(outcome_of(result, Lowered::only, {}).ran, policy_outcome(result).ran), exact);
     if (missing.empty()) return {};
@@ -187,7 +190,7 @@ std::string only_exact_text(const SearchResult& result) {
 }
 
 /// Returns a caveat on how float64 products were tried.
-std::string float64_trial_caveat(const SearchResult& result) {
+std::string float64_trial_caveat(const BisectResult& result) {
     if (result.settings.policy.types != TriedTypes::float64) return {};
     if (result.settings.policy.precision == policy::to_string(policy::Precision::sgemm))
         return "Tried on float32 copies, by the library's routine for float32. Between products, the program's "
@@ -198,16 +201,18 @@ std::string float64_trial_caveat(const SearchResult& result) {
 }
 
 /// Returns `at`; `asked to run at` if some groups ran at another format than the one asked for.
-std::string_view at_text(const Outcome& outcome) { return outcome.other_formats.empty() ? "at" : "asked to run at"; }
-
-/// Returns `with all others at high, 2 of 2 runs were acceptable`.
-std::string enough_text(const SearchResult& result) {
-    const Outcome outcome = policy_outcome(result);
-    return fmt::format("with all others {} {}, {} {} acceptable", at_text(outcome), result.settings.policy.precision,
-                       share_of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were");
+std::string_view at_text(const SetOutcome& outcome) {
+    return outcome.other_formats.empty() ? "at" : "asked to run at";
 }
 
-Json run_counts(const Outcome& outcome) {
+/// Returns `with all others at high, 2 of 2 runs were acceptable`.
+std::string enough_text(const BisectResult& result) {
+    const SetOutcome outcome = policy_outcome(result);
+    return fmt::format("with all others {} {}, {} {} acceptable", at_text(outcome), result.settings.policy.precision,
+                       share_of_runs(outcome.acceptable_runs(), outcome.runs), outcome.runs == 1 ? "was" : "were");
+}
+
+Json run_counts(const SetOutcome& outcome) {
     if (outcome.runs == 0) return {};
     return {{"runs", outcome.runs}, {"failures", outcome.failures}, {"undecided", outcome.undecided}};
 }
@@ -216,7 +221,7 @@ Json json_of_calls(const CallRange& calls) {
     return calls.last == 0 ? Json() : Json{{"first", calls.first}, {"last", calls.last}};
 }
 
-Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const Json& work_share) {
+Json json_of_culprit(const Culprit& culprit, const BisectResult& result, const Json& work_share) {
     return {{"groups", culprit.groups},
             {"calls", json_of_calls(culprit.calls)},
             {"work_share", work_share},
@@ -229,7 +234,7 @@ Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const J
 }
 
 Json json_of_tried(const TestedSet& tested) {
-    const Outcome& outcome = tested.outcome;
+    const SetOutcome& outcome = tested.outcome;
     return {{"run", outcome.last_run},
             {"lowered", tested.lowered == Lowered::only ? "only" : "all but"},
             {"groups", tested.set},
@@ -260,28 +265,28 @@ Json json_of_group(const Group& group, const Json& work_share, const std::string
             {"text", text_or_null(text)}};
 }
 
-std::string_view outcome_word(const Findings& findings) {
+std::string_view outcome_word(const SearchConclusion& findings) {
     if (!findings.doubt.empty()) return "not certain";
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
 /// Returns sentences about FP32_MATMUL_FLOOR, and about groups that did not run at the precision that the policy asks
 /// for.
-std::string not_lowered_text(const SearchResult& result) {
+std::string not_lowered_text(const BisectResult& result) {
     const auto places = [&](const Subset& set) {
-        return locations_of(result.groups.split(without(set, exact_groups(result.findings.culprits)), line_key),
+        return locations_of(result.groups.split(without(set, groups_of_culprits(result.findings.culprits)), line_key),
                             result.groups);
     };
-    const Outcome outcome = policy_outcome(result);
-    PlacesNotAsAsked found{places(without(outcome.ran, outcome.lowered)), {}};
+    const SetOutcome outcome = policy_outcome(result);
+    PlacesAtOtherPrecision found{places(without(outcome.ran, outcome.lowered)), {}};
     for (const auto& [format, groups] : outcome.other_formats) found.other[format] = places(groups);
-    return (result.settings.policy.types == TriedTypes::float64 ? "" : floor_text()) +
-           not_as_asked_text(found, result.settings.policy.precision);
+    return (result.settings.policy.types == TriedTypes::float64 ? "" : floor_variable_text()) +
+           other_precision_text(found, result.settings.policy.precision);
 }
 
 }  // namespace
 
-std::string policy_of(const SearchResult& result) {
+std::string policy_text_of(const BisectResult& result) {
     const GroupList& groups = result.groups;
     const auto comment_on = [&](const Subset& set) {
         std::vector<std::string> comment = {comment_on_line(groups[set.front()], result.lines)};
@@ -290,28 +295,28 @@ std::string policy_of(const SearchResult& result) {
                                           share_of_work(culprit->groups, groups), reason_text(*culprit, result)));
         return comment;
     };
-    return policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
-                                   &result.lines);
+    return policy_lowering_all_but(groups, groups_of_culprits(result.findings.culprits), result.settings.policy,
+                                   comment_on, &result.lines);
 }
 
-std::string policy_evidence(const SearchResult& result) {
+std::string policy_comment(const BisectResult& result) {
     const std::string& doubt = result.findings.doubt;
     return fmt::format("# Keeping these products exact was enough: {}.\n", enough_text(result)) +
            (doubt.empty() ? "" : fmt::format("# Not certain: {}.\n", printable(doubt)));
 }
 
-std::string text_of(const SearchResult& result) {
+std::string result_text(const BisectResult& result) {
     const GroupList& groups = result.groups;
     const std::vector<Culprit>& culprits = result.findings.culprits;
-    const Subset exact = exact_groups(culprits);
+    const Subset exact = groups_of_culprits(culprits);
     const std::string certainty = not_lowered_text(result) + only_exact_text(result) + float64_trial_caveat(result) +
                                   certainty_text(result) + result.findings.dependence + result.caveats +
-                                  fresh_start_text(result.left_files);
+                                  fresh_start_assumption(result.left_files);
     if (exact.empty()) {
-        const Outcome outcome = policy_outcome(result);
+        const SetOutcome outcome = policy_outcome(result);
         return fmt::format("Nothing had to stay exact: with {} {} {}, {} {} acceptable.\n",
                            counted(outcome.lowered.size(), "group"), at_text(outcome),
-                           result.settings.policy.precision, share_of_runs(outcome.passed(), outcome.runs),
+                           result.settings.policy.precision, share_of_runs(outcome.acceptable_runs(), outcome.runs),
                            outcome.runs == 1 ? "was" : "were") +
                certainty;
     }
@@ -330,19 +335,19 @@ std::string text_of(const SearchResult& result) {
                    reason_text(culprit, result), result.lines.text_of(group)});
     }
     return text + table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty +
-           tried_text(result) + result.policy.text(result.options, result.settings.policy);
+           tried_text(result) + result.policy.usage_text(result.options, result.settings.policy);
 }
 
-Json to_json(const SearchResult& result) {
+Json to_json(const BisectResult& result) {
     const GroupList& groups = result.groups;
-    const Findings& findings = result.findings;
+    const SearchConclusion& findings = result.findings;
     const double work = groups.total_work();
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };
     Json rates;
-    if (result.answers.rates()) {
+    if (result.tester.failure_rates()) {
         rates = run_counts(outcome_of(result, Lowered::only, {}));
-        rates["at_random"] = result.answers.rates()->at_random;
-        rates["by_cause"] = result.answers.rates()->by_cause;
+        rates["at_random"] = result.tester.failure_rates()->at_random;
+        rates["by_cause"] = result.tester.failure_rates()->by_cause;
     }
     return {{"schema", 1},
             {"outcome", outcome_word(findings)},
@@ -351,12 +356,12 @@ Json to_json(const SearchResult& result) {
             {"dtype", to_string(result.settings.policy.types)},
             {"precision", result.settings.policy.precision},
             {"cpu", text_or_null(result.settings.policy.cpu)},
-            {"runs", result.answers.runs()},
+            {"runs", result.tester.run_count()},
             {"verified_by", policy_outcome(result).last_run},
             {"verified", run_counts(policy_outcome(result))},
             {"random_failures", rates},
             {"policy", text_or_null(result.policy.path)},
-            {"new_groups", new_groups_in(result)},
+            {"new_groups", count_new_groups(result)},
             {"clock_left_out", result.leaves_out_clock},
             {"lowered_together", findings.lowered_together},
             {"groups", json_list(groups.all(),
@@ -367,7 +372,7 @@ Json to_json(const SearchResult& result) {
                                    [&](const Culprit& culprit) {
                                        return json_of_culprit(culprit, result, share(groups.work_of(culprit.groups)));
                                    })},
-            {"tried", json_list(result.answers.tested(), json_of_tried)}};
+            {"tried", json_list(result.tester.tested_sets(), json_of_tried)}};
 }
 
 }  // namespace fp32shim::cli

@@ -47,10 +47,9 @@ std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
 /// Returns, for each piece, the union of all others.
 std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     std::vector<Parts> result(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
+    for (std::size_t i = 0; i < pieces.size(); ++i)
         for (std::size_t j = 0; j < pieces.size(); ++j)
             if (i != j) result[i].insert(result[i].end(), pieces[j].begin(), pieces[j].end());
-    }
     return result;
 }
 
@@ -82,26 +81,26 @@ Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     return parts;
 }
 
-Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, groups_of(culprit.partners)); }
+Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, union_of_parts(culprit.partners)); }
 
 std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t index) {
     culprits.erase(culprits.begin() + static_cast<std::ptrdiff_t>(index));
     return culprits;
 }
 
-/// One search. Its answers decide what it asks next.
-class Search {
+/// The search for culprits. The outcome of each set decides which one is tested next.
+class CulpritSearch {
   public:
-    Search(const SearchSettings& settings, Answers& answers, const GroupList& groups)
-        : settings_(settings), answers_(answers), groups_(groups) {}
+    CulpritSearch(const BisectSettings& settings, SetTester& tester, const GroupList& groups)
+        : settings_(settings), tester_(tester), groups_(groups) {}
 
-    Findings run() {
+    SearchConclusion run() {
         std::uint64_t exact_runs = exact_runs_wanted();
-        if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
-            while (exact_runs-- > 0 && answers_.run_again(Lowered::only, {})) continue;
-        if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
-        Findings found = search_until_certain();
-        if (found.doubt.empty() && answers_.depends_on_the_previous_run())
+        if (tester_.test(Lowered::all_but, {}).verdict != Verdict::acceptable)
+            while (exact_runs-- > 0 && tester_.run_again(Lowered::only, {})) continue;
+        if (exact_outcome().is_flaky && !tester_.expects_random_failures()) tester_.expect_random_failures();
+        SearchConclusion found = search_until_certain();
+        if (found.doubt.empty() && tester_.depends_on_the_previous_run())
             found.doubt =
                 "with everything exact, the command failed right after a lowered run, and else never: a run may read "
                 "what "
@@ -114,16 +113,16 @@ class Search {
         return verdict == (seeks_unresolved_ ? Verdict::unresolved : Verdict::not_acceptable);
     }
 
-    Outcome test(Lowered lowered, const Subset& set) {
-        Outcome outcome = answers_.of(lowered, set);
+    SetOutcome test(Lowered lowered, const Subset& set) {
+        SetOutcome outcome = tester_.test(lowered, set);
         ever_lowered_ = union_of(ever_lowered_, outcome.lowered);
         return outcome;
     }
 
     /// Returns true if the command is acceptable with these groups exact and all others lowered.
     bool is_enough(const Subset& exact) {
-        const Outcome outcome = test(Lowered::all_but, exact);
-        if (Answers::has_no_answer(outcome))
+        const SetOutcome outcome = test(Lowered::all_but, exact);
+        if (SetTester::has_stayed_undecided(outcome))
             throw Doubt{
                 fmt::format("{} of {} runs with {} of {} groups exact failed, which is neither often nor seldom",
                             outcome.failures, outcome.runs, exact.size(), groups_.all().size())};
@@ -135,16 +134,16 @@ class Search {
     std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
         std::vector<Subset> sets;
         sets.reserve(candidates.size());
-        for (const Parts& parts : candidates) sets.push_back(union_of(groups_of(parts), fixed));
+        for (const Parts& parts : candidates) sets.push_back(union_of(union_of_parts(parts), fixed));
         for (std::size_t i = 0; i < sets.size(); ++i) {
             std::vector<Subset> next;
             for (std::size_t j = i; j < sets.size() && next.size() < settings_.jobs; ++j) {
-                const Outcome* known = answers_.known(Lowered::only, sets[j]);
+                const SetOutcome* known = tester_.known_outcome(Lowered::only, sets[j]);
                 if (known == nullptr) next.push_back(sets[j]);
                 if (known != nullptr && is_failure(known->verdict)) break;
             }
-            if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.decide(Lowered::only, next);
-            if (is_failure(answers_.of(Lowered::only, sets[i]).verdict)) return i;
+            if (tester_.known_outcome(Lowered::only, sets[i]) == nullptr) tester_.test_all(Lowered::only, next);
+            if (is_failure(tester_.test(Lowered::only, sets[i]).verdict)) return i;
         }
         return std::nullopt;
     }
@@ -178,19 +177,19 @@ class Search {
     /// the command does not fail.
     Culprit find_culprit_in(const Subset& suspects) {
         const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
-        return culprit_with_least_work(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
+        return culprit_with_least_work(minimal(groups_.split(union_of_parts(scopes), line_key), {}), {});
     }
 
-    /// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only `suspects`
-    /// lowered, which are all groups that were lowered then, or none. Runs both several times to see whether chance
-    /// is the reason.
+    /// Throws a doubt if two outcomes contradict each other: the command fails with all groups but `exact` lowered,
+    /// and does not fail with only `suspects` lowered, which are all groups that ran lower then. Runs both several
+    /// times to see whether chance is the reason.
     void check_suspects(const Subset& exact, const Subset& suspects) {
         if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
         const auto run_often = [this](Lowered lowered, const Subset& set) {
-            while (answers_.of(lowered, set).runs < runs_against_chance) answers_.run_again(lowered, set);
-            return answers_.of(lowered, set);
+            while (tester_.test(lowered, set).runs < runs_against_chance) tester_.run_again(lowered, set);
+            return tester_.test(lowered, set);
         };
-        const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
+        const SetOutcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
         const std::string& precision = settings_.policy.precision;
         const std::string contrast =
             suspects.empty()
@@ -199,15 +198,15 @@ class Search {
         const bool agree = !all.is_flaky && !alone.is_flaky;
         const std::string_view why =
             !agree ? "it fails by chance or for another reason"
-            : all.new_groups > 0
+            : !all.new_groups.empty()
                 ? "names, lines or sizes of products differ from run to run"
                 : "products that were not seen are the reason, or the command itself asks for a precision (by "
                   "FP32_MATMUL_PRECISION, or a scope)";
         throw Doubt{
             fmt::format("with {} at {}, the command fails in {} of {} runs {} ({} of {} failed): {}",
                         exact.empty() ? "everything" : fmt::format("all but {}", counted(exact.size(), "group")),
-                        precision, all.runs - all.passed(), all.runs, contrast, alone.runs - alone.passed(),
-                        alone.runs, why),
+                        precision, all.runs - all.acceptable_runs(), all.runs, contrast,
+                        alone.runs - alone.acceptable_runs(), alone.runs, why),
             agree};
     }
 
@@ -216,15 +215,15 @@ class Search {
         std::vector<Culprit> culprits;
         for (;;) {
             for (Culprit& culprit : culprits) culprit.groups = whole_lines(culprit.groups);
-            const Subset exact = exact_groups(culprits);
+            const Subset exact = groups_of_culprits(culprits);
             if (is_enough(exact)) return culprits;
-            const Outcome outcome = test(Lowered::all_but, exact);
+            const SetOutcome outcome = test(Lowered::all_but, exact);
             seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
             const Subset suspects = without(whole_lines(outcome.lowered), exact);
-            answers_.suspect_parts_of(outcome);
+            tester_.seek_failure_rate_of(outcome);
             if (suspects.empty()) check_suspects(exact, suspects);
             culprits.push_back(find_culprit_in(suspects));
-            // A search among the parts takes for granted that they fail together.
+            // The search among parts of the suspects has not tested all of them together.
             if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
         }
     }
@@ -237,21 +236,21 @@ class Search {
         std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
         if (line.groups.size() < 2 || rest.empty() || rest.size() > max_sizes) return {};
         const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), max_culprit_sizes);
-        const Subset partners = groups_of(line.partners);
+        const Subset partners = union_of_parts(line.partners);
         seeks_unresolved_ = line.tells_nothing;
         std::vector<Culprit> found;
         while (found.size() < most && !rest.empty()) {
-            answers_.suspect_anything();
-            const Outcome outcome = test(Lowered::only, union_of(rest, partners));
+            tester_.seek_any_failure_rate();
+            const SetOutcome outcome = test(Lowered::only, union_of(rest, partners));
             if (!is_failure(outcome.verdict)) return {};
-            answers_.suspect_parts_of(outcome);
+            tester_.seek_failure_rate_of(outcome);
             Parts parts;
             for (const std::size_t size : rest) parts.push_back({size});
             std::ranges::stable_sort(parts, std::ranges::greater(),
                                      [this](const Subset& part) { return groups_.work_of(part); });
             found.push_back(culprit_with_least_work(minimal(parts, partners), line.partners));
             rest = without(rest, found.back().groups);
-            const Subset exact = exact_groups(found);
+            const Subset exact = groups_of_culprits(found);
             if (exact != line.groups && is_enough(union_of(other_exact, exact))) return found;
         }
         return {};
@@ -259,16 +258,16 @@ class Search {
 
     /// Replaces each line by only those of its functions and sizes that must stay exact, where that is acceptable.
     void narrow_down_sizes(std::vector<Culprit>& culprits) {
-        answers_.take_new_groups(false);
+        tester_.set_takes_new_groups(false);
         for (std::size_t i = 0; i < culprits.size();) {
-            const Subset others = exact_groups(all_but_index(culprits, i));
+            const Subset others = groups_of_culprits(all_but_index(culprits, i));
             const std::vector<Culprit> sizes = find_sizes(culprits[i], others);
             const auto line = culprits.begin() + static_cast<std::ptrdiff_t>(i);
             i += std::max<std::size_t>(sizes.size(), 1);
             if (sizes.empty()) continue;
             culprits.insert(culprits.erase(line), sizes.begin(), sizes.end());
         }
-        answers_.take_new_groups(true);
+        tester_.set_takes_new_groups(true);
     }
 
     /// Lowers the first culprit, in falling order of work, without which the others are enough. Returns false if
@@ -276,7 +275,7 @@ class Search {
     bool lower_one(std::vector<Culprit>& culprits) {
         for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
             std::vector<Culprit> others = all_but_index(culprits, i);
-            if (!is_enough(exact_groups(others))) continue;
+            if (!is_enough(groups_of_culprits(others))) continue;
             culprits = std::move(others);
             return true;
         }
@@ -285,7 +284,7 @@ class Search {
 
     /// Lowers the first pair of culprits, in falling order of work, whose effects cancel. Returns false if none is
     /// found in the tests that are left.
-    bool lower_two(Findings& found, std::uint64_t& tests_left) {
+    bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
         if (culprits.size() < 3) return false;  // all lowered together are known to fail
         for (std::size_t second = 1; second < culprits.size(); ++second) {
@@ -293,7 +292,7 @@ class Search {
                 if (tests_left == 0) return false;
                 --tests_left;
                 std::vector<Culprit> others = all_but_index(all_but_index(culprits, second), first);
-                if (!is_enough(exact_groups(others))) continue;
+                if (!is_enough(groups_of_culprits(others))) continue;
                 found.lowered_together.push_back({culprits[first].groups, culprits[second].groups});
                 culprits = std::move(others);
                 return true;
@@ -304,7 +303,7 @@ class Search {
 
     /// Lowers each culprit that need not stay exact while the others do, then pairs of culprits whose effects cancel.
     /// Afterwards, none of the rest can be lowered alone.
-    void lower_superfluous_culprits(Findings& found) {
+    void lower_superfluous_culprits(SearchConclusion& found) {
         std::ranges::stable_sort(found.culprits, std::ranges::greater(),
                                  [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
         std::uint64_t tests_left = max_pairs;
@@ -314,7 +313,7 @@ class Search {
     /// Returns true if the command fails with `set` at the lower precision, but of the group `calls.group` only these
     /// calls.
     bool calls_fail(const Subset& set, const CallRange& calls) {
-        return is_failure(answers_.of(Lowered::only, set, calls).verdict);
+        return is_failure(tester_.test(Lowered::only, set, calls).verdict);
     }
 
     /// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
@@ -340,35 +339,37 @@ class Search {
             else
                 passes = middle;
         }
-        if (answers_.confirm(Lowered::only, set, found)) culprit.calls = found;
+        if (tester_.confirm_verdict(Lowered::only, set, found)) culprit.calls = found;
     }
 
-    /// Runs the sets again that make the groups a culprit. Returns false if the answers differ.
+    /// Tests the sets again whose failures make the groups a culprit. Returns false if a verdict differs.
     bool confirm_culprit(Culprit& culprit, const Subset& exact) {
         seeks_unresolved_ = culprit.tells_nothing;
         if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
             culprit.partners.clear();
         if (!is_failure(test(Lowered::only, with_partners(culprit)).verdict)) return false;
-        if (!answers_.confirm(Lowered::only, with_partners(culprit))) return false;
-        if (!answers_.expects_random_failures()) return true;
-        return (culprit.partners.empty() || answers_.confirm(Lowered::only, culprit.groups)) &&
-               answers_.confirm(Lowered::all_but, without(exact, culprit.groups));
+        if (!tester_.confirm_verdict(Lowered::only, with_partners(culprit))) return false;
+        if (!tester_.expects_random_failures()) return true;
+        return (culprit.partners.empty() || tester_.confirm_verdict(Lowered::only, culprit.groups)) &&
+               tester_.confirm_verdict(Lowered::all_but, without(exact, culprit.groups));
     }
 
-    /// Runs again what the findings rest on. Returns the reason why they are not certain; empty: there is none.
-    std::string doubt_about(Findings& found) {
-        const Subset exact = exact_groups(found.culprits);
-        answers_.suspect_anything();
+    /// Tests the sets again on which the findings rest. Returns the reason why they are not certain; empty: there is
+    /// none.
+    std::string doubt_about(SearchConclusion& found) {
+        const Subset exact = groups_of_culprits(found.culprits);
+        tester_.seek_any_failure_rate();
         for (Culprit& culprit : found.culprits)
             if (!confirm_culprit(culprit, exact))
                 return fmt::format("equal runs gave different answers about {}",
                                    groups_[culprit.groups.front()].location_text());
-        if (!answers_.confirm(Lowered::all_but, exact)) return "equal runs gave different answers about the policy";
+        if (!tester_.confirm_verdict(Lowered::all_but, exact))
+            return "equal runs gave different answers about the policy";
         return {};
     }
 
-    Findings search_once() {
-        Findings found;
+    SearchConclusion search_once() {
+        SearchConclusion found;
         try {
             found.culprits = find_lines();
             if (!found.culprits.empty()) {
@@ -377,32 +378,32 @@ class Search {
             }
             // The sets that the conclusion rests on run again, unless everything may be lowered and a sequential test
             // has shown that by many runs.
-            if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
+            if (!found.culprits.empty() || !tester_.expects_random_failures()) found.doubt = doubt_about(found);
             if (found.doubt.empty()) keep_untried_exact(found);
             if (settings_.narrows_calls && found.doubt.empty())
                 for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
         } catch (const Doubt& doubt) {
-            answers_.take_new_groups(true);
+            tester_.set_takes_new_groups(true);
             found.doubt = doubt.why;
             found.is_chance_excluded = doubt.is_chance_excluded;
         }
         return found;
     }
 
-    Findings search_until_certain() {
+    SearchConclusion search_until_certain() {
         for (;;) {
-            Findings found = search_once();
+            SearchConclusion found = search_once();
             if (found.doubt.empty() || found.is_chance_excluded ||
                 std::ranges::any_of(found.culprits, &Culprit::is_untried))
                 return found;
-            if (!answers_.expects_random_failures())
-                answers_.expect_random_failures();
-            else if (!answers_.be_stricter())
+            if (!tester_.expects_random_failures())
+                tester_.expect_random_failures();
+            else if (!tester_.reduce_error_rate())
                 return found;
         }
     }
 
-    const Outcome& exact_outcome() const { return *answers_.find(Lowered::only, {}); }
+    const SetOutcome& exact_outcome() const { return *tester_.find_outcome(Lowered::only, {}); }
 
     /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
     /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
@@ -417,28 +418,25 @@ class Search {
     /// calls than the first run, and so did some run with everything exact. Runs the command again where that may
     /// tell.
     Subset groups_not_run_again(const Subset& policy) {
-        const auto missing = [&] {
-            const Outcome& exact = exact_outcome();
-            const Outcome& lowered = answers_.of(Lowered::all_but, policy);
-            // Calls that every exact run makes and no run under the policy are an effect of the policy.
-            const Subset always = without(exact.as_often, exact.less_often);
-            return without(without(without(exact.ran, policy), lowered.as_often), always);
-        };
         const auto seems_missing = [&] {
-            return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
+            return without(without(exact_outcome().ran, policy), tester_.test(Lowered::all_but, policy).as_often);
+        };
+        const auto missing = [&] {
+            // Calls that every exact run makes and no run under the policy are an effect of the policy.
+            return without(seems_missing(), without(exact_outcome().as_often, exact_outcome().less_often));
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&
                exact_outcome().runs <= max_runs_for_coverage)
-            answers_.run_again(Lowered::only, {});
+            tester_.run_again(Lowered::only, {});
         for (std::uint64_t i = 0; i < max_runs_for_coverage && !missing().empty(); ++i)
-            if (!answers_.run_again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+            if (!tester_.run_again(Lowered::all_but, policy) && !tester_.expects_random_failures())
                 throw Doubt{"equal runs gave different answers about the policy"};
         return missing();
     }
 
     /// Keeps the groups exact about which the runs say nothing.
-    void keep_untried_exact(Findings& found) {
-        const Subset untried = groups_not_run_again(exact_groups(found.culprits));
+    void keep_untried_exact(SearchConclusion& found) {
+        const Subset untried = groups_not_run_again(groups_of_culprits(found.culprits));
         if (untried.empty()) return;
         std::vector<std::string> locations;
         for (const Subset& line : groups_.split(untried, line_key)) {
@@ -447,8 +445,8 @@ class Search {
             found.culprits.push_back(std::move(culprit));
             locations.push_back(groups_[line.front()].location_text());
         }
-        const Subset exact = exact_groups(found.culprits);
-        if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
+        const Subset exact = groups_of_culprits(found.culprits);
+        if (!is_enough(exact) || !tester_.confirm_verdict(Lowered::all_but, exact))
             throw Doubt{"equal runs gave different answers about the policy"};
         found.doubt =
             untried_places_text(listed(locations, 3),
@@ -456,8 +454,8 @@ class Search {
                                 "everything exact, and so did another such run");
     }
 
-    const SearchSettings& settings_;
-    Answers& answers_;
+    const BisectSettings& settings_;
+    SetTester& tester_;
     const GroupList& groups_;
     Subset ever_lowered_;            ///< groups that ran at the lower precision
     bool seeks_unresolved_ = false;  ///< the search is for groups that make the outcome unresolved (exit status 125)
@@ -465,7 +463,7 @@ class Search {
 
 }  // namespace
 
-Subset groups_of(const Parts& parts) {
+Subset union_of_parts(const Parts& parts) {
     Subset result;
     for (const Subset& part : parts) result.insert(result.end(), part.begin(), part.end());
     std::ranges::sort(result);
@@ -477,14 +475,14 @@ std::string calls_text(const CallRange& calls) {
     return fmt::format("calls {} to {}", calls.first, calls.last);
 }
 
-Subset exact_groups(const std::vector<Culprit>& culprits) {
+Subset groups_of_culprits(const std::vector<Culprit>& culprits) {
     Subset all;
     for (const Culprit& culprit : culprits) all = union_of(all, culprit.groups);
     return all;
 }
 
-Findings find_culprits(const SearchSettings& settings, Answers& answers, const GroupList& groups) {
-    return Search(settings, answers, groups).run();
+SearchConclusion find_culprits(const BisectSettings& settings, SetTester& tester, const GroupList& groups) {
+    return CulpritSearch(settings, tester, groups).run();
 }
 
 }  // namespace fp32shim::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bisect/answers.hpp"
+#include "cli/bisect/set_tester.hpp"
 #include "cli/product_groups/groups.hpp"
 
 namespace fp32shim::cli {
@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 using Parts = std::vector<Subset>;
 
 /// Returns the groups of all `parts`.
-Subset groups_of(const Parts& parts);
+Subset union_of_parts(const Parts& parts);
 
 /// Groups that are kept exact for one reason: a line, or one of its sizes.
 struct Culprit {
@@ -27,8 +27,8 @@ struct Culprit {
     bool is_untried = false;  ///< nothing is known about the groups: later runs lacked them, or some of their calls
 };
 
-/// Findings of a search.
-struct Findings {
+/// The conclusion of a search: the culprits, and reasons for doubt.
+struct SearchConclusion {
     std::vector<Culprit> culprits;  ///< empty: everything may be lowered
     /// Culprits that were found and may be lowered nevertheless, because a run with them lowered together was
     /// acceptable.
@@ -40,13 +40,13 @@ struct Findings {
 };
 
 /// Finds groups to keep exact, so that all others may be lowered. Precondition: the outcomes with everything exact
-/// and with everything lowered are known. Throws Interrupted and End.
-Findings find_culprits(const SearchSettings& settings, Answers& answers, const GroupList& groups);
+/// and with everything lowered are known. Throws InterruptedBySignal and SearchAborted.
+SearchConclusion find_culprits(const BisectSettings& settings, SetTester& tester, const GroupList& groups);
 
 /// Returns `call 37`, or `calls 12 to 37`.
 std::string calls_text(const CallRange& calls);
 
 /// Returns the groups of all culprits.
-Subset exact_groups(const std::vector<Culprit>& culprits);
+Subset groups_of_culprits(const std::vector<Culprit>& culprits);
 
 }  // namespace fp32shim::cli

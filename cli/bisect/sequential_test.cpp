@@ -9,17 +9,17 @@ namespace {
 
 /// Returns the probability that at most `counts.failed` of all runs fail if each fails with this rate.
 double probability_of_at_most(const RunCounts& counts, double rate) {
-    double term = std::pow(1 - rate, static_cast<double>(counts.all()));
+    double term = std::pow(1 - rate, static_cast<double>(counts.total()));
     double sum = term;
     for (std::uint64_t i = 0; i < counts.failed; ++i) {
-        term *= static_cast<double>(counts.all() - i) / static_cast<double>(i + 1) * rate / (1 - rate);
+        term *= static_cast<double>(counts.total() - i) / static_cast<double>(i + 1) * rate / (1 - rate);
         sum += term;
     }
     return sum;
 }
 
 double rate_by_rule_of_succession(const RunCounts& counts) {
-    return (static_cast<double>(counts.failed) + 1) / (static_cast<double>(counts.all()) + 2);
+    return (static_cast<double>(counts.failed) + 1) / (static_cast<double>(counts.total()) + 2);
 }
 
 }  // namespace
@@ -33,13 +33,15 @@ std::optional<bool> fails_by_cause(const RunCounts& counts, const FailureRates& 
     return std::nullopt;
 }
 
-std::uint64_t expected_sets(std::size_t lines) {
+std::uint64_t expected_set_count(std::size_t lines) {
     return 4 * static_cast<std::uint64_t>(std::bit_width(std::max<std::size_t>(lines, 1) - 1)) + 8;
 }
 
-double error_of_an_answer(std::size_t lines) { return error_of_a_search / static_cast<double>(expected_sets(lines)); }
+double error_rate_per_answer(std::size_t lines) {
+    return error_of_a_search / static_cast<double>(expected_set_count(lines));
+}
 
-FailureRates sought_rates(const RunCounts& exact, double error) {
+FailureRates rates_to_tell_apart(const RunCounts& exact, double error) {
     constexpr double least_rise = 0.2, step = 0.005, highest = 0.99;
     constexpr double most_expected_runs = 40;
     FailureRates rates{rate_by_rule_of_succession(exact),
@@ -54,7 +56,7 @@ FailureRates sought_rates(const RunCounts& exact, double error) {
     return rates;
 }
 
-FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered) {
+FailureRates rates_for_parts(const FailureRates& sought, const RunCounts& lowered) {
     const double lowest = 1 - upper_bound_of_failure_rate({lowered.passed, lowered.failed});
     const double by_cause = sought.at_random + 0.75 * (lowest - sought.at_random);
     return {sought.at_random, std::clamp(by_cause, sought.by_cause, 0.99)};

@@ -11,7 +11,7 @@ namespace fp32shim::cli {
 struct RunCounts {
     std::uint64_t failed = 0, passed = 0;
 
-    std::uint64_t all() const { return failed + passed; }
+    std::uint64_t total() const { return failed + passed; }
 };
 
 /// Rates of failure that a test tells apart.
@@ -30,21 +30,21 @@ std::optional<bool> fails_by_cause(const RunCounts& counts, const FailureRates& 
 constexpr double error_of_a_search = 0.05;
 
 /// Returns the number of sets that a search is expected to ask about, for two culprits among these lines.
-std::uint64_t expected_sets(std::size_t lines);
+std::uint64_t expected_set_count(std::size_t lines);
 
 /// Returns the probability of an error that each answer may have, so that the probability of any wrong answer in a
 /// search is at most error_of_a_search (Bonferroni's inequality).
-double error_of_an_answer(std::size_t lines);
+double error_rate_per_answer(std::size_t lines);
 
 /// Returns the rates that a search tells apart: that of runs with everything exact, which is never taken to be 0
 /// (Laplace's rule of succession), and one that is higher by at least 0.2, and by so much that an
 /// innocent set is expected to need at most 40 runs for an answer with this error.
-FailureRates sought_rates(const RunCounts& exact, double error);
+FailureRates rates_to_tell_apart(const RunCounts& exact, double error);
 
 /// Returns the rates to test for among sets that together have failed as often as `lowered`: a set that makes three
 /// quarters of the failures is a cause. Their rate is taken at its lower bound with 95% confidence, so that chance
 /// does not make a cause look too frequent.
-FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered);
+FailureRates rates_for_parts(const FailureRates& sought, const RunCounts& lowered);
 
 /// Returns the upper bound, with 95% confidence, of the failure rate of runs that failed this often (Clopper and
 /// Pearson, 1934).

@@ -9,14 +9,14 @@ namespace {
 using Entries = std::span<const std::uint64_t>;
 
 /// The entries of a sequence that the other sequence also has, with their indices.
-struct Common {
+struct CommonEntries {
     std::vector<std::uint64_t> entries;
     std::vector<std::size_t> indices;
 };
 
-Common common_with(Entries sequence, Entries other) {
+CommonEntries common_with(Entries sequence, Entries other) {
     const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
-    Common common;
+    CommonEntries common;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
         if (!known.contains(sequence[i])) continue;
         common.entries.push_back(sequence[i]);
@@ -25,7 +25,7 @@ Common common_with(Entries sequence, Entries other) {
     return common;
 }
 
-struct Pair {
+struct IndexPair {
     std::size_t a, b;
 };
 
@@ -36,16 +36,16 @@ std::size_t common_prefix(Entries a, Entries b) {
 
 /// Searches forward with Myers' greedy algorithm. On diagonal k, a - b = k. For each number d of left-out entries,
 /// reach(d, k) is the largest a reached on diagonal k.
-class ForwardSearch {
+class MyersForwardSearch {
   public:
-    ForwardSearch(Entries a, Entries b) : a_(a), b_(b) {}
+    MyersForwardSearch(Entries a, Entries b) : a_(a), b_(b) {}
 
     /// Adds the aligned pairs of a path that starts at both beginnings. The path ends at the ends of both sequences,
     /// or after leaving out max_left_out entries. Returns its end.
-    Pair add_pairs(std::vector<Pair>& pairs) {
+    IndexPair add_pairs(std::vector<IndexPair>& pairs) {
         for (std::int64_t d = 0;; ++d) {
             const std::int64_t best = step(d);
-            const Pair end = point(best);
+            const IndexPair end = point(best);
             const bool is_done = end.a == a_.size() && end.b == b_.size();
             if (!is_done && d < static_cast<std::int64_t>(max_left_out)) continue;
             trace(d, best, pairs);
@@ -60,11 +60,11 @@ class ForwardSearch {
     std::int64_t& reach(std::int64_t d, std::int64_t k) { return reaches_[index_of(d, k)]; }
     /// Start of a run on a diagonal. It follows the farthest point of a neighbouring diagonal, with one more entry of
     /// a or b left out.
-    struct Begin {
+    struct RunStart {
         std::int64_t a;  ///< index in a; `outside` if no path leads to this diagonal
         bool leaves_out_of_a;
     };
-    Begin begin_of_run(std::int64_t d, std::int64_t k) {
+    RunStart begin_of_run(std::int64_t d, std::int64_t k) {
         if (d == 0) return {0, false};
         const auto inside = [&](std::int64_t at) {
             return at >= 0 && at <= size(a_) && at - k >= 0 && at - k <= size(b_) ? at : outside;
@@ -96,16 +96,16 @@ class ForwardSearch {
         last_ = d;
         return best;
     }
-    Pair point(std::int64_t k) {
+    IndexPair point(std::int64_t k) {
         const std::int64_t a = reach(last_, k);
         return {static_cast<std::size_t>(a), static_cast<std::size_t>(a - k)};
     }
 
     /// Adds the pairs of the path that ends on diagonal k with d left-out entries.
-    void trace(std::int64_t d, std::int64_t k, std::vector<Pair>& pairs) {
+    void trace(std::int64_t d, std::int64_t k, std::vector<IndexPair>& pairs) {
         const std::size_t first = pairs.size();
         for (;; --d) {
-            const Begin begin = begin_of_run(d, k);
+            const RunStart begin = begin_of_run(d, k);
             for (std::int64_t at = reach(d, k); at > begin.a; --at)
                 pairs.push_back({static_cast<std::size_t>(at - 1), static_cast<std::size_t>(at - 1 - k)});
             if (d == 0) break;
@@ -116,14 +116,14 @@ class ForwardSearch {
 
     static constexpr std::int64_t outside = INT64_MIN / 4;
     Entries a_, b_;
-    std::vector<std::int64_t> reaches_;  ///< largest a by d, then by k
+    std::vector<std::int64_t> reaches_;  ///< values of reach(d, k), sorted by d, then by k
     std::int64_t last_ = 0;
 };
 
 }  // namespace
 
-std::vector<AlignedRun> align(Entries a, Entries b) {
-    const Common common_a = common_with(a, b), common_b = common_with(b, a);
+std::vector<AlignedRun> align_sequences(Entries a, Entries b) {
+    const CommonEntries common_a = common_with(a, b), common_b = common_with(b, a);
     std::vector<AlignedRun> runs;
     const auto add = [&](std::size_t common_index_a, std::size_t common_index_b) {
         const std::size_t at_a = common_a.indices[common_index_a], at_b = common_b.indices[common_index_b];
@@ -132,14 +132,14 @@ std::vector<AlignedRun> align(Entries a, Entries b) {
         else
             runs.push_back({at_a, at_b, 1});
     };
-    Pair begin{0, 0};
+    IndexPair begin{0, 0};
     for (std::size_t cuts = 0; cuts <= max_cuts; ++cuts) {
         if (begin.a == common_a.entries.size() || begin.b == common_b.entries.size()) break;
         const Entries rest_a = Entries(common_a.entries).subspan(begin.a);
         const Entries rest_b = Entries(common_b.entries).subspan(begin.b);
-        std::vector<Pair> pairs;
-        const Pair end = ForwardSearch(rest_a, rest_b).add_pairs(pairs);
-        for (const Pair& pair : pairs) add(begin.a + pair.a, begin.b + pair.b);
+        std::vector<IndexPair> pairs;
+        const IndexPair end = MyersForwardSearch(rest_a, rest_b).add_pairs(pairs);
+        for (const IndexPair& pair : pairs) add(begin.a + pair.a, begin.b + pair.b);
         begin = {begin.a + end.a, begin.b + end.b};
     }
     return runs;
@@ -159,7 +159,8 @@ std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entr
     AlignedRun done{0, 0, 0};
     const auto add_gap = [&](std::size_t end_a, std::size_t end_b) {
         const std::size_t begin_a = done.a + done.count, begin_b = done.b + done.count;
-        for (const AlignedRun& run : align(a.subspan(begin_a, end_a - begin_a), b.subspan(begin_b, end_b - begin_b)))
+        for (const AlignedRun& run :
+             align_sequences(a.subspan(begin_a, end_a - begin_a), b.subspan(begin_b, end_b - begin_b)))
             runs.push_back({begin_a + run.a, begin_b + run.b, run.count});
     };
     for (const AlignedRun& run : equal) {
@@ -174,10 +175,10 @@ std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entr
 }  // namespace
 
 std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSequence& b) {
-    std::vector<AlignedRun> by_kind = align(a.kinds, b.kinds);
+    std::vector<AlignedRun> by_kind = align_sequences(a.kinds, b.kinds);
     const bool is_whole = by_kind.size() == 1 && by_kind[0].count == std::max(a.kinds.size(), b.kinds.size());
     if (is_whole) return by_kind;
-    std::vector<AlignedRun> by_result = align_between(align(a.results, b.results), a.kinds, b.kinds);
+    std::vector<AlignedRun> by_result = align_between(align_sequences(a.results, b.results), a.kinds, b.kinds);
     // Results may be equal by chance, for example if they are zero. Aligning by such results may align fewer
     // products.
     return length_of(by_result) >= length_of(by_kind) ? by_result : by_kind;

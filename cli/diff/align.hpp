@@ -25,7 +25,7 @@ inline constexpr std::size_t max_cuts = 40;
 /// Returns runs of equal entries, with indices rising on both sides and as few left-out entries as possible (Myers
 /// 1986). Time and memory are proportional to the lengths. In the worst case, max_cuts times the square of
 /// max_left_out is added.
-std::vector<AlignedRun> align(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+std::vector<AlignedRun> align_sequences(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 
 /// Products of one run, in their order. Each has a number for its kind, and a number for kind and result.
 struct ProductSequence {

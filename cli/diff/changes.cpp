@@ -19,7 +19,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Places from which a function makes calls, in A and in B, by the place without its line or offset.
-class Places {
+class PlaceNormalizer {
   public:
     void add(std::size_t side, std::string_view place) { known_[without_line(place)][side].emplace(place); }
     /// Returns the text by which calls of both runs are grouped: the place, without its line or offset if the
@@ -36,27 +36,29 @@ class Places {
 };
 
 /// A key by which calls can be grouped, and its name in JSON.
-struct Key {
+struct GroupingKey {
     std::string_view name;
     bool Grouping::*is_asked;
-    std::string (*text)(const RowGroup& group, const Places& places);
+    std::string (*text)(const RowGroup& group, const PlaceNormalizer& places);
 };
-constexpr Key all_keys[] = {
+constexpr GroupingKey all_keys[] = {
     {"where", &Grouping::by_where,
-     [](const RowGroup& group, const Places& places) { return places.common_text(group.where); }},
-    {"scope", &Grouping::by_scope, [](const RowGroup& group, const Places&) { return std::string(group.scope); }},
+     [](const RowGroup& group, const PlaceNormalizer& places) { return places.common_text(group.where); }},
+    {"scope", &Grouping::by_scope,
+     [](const RowGroup& group, const PlaceNormalizer&) { return std::string(group.scope); }},
     {"call_site", &Grouping::by_call_site,
-     [](const RowGroup& group, const Places& places) { return places.common_text(group.call_site); }},
-    {"caller", &Grouping::by_caller, [](const RowGroup& group, const Places&) { return std::string(group.caller); }},
+     [](const RowGroup& group, const PlaceNormalizer& places) { return places.common_text(group.call_site); }},
+    {"caller", &Grouping::by_caller,
+     [](const RowGroup& group, const PlaceNormalizer&) { return std::string(group.caller); }},
     {"function", &Grouping::by_function,
-     [](const RowGroup& group, const Places&) { return std::string(group.function); }},
+     [](const RowGroup& group, const PlaceNormalizer&) { return std::string(group.function); }},
     {"max_dim", &Grouping::by_size_class,
-     [](const RowGroup& group, const Places&) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
+     [](const RowGroup& group, const PlaceNormalizer&) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
     {"ran_at", &Grouping::by_precision,
-     [](const RowGroup& group, const Places&) { return std::string(ran_at_or_unknown(group)); }},
+     [](const RowGroup& group, const PlaceNormalizer&) { return std::string(ran_at_or_unknown(group)); }},
 };
 
-Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
+Grouping usual_grouping(const DiffSide& a, const DiffSide& b) {
     const auto any_has = [&](SharedText MergedRow::*text) {
         const auto has = [text](const MergedRow& row) { return !(row.*text).empty(); };
         return std::ranges::any_of(a.calls.rows(), has) || std::ranges::any_of(b.calls.rows(), has);
@@ -69,8 +71,8 @@ Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
 }
 
 /// Compares the algorithms of cublasLt, by kind of product.
-void compare_algorithms(const ResultsOfSide& a, const ResultsOfSide& b, Changes& changes) {
-    ProductKinds kinds;
+void compare_algorithms(const DiffSide& a, const DiffSide& b, CallComparison& changes) {
+    ProductKindNumbering kinds;
     std::map<std::uint32_t, std::array<const MergedRow*, 2>> most;
     for (const std::size_t side : {0U, 1U})
         for (const MergedRow& row : (side == 0 ? a : b).calls.rows()) {
@@ -87,23 +89,23 @@ void compare_algorithms(const ResultsOfSide& a, const ResultsOfSide& b, Changes&
 
 }  // namespace
 
-std::string other_algorithm_text(const MergedRow& a, const MergedRow& b) {
+std::string algorithm_change_text(const MergedRow& a, const MergedRow& b) {
     const std::string difference = policy::algorithm_difference(a.algorithm, b.algorithm);
     return difference.empty() ? difference : fmt::format("another algorithm ({})", difference);
 }
 
-ComparedCalls::ComparedCalls(const MergedCalls& calls) {
+CallTotals::CallTotals(const MergedCalls& calls) {
     static_cast<CallSum&>(*this) = calls.total();
     for (const auto& [format, share] : calls.by_format()) formats[format] = share.calls;
 }
 
-void ComparedCalls::add(const RowGroup& group) {
+void CallTotals::add(const RowGroup& group) {
     CallSum::add(group.counters);
     work += group.work;
     formats[std::string(ran_at_or_unknown(group))] += group.counters.calls;
 }
 
-std::string ComparedCalls::formats_text() const {
+std::string CallTotals::formats_text() const {
     if (formats.size() == 1) return formats.begin()->first;
     std::vector<std::pair<std::string, std::uint64_t>> sorted(formats.begin(), formats.end());
     std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
@@ -113,39 +115,39 @@ std::string ComparedCalls::formats_text() const {
     return text;
 }
 
-bool ChangedGroup::ran_at_other_formats() const {
+bool ComparedGroup::ran_at_other_formats() const {
     return a.calls > 0 && b.calls > 0 && a.formats_text() != b.formats_text();
 }
 
-Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grouping, RowOrder order) {
+CallComparison compare_calls(const DiffSide& a, const DiffSide& b, Grouping grouping, RowOrder order) {
     if (grouping.is_empty()) grouping = usual_grouping(a, b);
-    const ResultsOfSide* const sides[] = {&a, &b};
+    const DiffSide* const sides[] = {&a, &b};
     std::array<std::vector<RowGroup>, 2> groups;
-    Places places;
+    PlaceNormalizer places;
     for (const std::size_t side : {0U, 1U}) {
         groups[side] = grouped(sides[side]->calls, {}, sides[side]->paths, grouping, order);
         for (const RowGroup& group : groups[side])
             for (const SharedText place : {group.where, group.call_site}) places.add(side, place);
     }
-    Changes changes;
-    for (const Key& key : all_keys)
+    CallComparison changes;
+    for (const GroupingKey& key : all_keys)
         if (grouping.*key.is_asked) changes.keys.push_back(key.name);
     std::map<std::vector<std::string>, std::size_t> indices;
     for (const std::size_t side : {0U, 1U}) {
         for (const RowGroup& group : groups[side]) {
             std::vector<std::string> keys;
-            for (const Key& key : all_keys)
+            for (const GroupingKey& key : all_keys)
                 if (grouping.*key.is_asked) keys.push_back(key.text(group, places));
             const auto [entry, is_new] = indices.try_emplace(keys, changes.groups.size());
             if (is_new) changes.groups.push_back({std::move(keys), {}, {}});
-            ChangedGroup& changed = changes.groups[entry->second];
+            ComparedGroup& changed = changes.groups[entry->second];
             (side == 0 ? changed.a : changed.b).add(group);
         }
     }
     compare_algorithms(a, b, changes);
     changes.otherwise =
-        static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ChangedGroup::ran_at_other_formats));
-    std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ChangedGroup& group) {
+        static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ComparedGroup::ran_at_other_formats));
+    std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ComparedGroup& group) {
         return std::pair(group.ran_at_other_formats(), std::abs(group.b.sort_key(order) - group.a.sort_key(order)));
     });
     return changes;

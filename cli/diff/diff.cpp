@@ -54,7 +54,7 @@ constexpr DiffFormat formats[] = {
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},
     {"html", ".html",
      [](const DiffOutcome& outcome, const Problems& problems, const DiffOptions&) {
-         return diff_page(outcome, problems);
+         return diff_html_page(outcome, problems);
      }},
 };
 
@@ -78,9 +78,9 @@ void mention_unread_files(const RecordingPaths& paths_a, const RecordingPaths& p
 }
 
 /// Warns if one side has no fingerprints, and explains the possible reason.
-bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
-    if (side.fingerprints() > 0) return false;
-    if (side.selects_nothing()) {
+bool warn_no_fingerprints(const std::string& argument, const DiffSide& side) {
+    if (side.fingerprint_count() > 0) return false;
+    if (side.filter_selects_nothing()) {
         say("diff", fmt::format("{}: the options select none of {}", argument,
                                 counted(side.calls.calls_before_filter(), "call")));
         return true;
@@ -98,7 +98,7 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
 
 /// Warns if aligned products of one side requested a lower format but ran as they were called. `product_of` selects
 /// this side's product of a pair.
-void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::size_t ResultPair::*product_of,
+void warn_not_lowered(const std::string& argument, const DiffSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
     // Number of products by request, reason and format.
     std::map<std::array<std::string_view, 3>, std::uint64_t> products;
@@ -117,8 +117,8 @@ void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, st
 }
 
 /// Explains why no products were aligned, as far as the recordings show it.
-void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
-    const auto has_lines = [](const ResultsOfSide& side) {
+void warn_nothing_aligned(const DiffSide& a, const DiffSide& b) {
+    const auto has_lines = [](const DiffSide& side) {
         return std::ranges::any_of(side.rows, [](const MergedRow& row) { return !row.where.empty(); });
     };
     std::string why = "the programs, their functions or sizes differ";
@@ -139,7 +139,7 @@ int diff(DiffOptions& options) {
         std::vector<std::string> last;
         if (!options.a.empty())
             say("diff", "name two recordings, or none to compare the last two runs kept in this folder");
-        if (!options.a.empty() || !take_last_runs("diff", 2, last)) return exit_code::usage;
+        if (!options.a.empty() || !default_to_last_runs("diff", 2, last)) return exit_code::usage;
         options.a = last[0];
         options.b = last[1];
     }
@@ -147,28 +147,28 @@ int diff(DiffOptions& options) {
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
     mention_unread_files(paths_a, paths_b);
-    ProductKinds kinds;
+    ProductKindNumbering kinds;
     NativeLocator locations;
     std::vector<ReadingProblem> problems;
     const Grouping grouping = parse_grouping(options.by);
-    const WantedResults wanted{options.filter, grouping.by_call_site};
-    const ResultsOfSide a = read_results(paths_a.paths, wanted, kinds, locations, problems);
-    const ResultsOfSide b = read_results(paths_b.paths, wanted, kinds, locations, problems);
+    const DiffSelection wanted{options.filter, grouping.by_call_site};
+    const DiffSide a = read_diff_side(paths_a.paths, wanted, kinds, locations, problems);
+    const DiffSide b = read_diff_side(paths_b.paths, wanted, kinds, locations, problems);
     if (a.calls.processes().empty() || b.calls.processes().empty()) {
         print_problems("diff", problems);
         return exit_code::usage;
     }
     const PairedResults paired = by_row ? PairedResults() : pair_results(a, b, problems);
     const bool is_damaged = print_problems("diff", problems);
-    const ResultSummary summary = summary_of(a, b, paired.pairs, options.bound);
-    const Changes changes = changes_of(a, b, grouping, parse_row_order(options.sort));
+    const ResultSummary summary = summarize_results(a, b, paired.pairs, options.bound);
+    const CallComparison changes = compare_calls(a, b, grouping, parse_row_order(options.sort));
     std::optional<RowComparison> rows;
     if (by_row) rows = compare_rows(a, b);
     const DiffOutcome outcome{a, b, paired, summary, changes, options.bound, rows ? &*rows : nullptr};
     ReportOutput output(options.output);
     output.write(options.format->text(outcome, problems, options));
     if (problem = output.finish(); !problem.empty()) return usage_error("diff", problem);
-    for (const ResultsOfSide* const side : {&a, &b})
+    for (const DiffSide* const side : {&a, &b})
         if (const std::uint64_t rounded = side->calls.calls_with_rounded_sizes();
             rounded > 0 && options.filter.looks_at_sizes())
             say("diff", rounded_sizes_warning(rounded));
@@ -185,7 +185,7 @@ int diff(DiffOptions& options) {
         warn_nothing_aligned(a, b);
         return exit_code::inconclusive;
     }
-    return outcome.is_equal() && !is_damaged ? exit_code::ok : exit_code::finding;
+    return outcome.has_equal_results() && !is_damaged ? exit_code::ok : exit_code::finding;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::size_t left_out(const std::vector<Element>& all, std::size_t most) {
     return all.size() - first_of(all, most).size();
 }
 
-/// Returns a table, and a line about what it leaves out, if that is not nothing.
+/// Returns the text of a table, with a line about the rows that it leaves out, if there are any.
 std::string limited_text(const LimitedTable& limited, int stream, std::string_view noun) {
     const std::string text = limited.table.text(stream);
     if (limited.left_out == 0) return text;
@@ -43,13 +43,13 @@ std::string limited_text(const LimitedTable& limited, int stream, std::string_vi
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
 
 /// Returns the number, from 1, of a product's thread in its process.
-std::size_t thread_number(const ResultsOfSide& side, std::size_t product) {
+std::size_t thread_number(const DiffSide& side, std::size_t product) {
     const auto thread = static_cast<std::size_t>(&side.thread_of(product) - side.threads.data());
     return thread - side.process_of(product).first_thread + 1;
 }
 
 /// Returns the number of a product, `3,207`, with thread and process if the side has several.
-std::string number_text(const ResultsOfSide& side, std::size_t product) {
+std::string number_text(const DiffSide& side, std::size_t product) {
     const ProcessResults& process = side.process_of(product);
     std::string text = count_text(side.products[product].number);
     if (process.threads > 1) text += fmt::format(" of thread {}", thread_number(side, product));
@@ -71,7 +71,7 @@ bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
 }
 
 /// Returns `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3 (/usr/lib/blas/libblas.so.3.11.0)`.
-std::string provider_text(const ResultsOfSide& side, const MergedRow& row) {
+std::string provider_text(const DiffSide& side, const MergedRow& row) {
     const std::string identity = side.environment.library_text(row.provider);
     return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
 }
@@ -101,7 +101,7 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.effective_format()),
                                            provider_text(outcome.a, a), or_dash(b.effective_format()),
                                            provider_text(outcome.b, b)));
-    if (const std::string other = other_algorithm_text(a, b); !other.empty()) text += "\n  " + other;
+    if (const std::string other = algorithm_change_text(a, b); !other.empty()) text += "\n  " + other;
     if (pair.other_operands != operands_unknown) text += fmt::format("\n  operands: {}", operands_text(pair));
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
@@ -121,8 +121,8 @@ std::string time_text(double ns) { return duration_text(ns); }
 
 TextTable sides_table(const DiffOutcome& outcome) {
     TextTable table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
-    const ComparedCalls a(outcome.a.calls), b(outcome.b.calls);
-    const auto add = [&](std::string name, const ComparedCalls& calls, const ResultsOfSide& side) {
+    const CallTotals a(outcome.a.calls), b(outcome.b.calls);
+    const auto add = [&](std::string name, const CallTotals& calls, const DiffSide& side) {
         table.add({std::move(name), count_text(calls.calls), calls.time_text(), calls.formats_text(),
                    short_text(command_of(side))});
     };
@@ -134,7 +134,7 @@ TextTable sides_table(const DiffOutcome& outcome) {
 }
 
 /// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
-std::string ran_text(const ChangedGroup& group) {
+std::string ran_text(const ComparedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
     if (a.empty()) return b + ", only in B";
     return b.empty() ? a + ", only in A" : before_and_after(a, b);
@@ -147,8 +147,8 @@ std::string title_of_key(std::string_view key) {
     return key == "call_site" ? "call site" : std::string(key);
 }
 
-/// Returns the calls of both runs by group.
-LimitedTable changes_table(const Changes& changes, std::size_t top) {
+/// Returns a table of the calls of both runs, by group.
+LimitedTable changes_table(const CallComparison& changes, std::size_t top) {
     std::vector<TextTable::Column> columns = {{"calls in A", true, 0, 2},
                                               {"in B", true, 0, 2},
                                               {"time in A", true, 0, 1},
@@ -159,7 +159,7 @@ LimitedTable changes_table(const Changes& changes, std::size_t top) {
             {title_of_key(key), false, 14, std::uint8_t(key == "scope" && changes.keys.size() > 1 ? 3 : 0)});
     columns.push_back({"ran at"});
     TextTable table(std::move(columns));
-    for (const ChangedGroup& group : first_of(changes.groups, top)) {
+    for (const ComparedGroup& group : first_of(changes.groups, top)) {
         std::vector<std::string> cells = {count_text(group.a.calls), count_text(group.b.calls), group.a.time_text(),
                                           group.b.time_text(),
                                           change_text(group.a.host_ns, group.b.host_ns, time_text)};
@@ -170,7 +170,7 @@ LimitedTable changes_table(const Changes& changes, std::size_t top) {
     return {std::move(table), left_out(changes.groups, top)};
 }
 
-std::string changes_text(const Changes& changes, std::size_t top, int stream) {
+std::string changes_text(const CallComparison& changes, std::size_t top, int stream) {
     if (changes.groups.empty()) return {};
     return fmt::format("\nCalls, times and precisions: {} of {} ran at another precision\n{}",
                        count_text(changes.otherwise), counted(changes.groups.size(), "group"),
@@ -179,7 +179,7 @@ std::string changes_text(const Changes& changes, std::size_t top, int stream) {
 
 /// Returns the products that ran by other algorithms of cublasLt, if there are any.
 std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    const std::vector<OtherAlgorithm>& others = outcome.changes.other_algorithms;
+    const std::vector<AlgorithmChange>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
     TextTable table({{"calls in A", true, 0, 1},
                      {"in B", true, 0, 1},
@@ -190,7 +190,7 @@ std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int str
                      {""}});
     for (const auto& [a, b] : first_of(others, top))
         table.add({count_text(a->counters.calls), count_text(b->counters.calls), std::string(a->function),
-                   a->size_text(), a->transposes_text(), or_dash(a->where), other_algorithm_text(*a, *b)});
+                   a->size_text(), a->transposes_text(), or_dash(a->where), algorithm_change_text(*a, *b)});
     return "\nAlgorithms of cublasLt, where most calls had another:\n" +
            limited_text({std::move(table), left_out(others, top)}, stream, "more kind");
 }
@@ -202,9 +202,9 @@ TextTable growth_table(const DiffOutcome& outcome) {
                      {"largest", true},
                      {"at", false, 0, 1},
                      {"where", false, 14}});
-    for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps)) {
+    for (const GrowthStep& step : difference_growth(outcome.paired.pairs, growth_steps)) {
         const ResultPair& largest = outcome.paired.pairs[step.largest];
-        const bool has_largest = step.same_bits < step.products();
+        const bool has_largest = step.same_bits < step.product_count();
         table.add({fmt::format("{} - {}", count_text(step.first + 1), count_text(step.last + 1)),
                    count_text(step.same_bits), difference_text(step.median), difference_text(largest.difference),
                    has_largest ? number_text(outcome.a, largest.a) : "",
@@ -248,10 +248,10 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
                      {"scope", false, 16, 2},
                      {"where", false, 14}});
     std::size_t more = 0;
-    const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
-        const std::vector<UnpairedGroup> groups = groups_of(side, unpaired);
+    const auto add = [&](std::string name, const DiffSide& side, const std::vector<std::size_t>& unpaired) {
+        const std::vector<UnpairedProductGroup> groups = group_unpaired_products(side, unpaired);
         more += left_out(groups, top);
-        for (const UnpairedGroup& group : first_of(groups, top)) {
+        for (const UnpairedProductGroup& group : first_of(groups, top)) {
             const MergedRow& row = side.row_of(group.first);
             table.add({name, count_text(group.products), number_text(side, group.first), std::string(row.function),
                        row.size_text(), row.transposes_text(), or_dash(row.scope), or_dash(row.where)});
@@ -264,7 +264,7 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
            limited_text({std::move(table), more}, stream, "more group");
 }
 
-/// Returns the products to look at, each with what it is.
+/// Returns the products that are worth a look, as indices of pairs, each with a title.
 std::vector<std::pair<std::string, std::size_t>> notable_products(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     std::vector<std::pair<std::string, std::size_t>> products;
@@ -279,7 +279,7 @@ std::vector<std::pair<std::string, std::size_t>> notable_products(const DiffOutc
     return products;
 }
 
-/// Returns what the fingerprints tell.
+/// Returns the text about results, as far as fingerprints show them.
 std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
@@ -299,8 +299,8 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
 /// Returns a size as JSON; null for one that the function does not have.
 Json size(std::int64_t number) { return FieldValue::size_or_null(number).to_json(); }
 
-Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
-    return json_list(groups_of(side, unpaired), [&side](const UnpairedGroup& group) -> Json {
+Json unpaired_json(const DiffSide& side, const std::vector<std::size_t>& unpaired) {
+    return json_list(group_unpaired_products(side, unpaired), [&side](const UnpairedProductGroup& group) -> Json {
         const MergedRow& row = side.row_of(group.first);
         return {{"products", group.products},
                 {"recording", side.process_of(group.first).path},
@@ -316,7 +316,7 @@ Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& un
     });
 }
 
-Json calls_json(const ComparedCalls& calls) {
+Json calls_json(const CallTotals& calls) {
     return {{"calls", calls.calls},
             {"host_ns", calls.host_ns},
             {"timed_calls", calls.timed_calls},
@@ -324,21 +324,21 @@ Json calls_json(const ComparedCalls& calls) {
             {"applied", calls.formats}};
 }
 
-Json side_json(const ResultsOfSide& side, std::optional<std::uint64_t> unaligned) {
-    Json json = calls_json(ComparedCalls(side.calls));
+Json side_json(const DiffSide& side, std::optional<std::uint64_t> unaligned) {
+    Json json = calls_json(CallTotals(side.calls));
     json.update({{"command", text_or_null(command_of(side))},
                  {"recordings", side.calls.processes().size()},
                  {"processes", side.processes.size()},
                  {"environment", environment_json(side.environment)},
-                 {"fingerprints", side.fingerprints()},
+                 {"fingerprints", side.fingerprint_count()},
                  {"lost", side.lost},
-                 {"without_fingerprint", side.without_fingerprint()},
+                 {"without_fingerprint", side.calls_without_fingerprint()},
                  {"unaligned", unaligned ? Json(*unaligned) : Json()}});
     return json;
 }
 
-Json changes_json(const Changes& changes) {
-    return json_list(changes.groups, [&changes](const ChangedGroup& group) {
+Json changes_json(const CallComparison& changes) {
+    return json_list(changes.groups, [&changes](const ComparedGroup& group) {
         Json one = {{"a", calls_json(group.a)}, {"b", calls_json(group.b)}};
         for (std::size_t i = 0; i < changes.keys.size(); ++i)
             one[std::string(changes.keys[i])] = text_or_null(group.keys[i]);
@@ -346,8 +346,8 @@ Json changes_json(const Changes& changes) {
     });
 }
 
-Json algorithms_json(const std::vector<OtherAlgorithm>& others) {
-    return json_list(others, [](const OtherAlgorithm& other) -> Json {
+Json algorithms_json(const std::vector<AlgorithmChange>& others) {
+    return json_list(others, [](const AlgorithmChange& other) -> Json {
         const auto& [a, b] = other;
         return {{"function", text_or_null(a->function)},
                 {"where", text_or_null(a->where)},
@@ -361,24 +361,24 @@ Json algorithms_json(const std::vector<OtherAlgorithm>& others) {
 }
 
 Json growth_json(const DiffOutcome& outcome) {
-    return json_list(growth_of(outcome.paired.pairs, growth_steps), [&outcome](const GrowthStep& step) -> Json {
-        return {{"first", step.first + 1},
-                {"last", step.last + 1},
-                {"same_bits", step.same_bits},
-                {"median", number_or_null(step.median)},
-                {"largest", product_json(outcome, step.largest)}};
-    });
+    return json_list(difference_growth(outcome.paired.pairs, growth_steps),
+                     [&outcome](const GrowthStep& step) -> Json {
+                         return {{"first", step.first + 1},
+                                 {"last", step.last + 1},
+                                 {"same_bits", step.same_bits},
+                                 {"median", number_or_null(step.median)},
+                                 {"largest", pair_json(outcome, step.largest)}};
+                     });
 }
 
 Json groups_json(const DiffOutcome& outcome) {
     return json_list(outcome.summary.groups, [&outcome](const ResultGroup& group) -> Json {
         const bool differs = group.other_bits > 0;
-        return {
-            {"products", group.products},
-            {"other_bits", group.other_bits},
-            {"first", product_json(outcome, group.first)},
-            {"first_other_bits", product_json(outcome, differs ? std::optional(group.first_other) : std::nullopt)},
-            {"largest", product_json(outcome, group.largest)}};
+        return {{"products", group.products},
+                {"other_bits", group.other_bits},
+                {"first", pair_json(outcome, group.first)},
+                {"first_other_bits", pair_json(outcome, differs ? std::optional(group.first_other) : std::nullopt)},
+                {"largest", pair_json(outcome, group.largest)}};
     });
 }
 
@@ -389,7 +389,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += commands_to_record_results(outcome);
     text += "\n" + sides_table(outcome).text(stream);
-    if (outcome.has_results())
+    if (outcome.both_have_fingerprints())
         text += outcome.rows != nullptr ? rows_text(outcome, top, stream) : results_text(outcome, top, stream);
     return text + algorithms_text(outcome, top, stream) + changes_text(outcome.changes, top, stream);
 }
@@ -408,7 +408,7 @@ Json page_tables_json(const DiffOutcome& outcome, std::size_t most) {
             {"changes", table_json(changes_table(outcome.changes, most))}};
 }
 
-std::string product_line(const ResultsOfSide& side, std::size_t product) {
+std::string product_line(const DiffSide& side, std::size_t product) {
     const MergedRow& row = side.row_of(product);
     std::string text = fmt::format("{}: {} {}", number_text(side, product), or_dash(row.function), row.size_text());
     if (!row.where.empty()) text += fmt::format(" at {}", row.where);
@@ -416,7 +416,7 @@ std::string product_line(const ResultsOfSide& side, std::size_t product) {
     return printable(fmt::format("{}, {} by {}", text, or_dash(row.effective_format()), provider_text(side, row)));
 }
 
-Json product_of_side(const ResultsOfSide& side, std::size_t product) {
+Json product_json(const DiffSide& side, std::size_t product) {
     const MergedRow& row = side.row_of(product);
     return {{"number", side.products[product].number}, {"thread", thread_number(side, product)},
             {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
@@ -424,7 +424,7 @@ Json product_of_side(const ResultsOfSide& side, std::size_t product) {
             {"algorithm", text_or_null(row.algorithm)}};
 }
 
-Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
+Json pair_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
     if (!index) return {};
     const ResultPair& pair = outcome.paired.pairs[*index];
     const MergedRow& a = outcome.a.row_of(pair.a);
@@ -447,8 +447,8 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"same_operands", is_known ? Json(pair.has_same_operands()) : Json()},
             {"other_operands", is_known ? other_operands : Json()},
             {"difference", number_or_null(pair.difference)},
-            {"a", product_of_side(outcome.a, pair.a)},
-            {"b", product_of_side(outcome.b, pair.b)}};
+            {"a", product_json(outcome.a, pair.a)},
+            {"b", product_json(outcome.b, pair.b)}};
 }
 
 Json diff_json(const DiffOutcome& outcome) {
@@ -482,10 +482,10 @@ Json diff_json(const DiffOutcome& outcome) {
             {"beyond_bound", summary.beyond},
             {"same_operands", summary.same_operands},
             {"unknown_operands", summary.unknown_operands},
-            {"first_other_bits", product_json(outcome, summary.first_other)},
-            {"first_same_operands", product_json(outcome, summary.first_same_operands)},
-            {"first_beyond_bound", product_json(outcome, summary.first_beyond)},
-            {"largest", product_json(outcome, summary.largest)},
+            {"first_other_bits", pair_json(outcome, summary.first_other)},
+            {"first_same_operands", pair_json(outcome, summary.first_same_operands)},
+            {"first_beyond_bound", pair_json(outcome, summary.first_beyond)},
+            {"largest", pair_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},
             {"groups", groups_json(outcome)},
             {"kinds_with_algorithms", outcome.changes.kinds_with_algorithms},

@@ -16,21 +16,22 @@
 namespace fp32shim::cli {
 
 struct DiffOutcome {
-    const ResultsOfSide& a;
-    const ResultsOfSide& b;
+    const DiffSide& a;
+    const DiffSide& b;
     const PairedResults& paired;
     const ResultSummary& summary;
-    const Changes& changes;
+    const CallComparison& changes;
     double bound = 0;
-    const RowComparison* rows = nullptr;  ///< of `--by row`, which aligns no products: there are no pairs
+    const RowComparison* rows =
+        nullptr;  ///< comparison of `--by row`, which makes no pairs of products; null without the option
 
     /// Returns true if both runs have fingerprints.
-    bool has_results() const { return a.fingerprints() > 0 && b.fingerprints() > 0; }
+    bool both_have_fingerprints() const { return a.fingerprint_count() > 0 && b.fingerprint_count() > 0; }
 
     /// Returns true if every product with a fingerprint has a counterpart with identical bits (by row: if all rows
     /// have), and no fingerprint was lost.
-    bool is_equal() const {
-        if (rows != nullptr) return rows->is_equal() && a.lost == 0 && b.lost == 0;
+    bool has_equal_results() const {
+        if (rows != nullptr) return rows->has_equal_results() && a.lost == 0 && b.lost == 0;
         return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
                a.lost == 0 && b.lost == 0;
     }
@@ -42,7 +43,8 @@ inline constexpr std::size_t growth_steps = 20;
 /// Returns an estimated difference with two digits, or `inf`.
 std::string difference_text(double difference);
 
-/// Returns one sentence: are the results the same, in the same order, at the same precision? Or were none compared?
+/// Returns the first sentence of the outcome: whether results are the same, in the same order and at the same
+/// precision, or why none were compared.
 std::string headline(const DiffOutcome& outcome);
 /// Returns sentences about what the headline does not cover, and about what was assumed.
 std::vector<std::string> remarks(const DiffOutcome& outcome);
@@ -50,7 +52,7 @@ std::vector<std::string> remarks(const DiffOutcome& outcome);
 /// there is none to show.
 std::string commands_to_record_results(const DiffOutcome& outcome);
 /// Returns the commands of a run's processes: `python3 train.py`.
-std::string command_of(const ResultsOfSide& side);
+std::string command_of(const DiffSide& side);
 
 /// Returns the text. `top` is the number of rows in each table of groups; 0: all. `stream`, 1 or 2, decides about
 /// width and colours.
@@ -58,16 +60,16 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
 /// Returns the JSON that docs/schema.md describes.
 Json diff_json(const DiffOutcome& outcome);
-/// Returns the tables of the text as JSON, each with at most `most` groups, and the products to look at as texts.
+/// Returns the tables of the text as JSON, each with at most `most` groups, and the texts about notable products.
 Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
 /// Returns a page that loads nothing else, in UTF-8 and of limited size. `problems` are shown as warnings. The frame
 /// of the page is report/page/diff.html.
-std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
+std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
 /// Returns a product of one run in one line, with its place, sizes, precision and provider; and as JSON.
-std::string product_line(const ResultsOfSide& side, std::size_t product);
-Json product_of_side(const ResultsOfSide& side, std::size_t product);
+std::string product_line(const DiffSide& side, std::size_t product);
+Json product_json(const DiffSide& side, std::size_t product);
 /// Returns a pair of products as JSON; null if there is none.
-Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);
+Json pair_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);
 
 }  // namespace fp32shim::cli

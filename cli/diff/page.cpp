@@ -14,7 +14,7 @@ constexpr std::size_t max_groups = 500;  ///< groups in each table
 constexpr std::size_t max_points = 1000;
 
 Json plot_json(const std::vector<ResultPair>& pairs) {
-    return json_list(growth_of(pairs, max_points), [&](const GrowthStep& step) -> Json {
+    return json_list(difference_growth(pairs, max_points), [&](const GrowthStep& step) -> Json {
         return {{"at", step.first + 1},
                 {"median", number_or_null(step.median)},
                 {"largest", number_or_null(pairs[step.largest].difference)}};
@@ -23,10 +23,10 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 
 }  // namespace
 
-std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
+std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.paired.pairs;
     Json json = diff_json(outcome);
-    // The page has tables of these, which are limited.
+    // The page has these facts in tables of limited length.
     for (const char* const key : {"groups", "changes", "growth", "only_a", "only_b", "other_algorithms"})
         json.erase(key);
     json["tables"] = page_tables_json(outcome, max_groups);

@@ -28,7 +28,7 @@ namespace {
 // ---- Matches processes and threads of two runs that are likely to do the same work. Products are aligned in their
 // order only within such a pair of threads.
 
-/// Indices in ResultsOfSide::threads, of A and of B.
+/// Indices in DiffSide::threads, of A and of B.
 using MatchedThreads = std::pair<std::size_t, std::size_t>;
 
 using Match = std::pair<std::size_t, std::size_t>;
@@ -58,7 +58,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
 /// Number of products of each kind.
 using Counts = std::map<std::uint32_t, std::uint64_t>;
 
-Counts counts_of(const ResultsOfSide& side, std::size_t thread) {
+Counts counts_of(const DiffSide& side, std::size_t thread) {
     Counts counts;
     const ThreadResults& range = side.threads[thread];
     for (std::size_t i = 0; i < range.count; ++i) ++counts[side.kind_of(range.first + i)];
@@ -72,12 +72,12 @@ std::uint64_t count_in_common(const Counts& a, const Counts& b) {
     return sum;
 }
 
-std::int64_t begin_of(const ResultsOfSide& side, std::size_t thread) {
+std::int64_t begin_of(const DiffSide& side, std::size_t thread) {
     return side.products[side.threads[thread].first].end_ns;
 }
 
 /// Returns the threads of a process, sorted by the time of their first product.
-std::vector<std::size_t> by_first_product(const ResultsOfSide& side, const ProcessResults& process) {
+std::vector<std::size_t> by_first_product(const DiffSide& side, const ProcessResults& process) {
     std::vector<std::size_t> order(process.threads);
     std::iota(order.begin(), order.end(), process.first_thread);
     std::ranges::stable_sort(order, {}, [&](std::size_t thread) { return begin_of(side, thread); });
@@ -85,7 +85,7 @@ std::vector<std::size_t> by_first_product(const ResultsOfSide& side, const Proce
 }
 
 /// Matches threads of two processes.
-void match_threads_of(const ResultsOfSide& a, const ProcessResults& process_a, const ResultsOfSide& b,
+void match_threads_of(const DiffSide& a, const ProcessResults& process_a, const DiffSide& b,
                       const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
     // Threads with equal products are matched first, which is fast even with thousands of threads.
     std::map<Counts, std::deque<std::size_t>> by_counts;
@@ -117,7 +117,7 @@ void match_threads_of(const ResultsOfSide& a, const ProcessResults& process_a, c
 /// Matches processes in their order: first processes with equal rank and name, then those with equal rank, then the
 /// rest. Within them, matches threads in the order of their first products. Each is matched with the thread that
 /// shares the most products of equal kinds with it. A thread or process may have no counterpart.
-std::vector<MatchedThreads> match_threads(const ResultsOfSide& a, const ResultsOfSide& b) {
+std::vector<MatchedThreads> match_threads(const DiffSide& a, const DiffSide& b) {
     std::vector<MatchedThreads> matches;
     for (const auto& [i, j] : matched_processes(a.processes, b.processes))
         match_threads_of(a, a.processes[i], b, b.processes[j], matches);
@@ -127,25 +127,26 @@ std::vector<MatchedThreads> match_threads(const ResultsOfSide& a, const ResultsO
 // ---- Differences between results of two runs, by the sketches in their recordings.
 
 /// Reads fingerprints of a side again. Holds one recording open at a time.
-class FingerprintsOfSide {
+class FingerprintReader {
   public:
-    FingerprintsOfSide(const ResultsOfSide& side, std::vector<ReadingProblem>& problems)
+    FingerprintReader(const DiffSide& side, std::vector<ReadingProblem>& problems)
         : side_(side), problems_(problems), readers_(side.processes.size()), is_lost_(side.processes.size()) {}
 
-    /// Returns the fingerprint of a product; one that is not finite, with no hash, if it can no longer be read.
+    /// Returns the fingerprint of a product. If it cannot be read again, returns one that has no hash and is not
+    /// finite.
     record::Fingerprint of(std::size_t product);
 
   private:
     record::RecordingReader* reader_of(std::uint32_t process);
 
-    const ResultsOfSide& side_;
+    const DiffSide& side_;
     std::vector<ReadingProblem>& problems_;
     std::vector<std::unique_ptr<record::RecordingReader>> readers_;
     std::vector<bool> is_lost_;
     std::uint32_t process_ = 0;  ///< process whose recording is open
 };
 
-record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
+record::RecordingReader* FingerprintReader::reader_of(std::uint32_t process) {
     if (process != process_) {
         if (readers_[process_] != nullptr) readers_[process_]->close_until_next_read();
         process_ = process;
@@ -159,7 +160,7 @@ record::RecordingReader* FingerprintsOfSide::reader_of(std::uint32_t process) {
     return readers_[process].get();
 }
 
-record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
+record::Fingerprint FingerprintReader::of(std::size_t product) {
     record::RecordingReader* const reader = reader_of(side_.thread_of(product).process);
     record::format::FingerprintRecord entry;
     if (reader != nullptr && reader->read_fingerprints(side_.products[product].offset, {&entry, 1}) == 1)
@@ -187,8 +188,8 @@ constexpr double very_different = 0.1;
 constexpr std::size_t max_compared = 200;
 
 /// Copies kinds and results of a thread for the alignment.
-struct SequenceOfThread {
-    SequenceOfThread(const ResultsOfSide& side, const ThreadResults& thread) {
+struct ThreadSequence {
+    ThreadSequence(const DiffSide& side, const ThreadResults& thread) {
         kinds.reserve(thread.count);
         results.reserve(thread.count);
         for (std::size_t i = thread.first; i < thread.first + thread.count; ++i) {
@@ -227,9 +228,9 @@ void visit_common(const Rest& a, const Rest& b, const Visitor& visitor) {
 }
 using RestGroup = std::span<const Rest::value_type>;
 
-class Pairing {
+class ResultPairing {
   public:
-    Pairing(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems)
+    ResultPairing(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems)
         : a_(a),
           b_(b),
           fingerprints_a_(a, problems),
@@ -258,14 +259,14 @@ class Pairing {
     void add(std::size_t a, std::size_t b, double difference, bool same_bits) {
         is_paired_a_[a] = is_paired_b_[b] = true;
         results_.pairs.push_back(
-            {a, b, difference, same_bits, a_.products[a].operands.differing_from(b_.products[b].operands)});
+            {a, b, difference, same_bits, a_.products[a].operands.differing_operands(b_.products[b].operands)});
     }
 
     /// Finds the counterpart of each product in the order of its thread, and pairs those with the same bits.
     void align_threads() {
         for (const auto& [i, j] : match_threads(a_, b_)) {
             const ThreadResults &thread_a = a_.threads[i], &thread_b = b_.threads[j];
-            const SequenceOfThread one(a_, thread_a), other(b_, thread_b);
+            const ThreadSequence one(a_, thread_a), other(b_, thread_b);
             for (const AlignedRun& run : align_products({one.kinds, one.results}, {other.kinds, other.results})) {
                 for (std::size_t k = 0; k < run.count; ++k) {
                     const std::size_t a = thread_a.first + run.a + k, b = thread_b.first + run.b + k;
@@ -277,20 +278,20 @@ class Pairing {
     }
 
     template <class Number>
-    static Rest rest_of(const ResultsOfSide& side, const std::vector<bool>& is_paired, const Number& number_of) {
+    static Rest rest_of(const DiffSide& side, const std::vector<bool>& is_paired, const Number& number_of) {
         Rest rest;
         for (std::size_t i = 0; i < side.products.size(); ++i)
             if (!is_paired[i]) rest.emplace_back(number_of(i), i);
         std::ranges::sort(rest);
         return rest;
     }
-    static Rest rest_by_kind(const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+    static Rest rest_by_kind(const DiffSide& side, const std::vector<bool>& is_paired) {
         return rest_of(side, is_paired, [&](std::size_t i) { return side.kind_of(i); });
     }
 
     /// Pairs products with the same bits, wherever they come.
     void pair_equal_results() {
-        const auto of_side = [](const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+        const auto of_side = [](const DiffSide& side, const std::vector<bool>& is_paired) {
             return rest_of(side, is_paired, [&](std::size_t i) { return side.products[i].result; });
         };
         visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
@@ -308,10 +309,10 @@ class Pairing {
         for (std::size_t a = 0; a < counterpart_in_order_.size(); ++a) {
             const std::size_t b = counterpart_in_order_[a];
             if (b == none || is_paired_a_[a] || is_paired_b_[b]) continue;
-            if (a_.products[a].operands.differing_from(b_.products[b].operands) == 0)
+            if (a_.products[a].operands.differing_operands(b_.products[b].operands) == 0)
                 add(a, b, difference(a, b), false);
         }
-        const auto of_side = [](const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+        const auto of_side = [](const DiffSide& side, const std::vector<bool>& is_paired) {
             Rest rest = rest_of(side, is_paired, [&](std::size_t i) {
                 const std::uint64_t operands = side.products[i].operands.all;
                 return operands == 0 ? 0 : system::Hash().add(side.kind_of(i)).add(operands).value();
@@ -337,7 +338,7 @@ class Pairing {
         const auto in_order = static_cast<std::size_t>(std::ranges::count_if(
             group_a, [&](const auto& product) { return counterpart_in_order_[product.second] != none; }));
         if (in_order < std::min(group_a.size(), group_b.size())) return true;
-        const auto has_several_threads = [](const ResultsOfSide& side, RestGroup group) {
+        const auto has_several_threads = [](const DiffSide& side, RestGroup group) {
             return &side.thread_of(group.front().second) != &side.thread_of(group.back().second);
         };
         return has_several_threads(a_, group_a) || has_several_threads(b_, group_b);
@@ -365,11 +366,11 @@ class Pairing {
     void pair_nearest(RestGroup group_a, RestGroup group_b) {
         std::vector<record::Fingerprint> all_b;
         for (const auto& [kind, b] : group_b) all_b.push_back(fingerprints_b_.of(b));
-        struct Candidate {
+        struct CandidatePair {
             double weight, apart;
             std::size_t a, b;
         };
-        std::vector<Candidate> candidates;
+        std::vector<CandidatePair> candidates;
         for (const auto& [kind, a] : group_a) {
             const record::Fingerprint one = fingerprints_a_.of(a);
             for (std::size_t j = 0; j < group_b.size(); ++j) {
@@ -379,17 +380,17 @@ class Pairing {
                     candidates.push_back({b == counterpart_in_order_[a] ? apart / 10 : apart, apart, a, b});
             }
         }
-        std::ranges::stable_sort(candidates, {}, &Candidate::weight);
+        std::ranges::stable_sort(candidates, {}, &CandidatePair::weight);
         const bool is_a_choice = group_a.size() > 1 || group_b.size() > 1;
-        for (const Candidate& candidate : candidates) {
+        for (const CandidatePair& candidate : candidates) {
             if (is_paired_a_[candidate.a] || is_paired_b_[candidate.b]) continue;
             add(candidate.a, candidate.b, candidate.apart, false);
             if (is_a_choice && candidate.b != counterpart_in_order_[candidate.a]) ++results_.nearest;
         }
     }
 
-    /// Pairs what is left: with the counterpart in the order of the thread, then in the order of the sides. Returns
-    /// the number of pairs.
+    /// Pairs the products that are left: with the counterpart in the order of the thread, then in the order of the
+    /// sides. Returns the number of pairs.
     std::size_t pair_in_order(RestGroup group_a, RestGroup group_b) {
         const std::size_t before = results_.pairs.size();
         for (const auto& [kind, a] : group_a)
@@ -405,8 +406,8 @@ class Pairing {
         return results_.pairs.size() - before;
     }
 
-    const ResultsOfSide &a_, &b_;
-    FingerprintsOfSide fingerprints_a_, fingerprints_b_;
+    const DiffSide &a_, &b_;
+    FingerprintReader fingerprints_a_, fingerprints_b_;
     std::vector<std::size_t>
         counterpart_in_order_;  // of each product of A, its counterpart in the order of the thread
     std::vector<bool> is_paired_a_, is_paired_b_;
@@ -416,8 +417,8 @@ class Pairing {
 
 }  // namespace
 
-PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems) {
-    return Pairing(a, b, problems).pairs();
+PairedResults pair_results(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems) {
+    return ResultPairing(a, b, problems).pairs();
 }
 
 }  // namespace fp32shim::cli

@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 /// Two products of the same kind.
 struct ResultPair {
-    std::size_t a = 0;  ///< index in ResultsOfSide::products
+    std::size_t a = 0;  ///< index in DiffSide::products
     std::size_t b = 0;
     double difference = 0;  ///< difference_of() the results; 0 if they have the same bits
     bool same_bits = false;
@@ -23,7 +23,7 @@ struct ResultPair {
 
 struct PairedResults {
     std::vector<ResultPair> pairs;        ///< sorted by time in A
-    std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of ResultsOfSide::products
+    std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of DiffSide::products
     std::vector<std::size_t> unpaired_b;
     std::uint64_t elsewhere = 0;  ///< pairs with the same bits whose products come in another order, or on threads
                                   ///< that do not match
@@ -35,6 +35,6 @@ struct PairedResults {
 /// Pairs the products of two runs. First come those that have the same place in the order of their threads; then
 /// those of one kind with the same bits, and with the same operands, wherever they come. The rest keeps its order,
 /// unless a kind comes in another order or on several threads: then near results make a pair.
-PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems);
+PairedResults pair_results(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -30,9 +30,9 @@ std::uint64_t number_of_function(SharedText function) {
 }
 
 /// Reads the products with fingerprints from one recording into a side.
-class RecordingResults {
+class RecordingResultsReader {
   public:
-    RecordingResults(const record::RecordingReader& recording, ProductKinds& kinds, ResultsOfSide& side)
+    RecordingResultsReader(const record::RecordingReader& recording, ProductKindNumbering& kinds, DiffSide& side)
         : recording_(recording), filter_(*side.calls.filter(), recording), kinds_(kinds), side_(side) {}
 
     void add_process(const std::string& path) {
@@ -73,7 +73,7 @@ class RecordingResults {
         return hash.value();
     }
 
-    static KeptOperands kept_operands(const std::optional<record::OperandHashes>& hashes) {
+    static ShortOperandHashes kept_operands(const std::optional<record::OperandHashes>& hashes) {
         if (!hashes) return {};
         system::Hash all;
         all.add(hashes->a).add(hashes->b).add(hashes->c).add(hashes->scalars);
@@ -97,15 +97,15 @@ class RecordingResults {
 
     const record::RecordingReader& recording_;
     RowFilter filter_;
-    ProductKinds& kinds_;
-    ResultsOfSide& side_;
+    ProductKindNumbering& kinds_;
+    DiffSide& side_;
     std::unordered_map<std::uint32_t, std::optional<std::uint32_t>>
-        rows_;  // index in ResultsOfSide::rows, by the recording's row
+        rows_;  // index in DiffSide::rows, by the recording's row
 };
 
 }  // namespace
 
-std::uint32_t ProductKinds::number_of(const MergedRow& row) {
+std::uint32_t ProductKindNumbering::number_of(const MergedRow& row) {
     const Key key{SharedText(without_line(row.where)).id(),
                   row.scope.id(),
                   number_of_function(row.function),
@@ -118,7 +118,7 @@ std::uint32_t ProductKinds::number_of(const MergedRow& row) {
     return numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size())).first->second;
 }
 
-std::uint8_t KeptOperands::differing_from(const KeptOperands& other) const {
+std::uint8_t ShortOperandHashes::differing_operands(const ShortOperandHashes& other) const {
     if (all == 0 || other.all == 0) return operands_unknown;
     if (all == other.all) return 0;
     std::uint8_t bits = operand_any;
@@ -127,19 +127,20 @@ std::uint8_t KeptOperands::differing_from(const KeptOperands& other) const {
     return bits;
 }
 
-const ThreadResults& ResultsOfSide::thread_of(std::size_t product) const {
+const ThreadResults& DiffSide::thread_of(std::size_t product) const {
     return *std::prev(std::ranges::upper_bound(threads, product, {}, &ThreadResults::first));
 }
 
-ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
-                           NativeLocator& locations, std::vector<ReadingProblem>& problems) {
-    ResultsOfSide side(wanted.filter, locations);
+DiffSide read_diff_side(const std::vector<std::string>& files, const DiffSelection& wanted,
+                        ProductKindNumbering& kinds, NativeLocator& locations,
+                        std::vector<ReadingProblem>& problems) {
+    DiffSide side(wanted.filter, locations);
     auto found = visit_recordings(files, [&](const std::string& path, record::RecordingReader& recording) {
         locations.locate_rows_of(recording, wanted.filter.looks_at_call_sites());
         side.calls.add(path, recording, wanted.call_paths ? &side.paths : nullptr);
         side.environment.add(recording.environment());
         side.lost += recording.lost_fingerprints();
-        RecordingResults(recording, kinds, side).add_process(path);
+        RecordingResultsReader(recording, kinds, side).add_process(path);
     });
     side.paths.finish();
     problems.insert(problems.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));

@@ -18,9 +18,9 @@
 
 namespace fp32shim::cli {
 
-/// Numbers the kinds of products that can be aligned with each other. A kind has a location without its line, a
-/// scope, a function and sizes.
-class ProductKinds {
+/// Gives a number to each kind of products that can be aligned with each other. A kind has a location without its
+/// line, a scope, a function and sizes.
+class ProductKindNumbering {
   public:
     std::uint32_t number_of(const MergedRow& row);
 
@@ -40,30 +40,30 @@ enum OperandBits : std::uint8_t {
     operands_unknown = 128
 };
 
-/// Hashes of what a product read, in little memory.
-struct KeptOperands {
-    std::uint64_t all = 0;                   ///< hash of all of them; 0: not recorded
+/// Hashes of a product's operands, shortened to save memory.
+struct ShortOperandHashes {
+    std::uint64_t all = 0;                   ///< hash of all operands; 0: not recorded
     std::array<std::uint16_t, 4> each = {};  ///< parts of the hashes of A, B, C and the scalars
 
     /// Returns OperandBits; 0 if what both products read has the same bits.
-    std::uint8_t differing_from(const KeptOperands& other) const;
+    std::uint8_t differing_operands(const ShortOperandHashes& other) const;
 };
 
 /// A product with a fingerprint.
-struct Product {
+struct FingerprintedProduct {
     std::int64_t end_ns = 0;   ///< time at which the call returned
     std::uint64_t offset = 0;  ///< offset of its fingerprint in the recording
     std::uint64_t result = 0;  ///< a hash of kind and fingerprint
-    std::uint32_t row = 0;     ///< index in ResultsOfSide::rows
+    std::uint32_t row = 0;     ///< index in DiffSide::rows
     std::uint32_t number = 0;  ///< number of the product in its thread, from 1
-    KeptOperands operands;
+    ShortOperandHashes operands;
 };
 
 /// Products of one thread that have fingerprints, in their order.
 struct ThreadResults {
-    std::uint32_t process = 0;  ///< index in ResultsOfSide::processes
+    std::uint32_t process = 0;  ///< index in DiffSide::processes
     std::int32_t id = 0;        ///< id of the thread, since successive threads share a slot
-    std::size_t first = 0;      ///< index of the first product in ResultsOfSide::products
+    std::size_t first = 0;      ///< index of the first product in DiffSide::products
     std::size_t count = 0;
 };
 
@@ -74,31 +74,31 @@ struct ProcessResults {
     std::int32_t pid = 0;
     std::int32_t rank = -1;
     std::int64_t opened_ns = 0;
-    std::size_t first_thread = 0;  ///< index in ResultsOfSide::threads
+    std::size_t first_thread = 0;  ///< index in DiffSide::threads
     std::size_t threads = 0;       ///< number of threads
 };
 
-/// One of the two runs. Calls that a filter leaves out are missing.
-struct ResultsOfSide {
-    ResultsOfSide(const CallFilter& filter, NativeLocator& locations)
+/// One of the two compared runs, without the calls that a filter leaves out.
+struct DiffSide {
+    DiffSide(const CallFilter& filter, NativeLocator& locations)
         : calls(&filter, MergedCalls::Objects::left_out), paths(&locations) {}
 
-    MergedCalls calls;                      ///< all calls, with fingerprints or without
-    CallPathTree paths;                     ///< their paths, if they were asked for
-    std::vector<MergedRow> rows;            ///< decisions about products with fingerprints
-    std::vector<std::uint32_t> kinds;       ///< for each row, its number in ProductKinds
-    std::vector<Product> products;          ///< sorted by thread
-    std::vector<std::uint32_t> row_hashes;  ///< Fingerprint::rows of each product
-    std::vector<ThreadResults> threads;     ///< sorted by process
-    std::vector<ProcessResults> processes;  ///< sorted by time
-    EnvironmentFacts environment;           ///< environment of the processes
-    std::uint64_t lost = 0;                 ///< number of fingerprints for which recordings had no room
+    MergedCalls calls;                           ///< all calls, with fingerprints or without
+    CallPathTree paths;                          ///< paths of all calls, if they were asked for
+    std::vector<MergedRow> rows;                 ///< decisions about products with fingerprints
+    std::vector<std::uint32_t> kinds;            ///< for each row, its number in ProductKindNumbering
+    std::vector<FingerprintedProduct> products;  ///< sorted by thread
+    std::vector<std::uint32_t> row_hashes;       ///< Fingerprint::rows of each product
+    std::vector<ThreadResults> threads;          ///< sorted by process
+    std::vector<ProcessResults> processes;       ///< sorted by time
+    EnvironmentFacts environment;                ///< environment of the processes
+    std::uint64_t lost = 0;                      ///< number of fingerprints for which recordings had no room
 
-    std::uint64_t fingerprints() const { return products.size(); }
+    std::uint64_t fingerprint_count() const { return products.size(); }
     /// Returns true if there are calls, but the options select none of them.
-    bool selects_nothing() const { return calls.total().calls == 0 && calls.calls_before_filter() > 0; }
-    std::uint64_t without_fingerprint() const {
-        return calls.total().calls - std::min(calls.total().calls, fingerprints() + lost);
+    bool filter_selects_nothing() const { return calls.total().calls == 0 && calls.calls_before_filter() > 0; }
+    std::uint64_t calls_without_fingerprint() const {
+        return calls.total().calls - std::min(calls.total().calls, fingerprint_count() + lost);
     }
     const MergedRow& row_of(std::size_t product) const { return rows[products[product].row]; }
     std::uint32_t kind_of(std::size_t product) const { return kinds[products[product].row]; }
@@ -107,12 +107,12 @@ struct ResultsOfSide {
 };
 
 /// Selects the parts of a run that are read.
-struct WantedResults {
+struct DiffSelection {
     const CallFilter& filter;
     bool call_paths = false;
 };
 /// Reads one run. Adds unreadable parts to `problems`.
-ResultsOfSide read_results(const std::vector<std::string>& files, const WantedResults& wanted, ProductKinds& kinds,
-                           NativeLocator& locations, std::vector<ReadingProblem>& problems);
+DiffSide read_diff_side(const std::vector<std::string>& files, const DiffSelection& wanted,
+                        ProductKindNumbering& kinds, NativeLocator& locations, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -20,13 +20,13 @@ using Outcome = RowKind::Outcome;
 constexpr std::string_view outcome_words[] = {"other", "not compared", "same"};
 std::string_view word_of(const RowKind& kind) { return outcome_words[static_cast<std::size_t>(kind.outcome)]; }
 
-/// Type, length and number of terms.
+/// Indices of the kinds of rows, by type, length and number of terms.
 using KindIndices = std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::size_t>;
 
 /// Adds the products of a side to their kinds, in the order of time.
-RowComparison::LeftOut add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*own, std::vector<RowKind>& kinds,
-                                KindIndices& indices) {
-    RowComparison::LeftOut left;
+RowComparison::LeftOutProducts add_rows(const DiffSide& side, RowSumsOfSide RowKind::*own,
+                                        std::vector<RowKind>& kinds, KindIndices& indices) {
+    RowComparison::LeftOutProducts left;
     std::vector<std::size_t> order(side.products.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](std::size_t product) { return side.products[product].end_ns; });
@@ -46,8 +46,8 @@ RowComparison::LeftOut add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*
         const std::int64_t length = are_rows ? row.n : row.m, rows = are_rows ? row.m : row.n;
         const auto [entry, is_new] = indices.try_emplace({row.dtype.id(), length, row.k}, kinds.size());
         if (is_new) kinds.push_back({.dtype = row.dtype, .length = length, .terms = row.k});
-        std::vector<RowStep>& steps = (kinds[entry->second].*own).steps;
-        const RowStep before = steps.empty() ? RowStep() : steps.back();
+        std::vector<RunningRowSum>& steps = (kinds[entry->second].*own).steps;
+        const RunningRowSum before = steps.empty() ? RunningRowSum() : steps.back();
         steps.push_back({before.rows + static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(row.batch),
                          (before.sum + hash) & record::rows_sum, product});
     }
@@ -57,7 +57,7 @@ RowComparison::LeftOut add_rows(const ResultsOfSide& side, RowsOfSide RowKind::*
 /// Finds the last point at which both runs have equally many rows, and the same ones.
 void compare(RowKind& kind) {
     for (std::size_t i = 0, j = 0; i < kind.a.steps.size() && j < kind.b.steps.size();) {
-        const RowStep &a = kind.a.steps[i], &b = kind.b.steps[j];
+        const RunningRowSum &a = kind.a.steps[i], &b = kind.b.steps[j];
         i += a.rows <= b.rows ? 1 : 0;
         j += b.rows <= a.rows ? 1 : 0;
         if (a.rows != b.rows || a.sum != b.sum) continue;
@@ -65,21 +65,22 @@ void compare(RowKind& kind) {
         kind.a.next = i;
         kind.b.next = j;
     }
-    if (kind.a.rows() == kind.b.rows()) kind.outcome = kind.same == kind.a.rows() ? Outcome::same : Outcome::other;
+    if (kind.a.row_count() == kind.b.row_count())
+        kind.outcome = kind.same == kind.a.row_count() ? Outcome::same : Outcome::other;
 }
 
 }  // namespace
 
-std::uint64_t RowComparison::count(Outcome outcome) const {
+std::uint64_t RowComparison::count_kinds(Outcome outcome) const {
     return static_cast<std::uint64_t>(std::ranges::count(kinds, outcome, &RowKind::outcome));
 }
 
-bool RowComparison::is_equal() const {
-    return count(Outcome::same) == kinds.size() && left_a.without_hashes + left_a.without_rows == 0 &&
+bool RowComparison::has_equal_results() const {
+    return count_kinds(Outcome::same) == kinds.size() && left_a.without_hashes + left_a.without_rows == 0 &&
            left_b.without_hashes + left_b.without_rows == 0;
 }
 
-RowComparison compare_rows(const ResultsOfSide& a, const ResultsOfSide& b) {
+RowComparison compare_rows(const DiffSide& a, const DiffSide& b) {
     RowComparison found;
     KindIndices indices;
     found.left_a = add_rows(a, &RowKind::a, found.kinds, indices);
@@ -95,7 +96,7 @@ RowComparison compare_rows(const ResultsOfSide& a, const ResultsOfSide& b) {
 std::string row_headline(const DiffOutcome& outcome) {
     const RowComparison& rows = *outcome.rows;
     if (rows.compares_nothing()) return "Nothing was compared: no kind has as many rows in A as in B";
-    const std::uint64_t other = rows.count(Outcome::other), same = rows.count(Outcome::same);
+    const std::uint64_t other = rows.count_kinds(Outcome::other), same = rows.count_kinds(Outcome::same);
     const std::uint64_t left = rows.kinds.size() - other - same;
     const std::string rest = left == 0 ? "" : fmt::format("; {} not compared", counted(left, "other kind"));
     if (other > 0)
@@ -115,23 +116,23 @@ std::string row_headline(const DiffOutcome& outcome) {
 std::vector<std::string> row_remarks(const DiffOutcome& outcome) {
     const RowComparison& rows = *outcome.rows;
     std::vector<std::string> sentences;
-    if (rows.count(Outcome::other) > 0)
+    if (rows.count_kinds(Outcome::other) > 0)
         sentences.push_back("Inputs: not compared by row, so other rows may come from other inputs");
-    if (const std::uint64_t kinds = rows.count(Outcome::not_compared); kinds > 0)
+    if (const std::uint64_t kinds = rows.count_kinds(Outcome::not_compared); kinds > 0)
         sentences.push_back(fmt::format("Not compared: rows of {}, because A and B have different numbers of them",
                                         counted(kinds, "kind")));
-    const auto add = [&](std::uint64_t RowComparison::LeftOut::*left, const std::string& why) {
+    const auto add = [&](std::uint64_t RowComparison::LeftOutProducts::*left, const std::string& why) {
         const std::uint64_t a = rows.left_a.*left, b = rows.left_b.*left;
         if (a + b > 0)
             sentences.push_back(
                 fmt::format("Not compared: {} of A and {} of B, {}", counted(a, "product"), count_text(b), why));
     };
-    add(&RowComparison::LeftOut::without_hashes,
+    add(&RowComparison::LeftOutProducts::without_hashes,
         "which have no hashes of rows, because an older version of fp32shim recorded them, or the file was full; "
         "record both runs again");
     std::set<std::string> names = rows.left_a.names;
     names.insert(rows.left_b.names.begin(), rows.left_b.names.end());
-    add(&RowComparison::LeftOut::without_rows,
+    add(&RowComparison::LeftOutProducts::without_rows,
         "whose results have no rows, or whose sizes are not known: " + listed({names.begin(), names.end()}, 3));
     return sentences;
 }
@@ -140,7 +141,7 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     std::string text;
     const std::vector<RowKind>& kinds = outcome.rows->kinds;
     if (!kinds.empty() && kinds[0].outcome == Outcome::other) {
-        const RowsOfSide &a = kinds[0].a, &b = kinds[0].b;
+        const RowSumsOfSide &a = kinds[0].a, &b = kinds[0].b;
         text = fmt::format(
             "\nRows differ in these products or in later ones of their kind; {} before them agree:\n  A: {}\n  B: "
             "{}\n",
@@ -162,8 +163,8 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     for (const RowKind& kind : std::span(kinds).first(shown)) {
         const bool is_in_a = !kind.a.steps.empty();
         const MergedRow& row = (is_in_a ? outcome.a : outcome.b).row_of((is_in_a ? kind.a : kind.b).steps[0].product);
-        table.add({std::string(word_of(kind)), count_text(kind.a.rows()), count_text(kind.a.steps.size()),
-                   count_text(kind.b.rows()), count_text(kind.b.steps.size()), count_text(kind.same),
+        table.add({std::string(word_of(kind)), count_text(kind.a.row_count()), count_text(kind.a.steps.size()),
+                   count_text(kind.b.row_count()), count_text(kind.b.steps.size()), count_text(kind.same),
                    fmt::format("{}", kind.length), fmt::format("{}", kind.terms), std::string(kind.dtype),
                    fmt::format("{} {}", std::string_view(row.function), row.size_text()),
                    row.where.empty() ? "-" : std::string(row.where)});
@@ -174,13 +175,13 @@ std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream) {
 }
 
 Json rows_json(const DiffOutcome& outcome) {
-    const auto rows_of = [](const ResultsOfSide& side, const RowsOfSide& rows) {
+    const auto rows_of = [](const DiffSide& side, const RowSumsOfSide& rows) {
         const bool has_next = rows.next < rows.steps.size();
-        return Json{{"rows", rows.rows()},
+        return Json{{"rows", rows.row_count()},
                     {"calls", rows.steps.size()},
-                    {"next", has_next ? product_of_side(side, rows.steps[rows.next].product) : Json()}};
+                    {"next", has_next ? product_json(side, rows.steps[rows.next].product) : Json()}};
     };
-    const auto left_of = [](const RowComparison::LeftOut& left) {
+    const auto left_of = [](const RowComparison::LeftOutProducts& left) {
         return Json{{"without_hashes", left.without_hashes}, {"without_rows", left.without_rows}};
     };
     Json kinds = Json::array();

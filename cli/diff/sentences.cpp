@@ -91,7 +91,7 @@ std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
 
 /// Returns the settings at the start of each run that the other run does not have: `default native -> default high`.
 std::string settings_difference(const DiffOutcome& outcome) {
-    const auto settings_in = [](const ResultsOfSide& side) {
+    const auto settings_in = [](const DiffSide& side) {
         std::set<std::string> settings;
         for (const MergedProcess& process : side.calls.processes())
             if (!process.is_children_file())
@@ -136,8 +136,8 @@ std::string no_results_sentence(const DiffOutcome& outcome) {
         return "Nothing was compared, because neither run recorded a product";
     std::string lacking, unselected;
     for (const auto& [name, side] : {std::pair("A", &outcome.a), std::pair("B", &outcome.b)}) {
-        if (side->fingerprints() > 0) continue;
-        std::string& names = side->selects_nothing() ? unselected : lacking;
+        if (side->fingerprint_count() > 0) continue;
+        std::string& names = side->filter_selects_nothing() ? unselected : lacking;
         names += names.empty() ? name : fmt::format(" and {}", name);
     }
     std::string text = "Results were not compared, because ";
@@ -160,10 +160,10 @@ std::string environment_sentence(const DiffOutcome& outcome) {
 /// none.
 std::string functions_without_fingerprint(const DiffOutcome& outcome) {
     std::set<std::string> names;
-    for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
+    for (const DiffSide* const side : {&outcome.a, &outcome.b}) {
         std::map<std::string_view, std::uint64_t> calls, fingerprints;
         for (const MergedRow& row : side->calls.rows()) calls[row.function] += row.counters.calls;
-        for (const Product& product : side->products) ++fingerprints[side->rows[product.row].function];
+        for (const FingerprintedProduct& product : side->products) ++fingerprints[side->rows[product.row].function];
         for (const auto& [function, count] : calls)
             if (count > fingerprints[function] && !function.empty()) names.emplace(function);
     }
@@ -172,7 +172,7 @@ std::string functions_without_fingerprint(const DiffOutcome& outcome) {
 
 }  // namespace
 
-std::string command_of(const ResultsOfSide& side) {
+std::string command_of(const DiffSide& side) {
     std::vector<std::string> commands;
     for (const MergedProcess& process : side.calls.processes()) {
         if (process.is_children_file()) continue;
@@ -191,7 +191,7 @@ std::string difference_text(double difference) {
 std::string headline(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
-    if (!outcome.has_results()) return no_results_sentence(outcome);
+    if (!outcome.both_have_fingerprints()) return no_results_sentence(outcome);
     if (outcome.rows != nullptr) return row_headline(outcome);
     if (all == 0) return "Nothing was compared: no product of A has a counterpart in B";
     if (std::string text = beginning_sentence(outcome); !text.empty()) return text;
@@ -226,7 +226,7 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
             fmt::format("Algorithms of cublasLt: {}, by place, function and size, mostly ran by another, "
                         "which may add in another order; the first: {} {}, {}",
                         share(others.size(), outcome.changes.kinds_with_algorithms), std::string_view(a->function),
-                        a->size_text(), other_algorithm_text(*a, *b)));
+                        a->size_text(), algorithm_change_text(*a, *b)));
     }
     const std::uint64_t all = paired.pairs.size();
     if (differs && outcome.summary.first_same_operands)
@@ -246,14 +246,14 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
             "Uncertain: {} with other bits; their kinds come in another order or on several threads, so such a pair "
             "may be two different products",
             counted(paired.doubtful, "pair")));
-    if (!outcome.has_results()) return sentences;
+    if (!outcome.both_have_fingerprints()) return sentences;
     if (outcome.rows != nullptr)
         for (std::string& sentence : row_remarks(outcome)) sentences.push_back(std::move(sentence));
     if (!paired.unpaired_a.empty() || !paired.unpaired_b.empty())
         sentences.push_back(fmt::format("Not aligned: {} of A, {} of B", counted(paired.unpaired_a.size(), "product"),
                                         counted(paired.unpaired_b.size(), "product")));
-    const std::uint64_t unseen_a = outcome.a.lost + outcome.a.without_fingerprint();
-    const std::uint64_t unseen_b = outcome.b.lost + outcome.b.without_fingerprint();
+    const std::uint64_t unseen_a = outcome.a.lost + outcome.a.calls_without_fingerprint();
+    const std::uint64_t unseen_b = outcome.b.lost + outcome.b.calls_without_fingerprint();
     if (unseen_a + unseen_b > 0)
         sentences.push_back(fmt::format("Not compared, without a fingerprint: {} of A, {} of B{}",
                                         counted(unseen_a, "call"), counted(unseen_b, "call"),
@@ -263,8 +263,8 @@ std::vector<std::string> remarks(const DiffOutcome& outcome) {
 
 std::string commands_to_record_results(const DiffOutcome& outcome) {
     std::string text;
-    for (const ResultsOfSide* const side : {&outcome.a, &outcome.b}) {
-        if (side->fingerprints() > 0 || side->lost > 0 || side->selects_nothing()) continue;
+    for (const DiffSide* const side : {&outcome.a, &outcome.b}) {
+        if (side->fingerprint_count() > 0 || side->lost > 0 || side->filter_selects_nothing()) continue;
         if (std::ranges::none_of(side->calls.rows(), [](const MergedRow& row) { return row.device == "cpu"; }))
             continue;
         const MergedProcess& first =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 namespace fp32shim::cli {
@@ -14,10 +15,8 @@ bool is_smaller(const ResultPair& one, const ResultPair& other) {
 /// Returns the index of the pair with the largest difference, from `first` to before `end`, and of the first one if
 /// there are several. Pairs with identical bits are taken only if all have them.
 std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
-    const auto begin = pairs.begin();
-    const auto found = std::max_element(begin + static_cast<std::ptrdiff_t>(first),
-                                        begin + static_cast<std::ptrdiff_t>(end), is_smaller);
-    return static_cast<std::size_t>(found - begin);
+    const std::span part = std::span(pairs).subspan(first, end - first);
+    return first + static_cast<std::size_t>(std::ranges::max_element(part, is_smaller) - part.begin());
 }
 
 GrowthStep growth_step(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
@@ -36,7 +35,7 @@ GrowthStep growth_step(const std::vector<ResultPair>& pairs, std::size_t first, 
 
 }  // namespace
 
-std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most) {
+std::vector<GrowthStep> difference_growth(const std::vector<ResultPair>& pairs, std::size_t most) {
     const std::size_t length = (pairs.size() + most - 1) / most;
     std::vector<GrowthStep> steps;
     for (std::size_t first = 0; first < pairs.size(); first += length)
@@ -44,20 +43,21 @@ std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::siz
     return steps;
 }
 
-std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
-    std::vector<UnpairedGroup> groups;
-    std::map<std::uint32_t, std::size_t> indices;  // indices of places, by kind
+std::vector<UnpairedProductGroup> group_unpaired_products(const DiffSide& side,
+                                                          const std::vector<std::size_t>& unpaired) {
+    std::vector<UnpairedProductGroup> groups;
+    std::map<std::uint32_t, std::size_t> indices;  // indices in `groups`, by kind of product
     for (const std::size_t product : unpaired) {
         const auto [entry, is_new] = indices.try_emplace(side.kind_of(product), groups.size());
         if (is_new) groups.push_back({0, product});
         ++groups[entry->second].products;
     }
-    std::ranges::stable_sort(groups, std::ranges::greater{}, &UnpairedGroup::products);
+    std::ranges::stable_sort(groups, std::ranges::greater{}, &UnpairedProductGroup::products);
     return groups;
 }
 
-ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,
-                         double bound) {
+ResultSummary summarize_results(const DiffSide& a, const DiffSide& b, const std::vector<ResultPair>& pairs,
+                                double bound) {
     ResultSummary summary;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> indices;
     for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -21,7 +21,7 @@ struct GrowthStep {
     double median = 0;        ///< median of the differences
     std::size_t largest = 0;  ///< index of the pair with the largest difference
 
-    std::uint64_t products() const { return last - first + 1; }
+    std::uint64_t product_count() const { return last - first + 1; }
 };
 
 /// Aligned products with the same location, function and sizes, and the same precision on each side.
@@ -34,15 +34,16 @@ struct ResultGroup {
 };
 
 /// Divides the pairs into at most `most` steps of equal length. The last step may be shorter.
-std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most);
+std::vector<GrowthStep> difference_growth(const std::vector<ResultPair>& pairs, std::size_t most);
 
 /// Products without a counterpart, of one location, function and sizes.
-struct UnpairedGroup {
+struct UnpairedProductGroup {
     std::uint64_t products = 0;
-    std::size_t first = 0;  ///< index in ResultsOfSide::products
+    std::size_t first = 0;  ///< index in DiffSide::products
 };
 /// Groups products without a counterpart, the largest group first.
-std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired);
+std::vector<UnpairedProductGroup> group_unpaired_products(const DiffSide& side,
+                                                          const std::vector<std::size_t>& unpaired);
 
 struct ResultSummary {
     std::uint64_t same_bits = 0;
@@ -60,7 +61,7 @@ struct ResultSummary {
     std::vector<ResultGroup> groups;  ///< sorted by their largest difference, in falling order
 };
 
-ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,
-                         double bound);
+ResultSummary summarize_results(const DiffSide& a, const DiffSide& b, const std::vector<ResultPair>& pairs,
+                                double bound);
 
 }  // namespace fp32shim::cli

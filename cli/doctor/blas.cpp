@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/binaries/asked_child.hpp"
+#include "cli/binaries/worker_process.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/words.hpp"
 
@@ -166,7 +166,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         return handle == nullptr ? Message{{"problem", std::string(dlerror())}} : question(handle);
     };
-    const Answer answer = AskedChild(load_and_ask).ask();
+    const WorkerAnswer answer = WorkerProcess(load_and_ask).ask();
     library.problem = answer.problem;
     if (!answer.problem.empty()) return library;
     library.kernels = answer.value.value("kernels", "");

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "cli/binaries/asked_child.hpp"
+#include "cli/binaries/worker_process.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
@@ -136,7 +136,7 @@ Processor read_processor() {
 GpuInventory read_gpus() {
     GpuInventory gpus;
     gpus.driver = module_version();
-    const Answer answer = AskedChild(ask_driver, 60).ask();
+    const WorkerAnswer answer = WorkerProcess(ask_driver, 60).ask();
     if (!answer.problem.empty()) {
         gpus.problem = "the NVIDIA driver was asked for its devices, and " + answer.problem;
         return gpus;

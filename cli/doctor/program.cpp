@@ -11,10 +11,10 @@
 #include <sstream>
 #include <tuple>
 
-#include "cli/binaries/asked_child.hpp"
+#include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
-#include "cli/binaries/scanned_file.hpp"
+#include "cli/binaries/worker_process.hpp"
 #include "cli/files/own_files.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
@@ -25,7 +25,8 @@ namespace fp32shim::cli {
 namespace {
 
 bool is_needed_symbol(std::string_view name) {
-    return is_intercepted(name) || is_lapack(name) || identifies_blas_implementation(name) || name == shim_mark;
+    return is_intercepted(name) || is_float32_lapack_routine(name) || identifies_blas_implementation(name) ||
+           name == shim_mark;
 }
 
 /// A loaded program or library: its file, and the scopes in which the loader looks up its references.
@@ -211,26 +212,26 @@ bool is_openblas(const LoadedObject& library) {
     };
     const auto is_from_openblas = [](const std::string& needed) { return needed.starts_with("libopenblas"); };
     return exports([](std::string_view name) { return name.find("openblas_get_co") != std::string_view::npos; }) ||
-           (exports(is_lapack_of_openblas) && std::ranges::any_of(library.elf.needed, is_from_openblas));
+           (exports(is_openblas_optimized_lapack) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
 /// Returns those LAPACK `routines` that multiply unseen inside `library`. If the library exports BLAS functions and
 /// either imports none or contains MKL, these are all of `routines`. Otherwise they are, in OpenBLAS, the routines
 /// with its own kernels; in any other library, none.
 std::vector<std::string> inner_routines(const LoadedObject& library, const std::vector<std::string>& routines) {
-    const bool exports_blas = has_kind(library.elf.exports, FunctionKind::blas);
-    const bool imports_blas = has_kind(library.elf.imports, FunctionKind::blas);
+    const bool exports_blas = has_function_of_kind(library.elf.exports, FunctionKind::blas);
+    const bool imports_blas = has_function_of_kind(library.elf.imports, FunctionKind::blas);
     if (exports_blas && (!imports_blas || contains_mkl(library.path))) return routines;
     std::vector<std::string> inner;
     if (!is_openblas(library)) return inner;
-    std::copy_if(routines.begin(), routines.end(), std::back_inserter(inner), is_lapack_of_openblas);
+    std::copy_if(routines.begin(), routines.end(), std::back_inserter(inner), is_openblas_optimized_lapack);
     return inner;
 }
 
 void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, ExaminedProcess& result) {
     std::map<const LoadedObject*, std::vector<std::string>> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
-        if (!is_lapack(import.name)) continue;
+        if (!is_float32_lapack_routine(import.name)) continue;
         const LoadedObject* provider = objects.binding(caller, import).provider;
         // OpenBLAS and its LAPACK call on behalf of another caller, which is listed itself.
         if (provider == nullptr || is_openblas(caller)) continue;
@@ -291,7 +292,7 @@ void add_known_wrong(const std::string& path, ExaminedProcess& result) {
             library == nullptr ? nullptr : reinterpret_cast<std::size_t (*)()>(dlsym(library, "cublasLtGetVersion"));
         return version == nullptr ? 0 : version();
     };
-    const Answer answer = AskedChild(ask).ask();
+    const WorkerAnswer answer = WorkerProcess(ask).ask();
     const int version = answer.problem.empty() && answer.value.is_number_unsigned() ? answer.value.get<int>() : 0;
     for (const policy::KnownWrongAlgorithm& known : policy::known_wrong_algorithms)
         if (known.concerns(version))
@@ -311,7 +312,7 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     for (const LoadedObject& object : objects.all()) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
-        auto file = scan_file(object.path);
+        auto file = scan_for_bypasses(object.path);
         if (!file) file = ScannedFile{{}, find_bypasses_by_name(object.path), {}};
         for (Bypass& bypass : file->bypasses) result.bypasses.push_back(std::move(bypass));
         if (file->looked_up.cublas)
@@ -350,10 +351,10 @@ ExaminedProgram run_and_examine_program(const std::string& path, const std::vect
                                         bool with_bindings) {
     ExaminedProgram program;
     program.path = path;
-    program.why_unseen = why_unseen(program.path).text;
+    program.why_unseen = find_preload_obstacle(program.path).text;
     if (!program.why_unseen.empty()) {
         // The file shows which libraries are linked in statically.
-        if (auto file = scan_file(program.path)) {
+        if (auto file = scan_for_bypasses(program.path)) {
             ExaminedProcess inside;
             inside.program = program.path;
             inside.bypasses = std::move(file->bypasses);

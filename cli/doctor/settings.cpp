@@ -228,7 +228,7 @@ void report_libraries_in_ld_audit(std::vector<Finding>& findings) {
 /// Reports a variable that gives a program's ranges to another library although the settings need these ranges.
 void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     const std::string library = environment.get(nvtx_variable);
-    if (!wants_nvtx_ranges(policy) || library.empty() || is_shim(file_of(library))) return;
+    if (!wants_nvtx_ranges(policy) || library.empty() || is_shim_library(file_of(library))) return;
     findings.push_back(
         {fmt::format("{}={}", nvtx_variable, library),
          "NVTX ranges go to that library, and only one library can receive them, so they are not scopes",
@@ -250,7 +250,7 @@ void read_preloads(ExaminedSettings& settings) {
     const auto add = [&](std::string_view list, const char* where) {
         for (const std::string& entry : entries_of(list)) {
             const std::string file = file_of(entry);
-            settings.preloads.push_back({entry, file, where, !file.empty() && is_shim(file)});
+            settings.preloads.push_back({entry, file, where, !file.empty() && is_shim_library(file)});
         }
     };
     add(value_of_variable("LD_PRELOAD"), "LD_PRELOAD");

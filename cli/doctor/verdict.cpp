@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "cli/binaries/asked_child.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/shim_library.hpp"
+#include "cli/binaries/worker_process.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
@@ -193,7 +193,7 @@ std::optional<Finding> judge_own_library() {
     const auto load = [&](const Message&) -> Message {
         return dlopen(library.path.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr ? std::string(dlerror()) : "";
     };
-    const Answer answer = AskedChild(load).ask();
+    const WorkerAnswer answer = WorkerProcess(load).ask();
     const std::string problem = answer.problem.empty() ? answer.value.get<std::string>() : answer.problem;
     if (problem.empty()) return std::nullopt;
     return Finding{library.path, "this machine's loader refuses it, so nothing can be preloaded: " + problem,

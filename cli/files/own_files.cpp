@@ -135,26 +135,26 @@ OwnFolder::OwnFolder(int parent, const std::string& name, bool makes) {
             errno == ENOTDIR ? "is a file or a link" : fmt::format("cannot be used ({})", std::strerror(errno));
 }
 
-bool OwnFolder::has(const std::string& name) const {
+bool OwnFolder::contains(const std::string& name) const {
     return faccessat(descriptor_->number(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-FileText OwnFolder::read(const std::string& name, std::size_t most) const {
+FileText OwnFolder::read_file(const std::string& name, std::size_t most) const {
     return read_opened(
         Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | safe_open_flags)), most, true);
 }
 
-void OwnFolder::write(const std::string& name, const std::string& unfinished, std::string_view text) const {
+void OwnFolder::replace_file(const std::string& name, const std::string& unfinished, std::string_view text) const {
     const int folder = descriptor_->number();
     const Descriptor file(openat(folder, unfinished.c_str(),
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | safe_open_flags, S_IRUSR | S_IWUSR));
     if (file.number() < 0) return;
     if (write_all(file.number(), text) != 0 || renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0)
-        remove(unfinished);
+        remove_entry(unfinished);
 }
 
-std::vector<OwnFolder::Entry> OwnFolder::entries(bool (*is_wanted)(std::string_view name)) const {
-    std::vector<Entry> found;
+std::vector<OwnFolder::FolderEntry> OwnFolder::list_entries(bool (*is_wanted)(std::string_view name)) const {
+    std::vector<FolderEntry> found;
     const int again = openat(descriptor_->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* const listing = again < 0 ? nullptr : fdopendir(again);
     if (listing == nullptr) {
@@ -167,13 +167,13 @@ std::vector<OwnFolder::Entry> OwnFolder::entries(bool (*is_wanted)(std::string_v
         found.push_back({entry->d_name, facts});
     }
     closedir(listing);
-    std::ranges::sort(found, {}, [](const Entry& entry) {
+    std::ranges::sort(found, {}, [](const FolderEntry& entry) {
         return std::tuple(entry.facts.st_mtim.tv_sec, entry.facts.st_mtim.tv_nsec, entry.name);
     });
     return found;
 }
 
-void OwnFolder::remove(const std::string& name, int flags) const {
+void OwnFolder::remove_entry(const std::string& name, int flags) const {
     unlinkat(descriptor_->number(), name.c_str(), flags);
 }
 

@@ -22,7 +22,7 @@ struct FileText {
     bool is_absent = false;  ///< there is no such file
 };
 
-/// Largest size of the state of a search.
+/// Largest size of the state file of a search, in bytes.
 inline constexpr std::size_t max_state_bytes = std::size_t{1} << 30;
 
 /// Reads a regular file of anybody, of at most `most` bytes. Never waits for the writer of a FIFO.
@@ -54,19 +54,19 @@ class OwnFolder {
     /// Returns the reason why a folder in an open folder is not open, as the end of a sentence.
     const std::string& problem() const { return problem_; }
     /// Reads a file as read_own_file() does.
-    FileText read(const std::string& name, std::size_t most) const;
-    bool has(const std::string& name) const;
+    FileText read_file(const std::string& name, std::size_t most) const;
+    bool contains(const std::string& name) const;
     /// Writes a new file in the place of an old one. Readers see a whole file or none. `unfinished` is its name until
     /// then. Failures are ignored.
-    void write(const std::string& name, const std::string& unfinished, std::string_view text) const;
-    struct Entry {
+    void replace_file(const std::string& name, const std::string& unfinished, std::string_view text) const;
+    struct FolderEntry {
         std::string name;
         struct stat facts;  ///< of the entry itself, which may be a link
     };
     /// Returns the entries whose names `is_wanted` selects, in the order of their last change.
-    std::vector<Entry> entries(bool (*is_wanted)(std::string_view name)) const;
+    std::vector<FolderEntry> list_entries(bool (*is_wanted)(std::string_view name)) const;
     /// Removes an entry: a file or a link itself, or, with the flag AT_REMOVEDIR, an empty folder.
-    void remove(const std::string& name, int flags = 0) const;
+    void remove_entry(const std::string& name, int flags = 0) const;
 
   private:
     std::string problem_;

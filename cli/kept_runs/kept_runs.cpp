@@ -30,8 +30,8 @@ namespace {
 constexpr const char* runs_folder = ".fp32shim";
 /// An empty file beside the runs, which says that a later run was not kept.
 constexpr const char* not_kept_file = "last-run-was-not-kept";
-/// Enough for a few versions of a program, each compared with the one before. A recording that is to last longer is
-/// given a name.
+/// Largest number of kept runs: enough for a few versions of a program, each compared with the one before. A
+/// recording that is to last longer is given a name.
 constexpr std::size_t most_runs = 10;
 /// All kept runs together may be as large as one recording may become by default. Most runs have less than 1 MiB, so
 /// their number is limited first.
@@ -58,31 +58,33 @@ bool is_name_of_recording(std::string_view name) {
 
 /// Keeps a write beyond the limit of a file's size (ulimit -f) from ending this command. A program that it starts has
 /// the caller's setting.
-struct WithoutSizeSignal {
+struct IgnoredFileSizeSignal {
     void (*const before)(int) = std::signal(SIGXFSZ, SIG_IGN);
-    ~WithoutSizeSignal() { std::signal(SIGXFSZ, before); }
+    ~IgnoredFileSizeSignal() { std::signal(SIGXFSZ, before); }
 };
 
 /// The folder of a run and its files.
-struct Run {
+struct KeptRunFolder {
     std::string name;
     OwnFolder folder;
-    std::vector<OwnFolder::Entry> files{};
+    std::vector<OwnFolder::FolderEntry> files{};
     std::uint64_t bytes = 0;
-    bool has_only_recordings = false;  ///< as their names and owners say
+    bool has_only_recordings = false;  ///< all files are recordings of this user, by their names and owners
 
-    Run(const OwnFolder& all, std::string run) : name(std::move(run)), folder(all.descriptor(), name, false) {
+    KeptRunFolder(const OwnFolder& all, std::string run)
+        : name(std::move(run)), folder(all.descriptor(), name, false) {
         if (!folder.is_open()) return;
-        files = folder.entries([](std::string_view file) { return file != "." && file != ".."; });
-        for (const OwnFolder::Entry& file : files) bytes += static_cast<std::uint64_t>(file.facts.st_blocks) * 512;
-        has_only_recordings = std::ranges::all_of(files, [](const OwnFolder::Entry& file) {
+        files = folder.list_entries([](std::string_view file) { return file != "." && file != ".."; });
+        for (const OwnFolder::FolderEntry& file : files)
+            bytes += static_cast<std::uint64_t>(file.facts.st_blocks) * 512;
+        has_only_recordings = std::ranges::all_of(files, [](const OwnFolder::FolderEntry& file) {
             return S_ISREG(file.facts.st_mode) && file.facts.st_uid == geteuid() && is_name_of_recording(file.name);
         });
     }
 
     /// Returns a path by which a file of the opened folder is reached, even if the path of the folder leads elsewhere
     /// meanwhile.
-    std::string path_of(const OwnFolder::Entry& file) const {
+    std::string path_of(const OwnFolder::FolderEntry& file) const {
         return fmt::format("/proc/self/fd/{}/{}", folder.descriptor(), file.name);
     }
 
@@ -90,7 +92,7 @@ struct Run {
     std::string text() const {
         std::string path;
         std::int64_t first_ns = INT64_MAX;
-        for (const OwnFolder::Entry& file : files) {
+        for (const OwnFolder::FolderEntry& file : files) {
             const auto member = read_run_member(path_of(file));
             if (!member || member->is_children_file || member->start_ns >= first_ns) continue;
             first_ns = member->start_ns;
@@ -118,7 +120,7 @@ struct Run {
         std::uint64_t number = 0;
         record::format::RunEnd end{};
         bool all_ended = true;
-        for (const OwnFolder::Entry& file : files) {
+        for (const OwnFolder::FolderEntry& file : files) {
             const auto opened = record::RecordingReader::open(path_of(file));
             const auto member = read_run_member(path_of(file));
             if (!opened.reader || !member) return false;
@@ -137,26 +139,26 @@ struct Run {
 /// Returns the names of runs, the oldest first.
 std::vector<std::string> names_of_runs(const OwnFolder& all) {
     std::vector<std::string> names;
-    for (OwnFolder::Entry& entry : all.entries(is_run_name)) names.push_back(std::move(entry.name));
+    for (OwnFolder::FolderEntry& entry : all.list_entries(is_run_name)) names.push_back(std::move(entry.name));
     std::ranges::sort(names);
     return names;
 }
 
 /// Removes runs until there is room for another one. Returns the reason why there is none; empty if there is.
 std::string make_room(const OwnFolder& all) {
-    std::list<Run> runs;
+    std::list<KeptRunFolder> runs;
     for (const std::string& name : names_of_runs(all))
         if (!runs.emplace_back(all, name).has_only_recordings) runs.pop_back();
     std::uint64_t bytes = 0;
-    for (const Run& run : runs) bytes += run.bytes;
+    for (const KeptRunFolder& run : runs) bytes += run.bytes;
     const auto has_room = [&] { return runs.size() < most_runs && bytes <= most_bytes; };
     for (auto run = runs.begin(); run != runs.end() && !has_room();) {
         if (!run->has_ended()) {
             ++run;
             continue;
         }
-        for (const OwnFolder::Entry& file : run->files) run->folder.remove(file.name);
-        all.remove(run->name, AT_REMOVEDIR);
+        for (const OwnFolder::FolderEntry& file : run->files) run->folder.remove_entry(file.name);
+        all.remove_entry(run->name, AT_REMOVEDIR);
         bytes -= run->bytes;
         run = runs.erase(run);
     }
@@ -184,20 +186,20 @@ std::string problem_with_recordings_in(const std::string& folder) {
 
 }  // namespace
 
-void note_run_not_kept() {
-    const WithoutSizeSignal ignored;
+void mark_run_not_kept() {
+    const IgnoredFileSizeSignal ignored;
     const OwnFolder all(AT_FDCWD, runs_folder, false);
-    if (all.is_open()) all.write(not_kept_file, fmt::format("{}.{}", not_kept_file, getpid()), "");
+    if (all.is_open()) all.replace_file(not_kept_file, fmt::format("{}.{}", not_kept_file, getpid()), "");
 }
 
-KeptRun keep_run() {
-    const WithoutSizeSignal ignored;
+NewRunFolder make_run_folder() {
+    const IgnoredFileSizeSignal ignored;
     std::error_code error;
     if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
     const OwnFolder all(AT_FDCWD, runs_folder, true);
-    KeptRun kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
+    NewRunFolder kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
     if (!kept.problem.empty()) return kept;
-    if (!all.has(".gitignore")) all.write(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
+    if (!all.contains(".gitignore")) all.replace_file(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
     std::string time = timestamp(now_ns()).substr(0, std::strlen("2026-11-29T10:15:00.123"));
     std::erase(time, ':');
     const std::string name = fmt::format("{}Z-{}", time, getpid());
@@ -215,13 +217,13 @@ KeptRun keep_run() {
     else
         kept.problem = problem_with_recordings_in(kept.path);
     if (kept.problem.empty())
-        all.remove(not_kept_file);
+        all.remove_entry(not_kept_file);
     else if (is_made)
-        all.remove(name, AT_REMOVEDIR);
+        all.remove_entry(name, AT_REMOVEDIR);
     return kept;
 }
 
-bool take_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings) {
+bool default_to_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings) {
     if (!recordings.empty()) return true;
     const OwnFolder all(AT_FDCWD, runs_folder, false);
     const auto names = all.is_open() ? names_of_runs(all) : std::vector<std::string>();
@@ -232,11 +234,11 @@ bool take_last_runs(std::string_view command, std::size_t count, std::vector<std
         problem = "no run is kept in this folder; fp32shim run -- PROGRAM keeps one";
     else if (names.size() < count)
         problem = "only one run is kept in this folder";
-    else if (all.has(not_kept_file))
+    else if (all.contains(not_kept_file))
         problem = fmt::format("a later run in this folder was not kept; the last one that was is {}/{}", runs_folder,
                               names.back());
     for (std::size_t i = names.size() - count; problem.empty() && i < names.size(); ++i) {
-        const Run run(all, names[i]);
+        const KeptRunFolder run(all, names[i]);
         recordings.push_back(fmt::format("{}/{}", runs_folder, names[i]));
         if (!run.folder.is_open())
             problem = recordings.back() + ' ' + run.folder.problem();

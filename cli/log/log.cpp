@@ -127,7 +127,7 @@ void follow(LogEntryReader& source, LogWriter& writer) {
 int log(LogOptions& options) {
     if (const std::string problem = options.filter.parse_options(); !problem.empty())
         return usage_error("log", problem);
-    if (!take_last_runs("log", 1, options.recordings)) return exit_code::usage;
+    if (!default_to_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
     // A run has a file for its children, too, which records no process.
     const std::string first = found.paths.empty() ? "" : found.paths.front();

@@ -34,7 +34,7 @@ std::string line_text(const SourceLocation& location) {
 
 const SourceLocation& NativeLocator::locate(const record::RecordedFrame& frame,
                                             const record::RecordingReader& recording) {
-    return locations_.at(object_at(frame.file, recording), frame.offset);
+    return locations_.location_of(object_at(frame.file, recording), frame.offset);
 }
 
 const NativeLocator::LocatedCallSite& NativeLocator::location_of(const record::RecordedFrame& frame,

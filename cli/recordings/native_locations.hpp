@@ -38,7 +38,7 @@ class NativeLocator {
     };
     const LocatedCallSite& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
-    SourceLocations locations_;
+    SourceLocator locations_;
     /// Locations by path of the object, its build id, and offset.
     std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, LocatedCallSite> known_;
 };

@@ -200,7 +200,7 @@ int report(ReportOptions& options) {
     RecordingPreparer preparation(options);
     if (problem.empty()) problem = preparation.open_earlier_copy();
     if (!problem.empty()) return usage_error("report", problem);
-    if (!take_last_runs("report", 1, options.recordings)) return exit_code::usage;
+    if (!default_to_last_runs("report", 1, options.recordings)) return exit_code::usage;
     const auto files = find_files(options);
     if (!files) return exit_code::usage;
     if (options.format->write == nullptr) return report_lines(*files, options, preparation);

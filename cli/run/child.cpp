@@ -67,7 +67,7 @@ int wait_for_end(pid_t program, const sigset_t& awaited) {
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment) {
     execve(path.c_str(), pointers_to(words).data(), pointers_to(environment).data());
-    if (errno != ENOEXEC || is_elf(path)) return errno;
+    if (errno != ENOEXEC || is_elf_file(path)) return errno;
     // Like execvp, lets the shell run a script that has no `#!`.
     std::vector<std::string> shell_words = {"/bin/sh", path};
     shell_words.insert(shell_words.end(), words.begin() + 1, words.end());

@@ -135,11 +135,11 @@ std::string add_python_startup_file(const policy::Policy& policy, ProcessEnviron
     policy::LocationSourceSet where = policy.log_where;
     where.bits |= static_cast<std::uint8_t>(policy::LocationSource::torch);
     if (wants_torch) environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
-    const std::string file = find_installed(
+    const std::string file = find_installed_file(
         {"../share/fp32shim/site-packages", FP32SHIM_INSTALL_DATADIR "/fp32shim/site-packages"}, "sitecustomize.py");
     if (file.empty())
         return fmt::format("{}: the start-up file of Python programs is not in {}", what,
-                           policy::quoted_path((std::filesystem::path(own_program()).parent_path() /
+                           policy::quoted_path((std::filesystem::path(own_program_path()).parent_path() /
                                                 "../share/fp32shim/site-packages")
                                                    .lexically_normal()
                                                    .string()));

@@ -220,9 +220,9 @@ std::string recorded_text(const std::vector<std::string>& paths) {
                        paths.size(), listed(paths, most));
 }
 
-bool ends_under_preload(const Unseen& unseen) { return unseen.why == record::WhyUnseen::musl; }
+bool ends_under_preload(const PreloadObstacle& unseen) { return unseen.why == record::WhyUnseen::musl; }
 
-std::string unseen_program_text(const ProgramFile& program, const Unseen& unseen) {
+std::string unseen_program_text(const ProgramFile& program, const PreloadObstacle& unseen) {
     return fmt::format("{} {}, so its products are neither seen nor controlled{}", program.path, unseen.text,
                        ends_under_preload(unseen)
                            ? "; it is started without the preload, because musl would end it with status 127"
@@ -260,7 +260,7 @@ struct ProgramLaunch {
     const policy::Policy& policy;
     const record::ProcessFacts& facts;
     const ProgramFile& program;
-    const Unseen& unseen;
+    const PreloadObstacle& unseen;
     ProcessEnvironment& environment;
 
     /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the
@@ -376,7 +376,7 @@ int start_program(const ProgramLaunch& launch) {
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
     const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);
     const bool is_kept = has_summary && log.empty() && !launch.options.keeps_nothing;
-    if (!is_kept && launch.facts.run == 0 && launch.facts.rank <= 0) note_run_not_kept();
+    if (!is_kept && launch.facts.run == 0 && launch.facts.rank <= 0) mark_run_not_kept();
     if (has_summary) return run_with_summary(launch, log);
     launch.children(log, !launch.options.log.empty(), ProgramProcess::own);
     return become_program(launch);
@@ -401,7 +401,7 @@ int run(const RunOptions& options) {
         print_run_message(fmt::format("{}: {}", program.path, program.cause));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
-    const Unseen unseen = why_unseen(program.path);
+    const PreloadObstacle unseen = find_preload_obstacle(program.path);
     if (!unseen.text.empty()) {
         if (options.pin)
             return fail(fmt::format("--pin: {} {}, so it cannot be preloaded into, and was not started", program.path,

@@ -69,8 +69,8 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
                 fmt::format("there will be no summary, because the log is {}; use NAME.fp32rec, or no log", log_path);
         return;
     }
-    if (keeps) kept_ = keep_run();
-    if (keeps && kept_folder().empty()) note_run_not_kept();
+    if (keeps) kept_ = make_run_folder();
+    if (keeps && kept_folder().empty()) mark_run_not_kept();
     if (!kept_folder().empty()) {
         log_path_ = kept_->log_path;
         environment.set("FP32_MATMUL_LOG", log_path_);

@@ -67,7 +67,7 @@ class RunSummary {
     /// Returns the command that shows all rows of these recordings.
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
-    std::optional<KeptRun> kept_;
+    std::optional<NewRunFolder> kept_;
     std::string folder_;    ///< temporary folder; empty: none
     std::string log_path_;  ///< name of the program's recordings, with placeholders
     std::int64_t began_ns_;

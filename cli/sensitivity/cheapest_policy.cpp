@@ -11,7 +11,7 @@ namespace {
 /// The search for a policy, with the levels that it tries.
 class PolicySearch {
   public:
-    PolicySearch(const Sensitivity& measured, double tolerance, const RunLevels& run)
+    PolicySearch(const SensitivityMeasurements& measured, double tolerance, const RunLevels& run)
         : measured_(measured), tolerance_(tolerance), run_(run) {}
 
     CheapestPolicy find() {
@@ -118,7 +118,7 @@ class PolicySearch {
         return has_changed;
     }
 
-    const Sensitivity& measured_;
+    const SensitivityMeasurements& measured_;
     double tolerance_;
     const RunLevels& run_;
     CheapestPolicy result_;
@@ -127,7 +127,7 @@ class PolicySearch {
 
 }  // namespace
 
-std::vector<PrecisionAssignment> Sensitivity::groups_by_precision(const Levels& levels) const {
+std::vector<PrecisionAssignment> SensitivityMeasurements::groups_by_precision(const Levels& levels) const {
     std::vector<PrecisionAssignment> assigned{{{}, "highest"}};
     for (const std::string& precision : precisions) assigned.push_back({{}, precision});
     for (std::size_t place = 0; place < places.size(); ++place)
@@ -136,7 +136,7 @@ std::vector<PrecisionAssignment> Sensitivity::groups_by_precision(const Levels& 
     return assigned;
 }
 
-CheapestPolicy find_cheapest_policy(const Sensitivity& measured, double tolerance, const RunLevels& run) {
+CheapestPolicy find_cheapest_policy(const SensitivityMeasurements& measured, double tolerance, const RunLevels& run) {
     return PolicySearch(measured, tolerance, run).find();
 }
 

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "cli/product_groups/policy_text.hpp"
-#include "cli/sensitivity/measurements.hpp"
-#include "cli/sensitivity/places.hpp"
+#include "cli/sensitivity/runner.hpp"
 
 namespace fp32shim::cli {
 
@@ -19,13 +18,13 @@ struct PlaceErrors {
     MeasuredRun kept_exact;  ///< everything but this place was lowered
 };
 
-/// A precision for each place, as a number in Sensitivity::precisions plus one; 0: exact.
+/// A precision for each place, as a number in SensitivityMeasurements::precisions plus one; 0: exact.
 using Levels = std::vector<std::size_t>;
 
 /// All that was measured before the search for a policy.
-struct Sensitivity {
+struct SensitivityMeasurements {
     std::vector<std::string> precisions;  ///< precisions from the dearest to the cheapest
-    std::vector<Place> places;
+    std::vector<ProgramPlace> places;
     std::vector<MeasuredRun> all_lowered;          ///< results with everything lowered, by precision
     std::vector<std::vector<PlaceErrors>> errors;  ///< errors by place and precision
 
@@ -52,6 +51,6 @@ using RunLevels = std::function<MeasuredRun(const Levels& levels)>;
 /// tolerance, and moves the place with the largest error alone to the next dearer precision until the output is
 /// within the tolerance. A cheaper policy is taken instead if a run of `measured` has shown it to be within the
 /// tolerance. Then each place is tried one level cheaper.
-CheapestPolicy find_cheapest_policy(const Sensitivity& measured, double tolerance, const RunLevels& run);
+CheapestPolicy find_cheapest_policy(const SensitivityMeasurements& measured, double tolerance, const RunLevels& run);
 
 }  // namespace fp32shim::cli

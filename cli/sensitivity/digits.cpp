@@ -28,7 +28,7 @@ double digits_of_deviation(double deviation) {
 
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
-std::string evidence_of(const Digits& digits) {
+std::string evidence_of(const SignificantDigits& digits) {
     constexpr std::uint64_t fewest = 5;  // below, chi_squared() is too rough
     const std::uint64_t finite = digits.runs - digits.failed;
     if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
@@ -47,9 +47,9 @@ std::string evidence_of(const Digits& digits) {
 
 }  // namespace
 
-Digits digits_of(const std::vector<MeasuredRun>& runs) {
+SignificantDigits estimate_significant_digits(const std::vector<MeasuredRun>& runs) {
     constexpr double normal_of_97_5 = 1.959964;
-    Digits digits;
+    SignificantDigits digits;
     digits.are_equal = runs.size() > 1;
     double squares = 0;
     bool exceeds_chance = false;
@@ -77,8 +77,8 @@ Digits digits_of(const std::vector<MeasuredRun>& runs) {
     return digits;
 }
 
-std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
-    const Measurements& measurements = result.measurements;
+std::string digits_text(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
+    const SensitivityRunner& runner = result.runner;
     TextTable table({{.title = "perturbed", .shrinks_to = 24},
                      {.title = "at"},
                      {.title = "digits", .is_number = true},
@@ -92,7 +92,7 @@ std::string text_of_digits(const std::vector<PlaceDigits>& all, const Sensitivit
                                         one.digits.failed < one.digits.runs && !one.digits.is_chance);
     }
     std::string text = fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each\n\n{}\n",
-                                   counted(measurements.reference().count(), "number"), result.source, result.metric,
+                                   counted(runner.reference().number_count(), "number"), result.source, result.metric,
                                    all.front().digits.runs, table.text());
     if (has_lost_all)
         text +=
@@ -100,18 +100,18 @@ std::string text_of_digits(const std::vector<PlaceDigits>& all, const Sensitivit
             "nothing.\n";
     return text +
            fmt::format("{}. {}\nThe intervals assume errors that are normal around the exact run.\n",
-                       counted(measurements.trials().count() - measurements.trials().earlier_count(), "run"),
-                       noise_sentence(measurements)) +
-           untried_sentence(result.untried) + fresh_start_text(result.left_files);
+                       counted(runner.trials().run_count() - runner.trials().earlier_run_count(), "run"),
+                       noise_sentence(runner)) +
+           untried_sentence(result.untried) + fresh_start_assumption(result.left_files);
 }
 
-Json json_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
+Json digits_json(const std::vector<PlaceDigits>& all, const SensitivityResult& result) {
     Json json = {{"schema", 1},
                  {"command", result.options.words},
                  {"metric", result.metric},
                  {"source", result.source},
-                 {"noise", number_or_null(result.measurements.noise())},
-                 {"chance", number_or_null(result.measurements.chance())},
+                 {"noise", number_or_null(result.runner.exact_run_noise())},
+                 {"chance", number_or_null(result.runner.largest_chance_error())},
                  {"untried", result.untried},
                  {"digits", Json::array()}};
     for (const PlaceDigits& one : all)

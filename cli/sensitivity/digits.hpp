@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
-#include "cli/sensitivity/measurements.hpp"
-#include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
+#include "cli/sensitivity/runner.hpp"
 
 namespace fp32shim::cli {
 
@@ -16,7 +15,7 @@ namespace fp32shim::cli {
 /// error (D. S. Parker, "Monte Carlo Arithmetic", 1997). The interval has a confidence of 95% if the errors are
 /// normal around the exact run (Sohier and others, "Confidence intervals for stochastic arithmetic", ACM TOMS 47,
 /// 2021): the sum of their squares is then distributed as chi-squared. Never below 0.
-struct Digits {
+struct SignificantDigits {
     double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
     std::uint64_t runs = 0,
                   failed = 0;     ///< number of runs; `failed` have no finite error, and are left out of the estimate
@@ -26,17 +25,17 @@ struct Digits {
     bool are_equal = false;       ///< all runs had the same error, so they tell nothing about random errors
 };
 
-Digits digits_of(const std::vector<MeasuredRun>& runs);
+SignificantDigits estimate_significant_digits(const std::vector<MeasuredRun>& runs);
 
 /// Digits of a place at one precision.
 struct PlaceDigits {
-    const Place* place = nullptr;  ///< null: everything was perturbed
+    const ProgramPlace* place = nullptr;  ///< null: everything was perturbed
     std::string precision;
-    Digits digits;
+    SignificantDigits digits;
 };
 
 /// Returns the output of `--perturb`, a table for people or JSON (docs/schema.md).
-std::string text_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
-Json json_of_digits(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
+std::string digits_text(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
+Json digits_json(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

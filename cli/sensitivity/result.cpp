@@ -13,9 +13,9 @@
 namespace fp32shim::cli {
 namespace {
 
-double all_work(const SensitivityResult& result) {
+double total_work(const SensitivityResult& result) {
     return std::accumulate(result.measured.places.begin(), result.measured.places.end(), 0.0,
-                           [](double sum, const Place& place) { return sum + place.work; });
+                           [](double sum, const ProgramPlace& place) { return sum + place.work; });
 }
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
@@ -33,7 +33,7 @@ bool is_all_chance(const PlaceErrors& errors) {
 }
 
 TextTable table_of(const SensitivityResult& result) {
-    const Sensitivity& measured = result.measured;
+    const SensitivityMeasurements& measured = result.measured;
     TextTable table({{.title = "place", .shrinks_to = 24},
                      {.title = "calls", .is_number = true},
                      {.title = "work", .is_number = true},
@@ -47,7 +47,7 @@ TextTable table_of(const SensitivityResult& result) {
                    measured.precisions[at], error_text(measured.all_lowered[at]), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
-            const Place& place = measured.places[i];
+            const ProgramPlace& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
                        at == 0 ? work_share_text(place.work, work) : "", measured.precisions[at],
@@ -129,20 +129,20 @@ std::string names_of(const std::vector<std::size_t>& places, const SensitivityRe
 /// the policy, which does not overrule a precision that the program asks for itself.
 std::string lowered_work_share(const SensitivityResult& result) {
     double lowered = 0;
-    for (const Place& place : result.measured.places)
+    for (const ProgramPlace& place : result.measured.places)
         for (const std::size_t group : place.groups)
             if (was_lowered_in(result.policy->measured, result.groups[group])) lowered += result.groups[group].work;
-    return work_share_text(lowered, all_work(result));
+    return work_share_text(lowered, total_work(result));
 }
 
 /// Returns sentences about FP32_MATMUL_FLOOR, and about places that did not run at the precision that runs with
 /// everything lowered asked for.
 std::string not_lowered_text(const SensitivityResult& result) {
-    std::string text = floor_text();
+    std::string text = floor_variable_text();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
         const MeasuredRun& run = result.measured.all_lowered[at];
         const std::string precision = result.measured_policy.empty() ? result.measured.precisions[at] : "";
-        PlacesNotAsAsked found;
+        PlacesAtOtherPrecision found;
         const auto add = [](std::vector<std::string>& names, const std::string& name) {
             if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         };
@@ -152,10 +152,10 @@ std::string not_lowered_text(const SensitivityResult& result) {
             if (!was_lowered_in(run, group))
                 add(found.never, group.location_text());
             else if (!precision.empty())
-                for (const std::string& format : other_formats(formats->second, precision))
+                for (const std::string& format : formats_other_than(formats->second, precision))
                     add(found.other[format], group.location_text());
         }
-        text += not_as_asked_text(found, precision);
+        text += other_precision_text(found, precision);
     }
     return text;
 }
@@ -189,19 +189,19 @@ std::string policy_sentence(const SensitivityResult& result) {
 }
 
 std::string evidence_of(const SensitivityResult& result) {
-    const Measurements& runs = result.measurements;
-    const std::uint64_t earlier = runs.trials().earlier_count();
+    const SensitivityRunner& runs = result.runner;
+    const std::uint64_t earlier = runs.trials().earlier_run_count();
     const std::string known = earlier == 0 ? "" : fmt::format(", after {} earlier", earlier);
     return fmt::format("{}{}. {}\n{}Errors do not simply add up, and other inputs may give others.\n{}{}{}{}",
-                       counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs),
+                       counted(runs.trials().run_count() - earlier, "run"), known, noise_sentence(runs),
                        result.dependence, other_libraries_text(runs.trials().first_products()),
                        untried_sentence(result.untried), not_lowered_text(result),
-                       fresh_start_text(result.left_files));
+                       fresh_start_assumption(result.left_files));
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
     const MeasuredRun& measured = result.measured.all_lowered.front();
-    const Measurements& runs = result.measurements;
+    const SensitivityRunner& runs = result.runner;
     std::string text =
         fmt::format("Under {}: {}", printable(result.measured_policy),
                     measured.problem.empty() ? fmt::format("{:.2g}", measured.error) : measured.problem);
@@ -211,11 +211,11 @@ std::string given_policy_text(const SensitivityResult& result) {
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
     return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n" +
            result.dependence + other_libraries_text(runs.trials().first_products()) +
-           untried_sentence(result.untried) + not_lowered_text(result) + fresh_start_text(result.left_files);
+           untried_sentence(result.untried) + not_lowered_text(result) + fresh_start_assumption(result.left_files);
 }
 
 Json to_json(const MeasuredRun& measured) {
-    Json json = to_json(static_cast<const Distance&>(measured));
+    Json json = to_json(static_cast<const OutputDistance&>(measured));
     json["was_lowered"] = measured.was_lowered;
     return json;
 }
@@ -225,8 +225,8 @@ std::string precision_at(const SensitivityResult& result, std::size_t level) {
 }
 
 Json json_of_place(const SensitivityResult& result, std::size_t place) {
-    const Place& one = result.measured.places[place];
-    const double work = all_work(result);
+    const ProgramPlace& one = result.measured.places[place];
+    const double work = total_work(result);
     Json json = {{"place", one.text},
                  {"calls", one.calls},
                  {"work_share", work == 0 ? Json() : Json(one.work / work)},
@@ -269,16 +269,16 @@ std::string untried_sentence(const std::vector<std::string>& untried) {
         untried_places_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
 }
 
-std::string text_of(const SensitivityResult& result) {
+std::string result_text(const SensitivityResult& result) {
     std::string text =
         fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
-                    counted(result.measurements.reference().count(), "number") + " in " + result.source);
+                    counted(result.runner.reference().number_count(), "number") + " in " + result.source);
     if (!result.measured_policy.empty())
         return text + changes_text(result) + given_policy_text(result) + hidden_text(result);
     text += table_of(result).text() + '\n' + changes_text(result) + policy_sentence(result) + hidden_text(result) +
             evidence_of(result);
     if (!result.policy) text += "With --tolerance NUMBER, a policy is found and tried.\n";
-    return text + result.found.text(result.options, result.settings);
+    return text + result.found.usage_text(result.options, result.settings);
 }
 
 Json to_json(const SensitivityResult& result) {
@@ -287,17 +287,16 @@ Json to_json(const SensitivityResult& result) {
                  {"metric", result.metric},
                  {"source", result.source},
                  {"measured_policy", text_or_null(result.measured_policy)},
-                 {"numbers", result.measurements.reference().count()},
-                 {"noise", number_or_null(result.measurements.noise())},
-                 {"chance", number_or_null(result.measurements.chance())},
+                 {"numbers", result.runner.reference().number_count()},
+                 {"noise", number_or_null(result.runner.exact_run_noise())},
+                 {"chance", number_or_null(result.runner.largest_chance_error())},
                  {"untried", result.untried},
-                 {"runs", result.measurements.trials().count() - result.measurements.trials().earlier_count()},
-                 {"earlier_runs", result.measurements.trials().earlier_count()}};
-    json["clock_left_out"] = result.measurements.reference().has_clock();
-    json["not_counted"] =
-        json_list(result.measurements.reference().rows_left_out(), [](const ChangedRow& row) -> Json {
-            return {{"number", row.name}, {"noise", number_or_null(row.noise)}};
-        });
+                 {"runs", result.runner.trials().run_count() - result.runner.trials().earlier_run_count()},
+                 {"earlier_runs", result.runner.trials().earlier_run_count()}};
+    json["clock_left_out"] = result.runner.reference().has_run_timestamps();
+    json["not_counted"] = json_list(result.runner.reference().rows_left_out(), [](const ChangedRow& row) -> Json {
+        return {{"number", row.name}, {"noise", number_or_null(row.noise)}};
+    });
     json["everything"] = Json::array();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
         Json all = to_json(result.measured.all_lowered[at]);
@@ -311,7 +310,7 @@ Json to_json(const SensitivityResult& result) {
     return json;
 }
 
-std::string policy_evidence(const SensitivityResult& result) {
+std::string policy_comment(const SensitivityResult& result) {
     std::string comment;
     const std::string sentences = policy_sentence(result);
     for (std::size_t begin = 0; begin < sentences.size();) {

@@ -1,4 +1,4 @@
-// Output of `fp32shim sensitivity`.
+// Writes the result of `sensitivity`: the table for people, the JSON, and the policy file.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 #include "cli/output/json_fwd.hpp"
 #include "cli/product_groups/policy_text.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
-#include "cli/trials/question.hpp"
+#include "cli/trials/search_command.hpp"
 
 namespace fp32shim::cli {
 
 struct SensitivityResult {
     const GroupList& groups;
     const SourceLineTexts& texts;
-    const Measurements& measurements;
-    const Sensitivity& measured;
-    const QuestionOptions& options;
+    const SensitivityRunner& runner;
+    const SensitivityMeasurements& measured;
+    const SearchOptions& options;
     std::string metric, source;     ///< how the output's numbers are compared, and where they come from
     double tolerance = -1;          ///< -1: none was given
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
@@ -37,11 +37,11 @@ bool was_lowered_in(const MeasuredRun& run, const Group& group);
 std::string untried_sentence(const std::vector<std::string>& untried);
 
 /// Returns a table for people.
-std::string text_of(const SensitivityResult& result);
+std::string result_text(const SensitivityResult& result);
 /// Returns JSON (docs/schema.md).
 Json to_json(const SensitivityResult& result);
 /// Returns a comment on the policy as a whole.
-std::string policy_evidence(const SensitivityResult& result);
+std::string policy_comment(const SensitivityResult& result);
 /// Returns the text of the policy file, with comments on its rules.
 std::string policy_text_of(const SensitivityResult& result);
 

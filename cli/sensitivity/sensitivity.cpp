@@ -16,11 +16,10 @@
 #include "cli/output/terminal.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
 #include "cli/sensitivity/digits.hpp"
-#include "cli/sensitivity/measurements.hpp"
-#include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
+#include "cli/sensitivity/runner.hpp"
 #include "cli/trials/assumptions.hpp"
-#include "cli/trials/question.hpp"
+#include "cli/trials/search_command.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
@@ -28,7 +27,7 @@
 namespace fp32shim::cli {
 namespace {
 
-struct SensitivityOptions : QuestionOptions {
+struct SensitivityOptions : SearchOptions {
     std::vector<std::string> precisions{};
     std::string policy{}, metric = "number", by = "where";
     std::int64_t most = 20, perturb = 0;
@@ -80,17 +79,17 @@ std::string problem_in_options(const SensitivityOptions& options) {
     return problem_with_policy(options.policy);
 }
 
-/// One call of `sensitivity`.
-class Examination {
+/// One analysis: the runs of a command, and the conclusion from them.
+class SensitivityAnalysis {
   public:
-    Examination(const SensitivityOptions& options, Trials& trials)
-        : options_(options), trials_(trials), measurements_(trials) {
-        rank_by_audits(options, TriedTypes::float32, groups_);
+    SensitivityAnalysis(const SensitivityOptions& options, TrialRunner& trials)
+        : options_(options), trials_(trials), runner_(trials) {
+        rank_groups_by_audits(options, TriedTypes::float32, groups_);
         measured_.precisions = options.precisions;
         if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }
 
-    /// Makes all runs. Throws End at a premature end.
+    /// Makes all runs. Throws SearchAborted at a premature end.
     void run() {
         run_exact();
         if (options_.perturb > 0)
@@ -102,22 +101,21 @@ class Examination {
     }
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
-    int conclude_measurements() {
+    int find_policy_and_print() {
         const SourceLineTexts texts(groups_, now_ns());
-        SensitivityResult result{groups_, texts, measurements_, measured_, options_, options_.metric, source()};
+        SensitivityResult result{groups_, texts, runner_, measured_, options_, options_.metric, source()};
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
         result.untried = untried_;
         result.dependence = dependence_;
         result.left_files = folder_.changed_files(options_.state);
         if (options_.perturb > 0) {
-            print(options_.is_json ? json_text(json_of_digits(digits_, result))
-                                   : wrapped(text_of_digits(digits_, result)));
+            print(options_.is_json ? json_text(digits_json(digits_, result)) : wrapped(digits_text(digits_, result)));
             return exit_code::ok;
         }
         const bool judges_policy = !options_.policy.empty() && options_.tolerance >= 0;
         if (options_.tolerance >= 0 && !judges_policy) find_policy(texts, result);
-        print(options_.is_json ? json_text(to_json(result)) : wrapped(text_of(result)));
+        print(options_.is_json ? json_text(to_json(result)) : wrapped(result_text(result)));
         if (judges_policy && untried_.empty())
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
         const bool is_answered = !judges_policy && (!result.policy || result.policy->is_found);
@@ -130,48 +128,49 @@ class Examination {
         const RunRequest exact = exact_request();
         const bool is_given = options_.repeat > 0;
         const RecordedProducts& products =
-            measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
+            runner_.make_exact_runs(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
         for (const RecordedProducts::RecordedGroup& met : products.groups) groups_.find_or_add(met.group);
-        if (groups_.all().empty()) throw no_product_seen(products, TriedTypes::float32);
-        measured_.places = find_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
-        if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
-            measurements_.run_exact(exact, measured_.places.size());
-        measurements_.expect_errors(error_count());
+        if (groups_.all().empty()) throw no_product_seen_error(products, TriedTypes::float32);
+        measured_.places = divide_into_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
+        if (!is_given && runner_.exact_run_noise() > 0 && options_.policy.empty())
+            runner_.make_exact_runs(exact, measured_.places.size());
+        runner_.expect_error_count(error_count());
         note_untried();
         check_chance();
     }
 
     void check_chance() const {
-        if (options_.tolerance >= 0 && measurements_.chance() > options_.tolerance) throw beyond_tolerance();
+        if (options_.tolerance >= 0 && runner_.largest_chance_error() > options_.tolerance) throw beyond_tolerance();
     }
 
     /// Makes runs in which as much as possible is lowered. If the only numbers that change do not count, because
     /// exact runs differ in them, all numbers count from then on.
-    std::vector<MeasuredRun> measure_everything(const std::vector<Experiment>& experiments) {
-        std::vector<MeasuredRun> results = measure(experiments);
+    std::vector<MeasuredRun> measure_everything(const std::vector<PlannedRun>& planned) {
+        std::vector<MeasuredRun> results = measure(planned);
         const bool has_changed = std::ranges::any_of(results, [](const MeasuredRun& run) { return run.error != 0; });
         const bool was_lowered = std::ranges::any_of(results, &MeasuredRun::was_lowered);
-        if (has_changed || !was_lowered || measurements_.reference().rows_left_out().empty()) return results;
-        measurements_.count_all_numbers();
+        if (has_changed || !was_lowered || runner_.reference().rows_left_out().empty()) return results;
+        runner_.include_all_numbers();
         check_chance();
-        return measure(experiments);
+        return measure(planned);
     }
 
-    std::vector<MeasuredRun> measure(const std::vector<Experiment>& experiments) {
-        return measurements_.measure(experiments, static_cast<std::uint64_t>(options_.jobs));
+    std::vector<MeasuredRun> measure(const std::vector<PlannedRun>& planned) {
+        return runner_.measure_runs(planned, static_cast<std::uint64_t>(options_.jobs));
     }
 
     RunRequest exact_request() const { return request_with_only({}, measured_.precisions.front()); }
 
-    End beyond_tolerance() const {
+    SearchAborted beyond_tolerance() const {
         std::string why = ", and two of them are too few to tell an error from chance";
-        if (std::isfinite(measurements_.chance()))
-            why = fmt::format(", and an error up to {:.2g} is not told apart from chance", measurements_.chance());
-        else if (!std::isfinite(measurements_.noise()))
+        if (std::isfinite(runner_.largest_chance_error()))
+            why = fmt::format(", and an error up to {:.2g} is not told apart from chance",
+                              runner_.largest_chance_error());
+        else if (!std::isfinite(runner_.exact_run_noise()))
             why.clear();
         return {fmt::format("equal exact runs differ by up to {:.2g}{}, so nothing can be said about a tolerance of "
                             "{:.2g}",
-                            measurements_.noise(), why, options_.tolerance),
+                            runner_.exact_run_noise(), why, options_.tolerance),
                 exit_code::inconclusive};
     }
 
@@ -184,19 +183,19 @@ class Examination {
     }
 
     void note_untried() {
-        for (Place& place : measured_.places) {
+        for (ProgramPlace& place : measured_.places) {
             place.is_untried = std::ranges::any_of(
-                place.groups, [this](std::size_t group) { return !measurements_.ran_again(groups_[group]); });
+                place.groups, [this](std::size_t group) { return !runner_.has_run_again(groups_[group]); });
             if (place.is_untried) untried_.push_back(place.text);
         }
     }
 
     void run_given_policy() {
         measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
-        measurements_.check_independence(exact_request());
+        runner_.check_by_exact_run(exact_request());
         const MeasuredRun& measured = measured_.all_lowered.front();
         if (measured.exceeds_chance())
-            measurements_.confirm(measured);
+            runner_.confirm_by_second_run(measured);
         else
             check_dependence();
     }
@@ -206,9 +205,9 @@ class Examination {
     std::optional<MeasuredRun> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{request_with_only(groups, coarsest),
-                                    "the places that moved nothing, asked for " + coarsest};
-        MeasuredRun run = measure({experiment}).front();
+        const PlannedRun planned{request_with_only(groups, coarsest),
+                                 "the places that moved nothing, asked for " + coarsest};
+        MeasuredRun run = measure({planned}).front();
         const auto ran_at_coarsest_precision = [&coarsest](const auto& group) {
             return group.second.contains(coarsest);
         };
@@ -249,21 +248,21 @@ class Examination {
         if (!coarsest) return;
         const MeasuredRun& run = *coarsest;
         if (run.exceeds_chance()) {
-            try {  // a number may grow from run to run
-                if (measurements_.noise() > 0) measurements_.check_independence(exact_request(), "after all others");
-            } catch (const End&) {
+            try {  // a further exact run shows whether a number merely grows from run to run
+                if (runner_.exact_run_noise() > 0) runner_.check_by_exact_run(exact_request(), "after all others");
+            } catch (const SearchAborted&) {
                 dependence_ =
                     "Nothing shows that the output depends on the lowered products: it differs between exact runs.\n";
                 return;
             }
-            dependence_ = dependence_text(
+            dependence_ = proven_dependence_text(
                 run.problem.empty() ? fmt::format("changed by {:.2g}", run.error) : "did not come: " + run.problem,
                 is_equal);
             return;
         }
         if (options_.tolerance >= 0)
-            throw End{independence_text(is_equal && run.error == 0), exit_code::inconclusive};
-        dependence_ = fmt::format("Not certain: {}.\n", independence_text(is_equal && run.error == 0));
+            throw SearchAborted{unproven_dependence_text(is_equal && run.error == 0), exit_code::inconclusive};
+        dependence_ = fmt::format("Not certain: {}.\n", unproven_dependence_text(is_equal && run.error == 0));
     }
 
     RunRequest given_policy() const {
@@ -275,40 +274,41 @@ class Examination {
 
     void run_perturbed() {
         for (const std::string& precision : measured_.precisions) {
-            const std::vector<Experiment> everything = perturbed_runs(nullptr, precision);
+            const std::vector<PlannedRun> everything = perturbed_runs(nullptr, precision);
             if (!measure({everything.front()}).front().was_lowered)
-                throw nothing_lowered(trials_.last().products, precision);
-            digits_.push_back({nullptr, precision, digits_of(measure_everything(everything))});
-            measurements_.check_independence(exact_request());
-            for (const Place& place : measured_.places)
+                throw nothing_lowered_error(trials_.last_trial().products, precision);
+            digits_.push_back({nullptr, precision, estimate_significant_digits(measure_everything(everything))});
+            runner_.check_by_exact_run(exact_request());
+            for (const ProgramPlace& place : measured_.places)
                 if (!place.is_untried)
-                    digits_.push_back({&place, precision, digits_of(measure(perturbed_runs(&place, precision)))});
+                    digits_.push_back(
+                        {&place, precision, estimate_significant_digits(measure(perturbed_runs(&place, precision)))});
         }
     }
 
     /// Returns runs with a place perturbed (null: with everything), one for each seed.
-    std::vector<Experiment> perturbed_runs(const Place* place, const std::string& precision) const {
-        std::vector<Experiment> experiments;
+    std::vector<PlannedRun> perturbed_runs(const ProgramPlace* place, const std::string& precision) const {
+        std::vector<PlannedRun> planned;
         for (std::int64_t i = 1; i <= options_.perturb; ++i) {
             PolicySettings seeded = settings(precision);
             seeded.seed = static_cast<std::uint64_t>(i);
             const std::string text = fmt::format(
                 "{} at {}, seed {}", place == nullptr ? "everything" : "only " + place->text, precision, i);
-            experiments.push_back({place == nullptr ? request_lowering_all_but(groups_, {}, seeded)
-                                                    : request_lowering_only(groups_, place->groups, seeded),
-                                   text});
+            planned.push_back({place == nullptr ? request_lowering_all_but(groups_, {}, seeded)
+                                                : request_lowering_only(groups_, place->groups, seeded),
+                               text});
         }
-        return experiments;
+        return planned;
     }
 
     void run_places() {
-        std::vector<Experiment> experiments;
+        std::vector<PlannedRun> planned;
         for (const std::string& precision : measured_.precisions)
-            experiments.push_back({request_with_all_but({}, precision), "everything at " + precision});
-        measured_.all_lowered = measure_everything(experiments);
+            planned.push_back({request_with_all_but({}, precision), "everything at " + precision});
+        measured_.all_lowered = measure_everything(planned);
         if (std::ranges::none_of(measured_.all_lowered, &MeasuredRun::was_lowered))
-            throw nothing_lowered(trials_.last().products, measured_.precisions.back());
-        measurements_.check_independence(exact_request());
+            throw nothing_lowered_error(trials_.last_trial().products, measured_.precisions.back());
+        runner_.check_by_exact_run(exact_request());
         measure_places();
     }
 
@@ -325,18 +325,18 @@ class Examination {
     }
 
     void measure_places() {
-        std::vector<Experiment> experiments;
-        for (const Place& place : measured_.places)
+        std::vector<PlannedRun> planned;
+        for (const ProgramPlace& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
                 if (!place.is_untried)
-                    experiments.push_back({request_with_only(place.groups, precision),
-                                           fmt::format("only {} at {}", place.text, precision)});
-                experiments.push_back({request_with_all_but(place.groups, precision),
-                                       fmt::format("all but {} at {}", place.text, precision)});
+                    planned.push_back({request_with_only(place.groups, precision),
+                                       fmt::format("only {} at {}", place.text, precision)});
+                planned.push_back({request_with_all_but(place.groups, precision),
+                                   fmt::format("all but {} at {}", place.text, precision)});
             }
-        const std::vector<MeasuredRun> results = measure(experiments);
+        const std::vector<MeasuredRun> results = measure(planned);
         auto next = results.begin();
-        for (const Place& place : measured_.places) {
+        for (const ProgramPlace& place : measured_.places) {
             measured_.errors.emplace_back();
             for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
                 PlaceErrors errors{{{std::numeric_limits<double>::infinity(), not_tried}}, {}};
@@ -382,17 +382,18 @@ class Examination {
         }
         const auto& moved = alone_moved.empty() ? others_moved : alone_moved;
         const auto largest = std::ranges::max_element(moved, {}, [](const auto& run) { return run.first->error; });
-        for (int i = 0; largest != moved.end() && i < largest->second; ++i) measurements_.confirm(*largest->first);
+        for (int i = 0; largest != moved.end() && i < largest->second; ++i)
+            runner_.confirm_by_second_run(*largest->first);
     }
 
     /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time, or
     /// for a clock of another time zone, which short runs may have left as it was.
     void check_drift() {
-        if (has_moved() && (measurements_.noise() > 0 || measurements_.reference().has_moments()))
-            measurements_.check_independence(exact_request(), "after all others");
+        if (has_moved() && (runner_.exact_run_noise() > 0 || runner_.reference().has_other_timestamps()))
+            runner_.check_by_exact_run(exact_request(), "after all others");
     }
 
-    /// Finds a policy and writes it. Throws End if it cannot be written.
+    /// Finds a policy and writes it. Throws SearchAborted if it cannot be written.
     void find_policy(const SourceLineTexts& texts, SensitivityResult& result) {
         const PolicySettings cheapest = settings(measured_.precisions.back());
         result.settings = cheapest;
@@ -404,19 +405,20 @@ class Examination {
                              fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}})
                 .front();
         });
-        if (result.policy->is_found) result.found.write(options_, policy_evidence(result), policy_text_of(result));
+        if (result.policy->is_found)
+            result.found.write_file(options_, policy_comment(result), policy_text_of(result));
     }
 
     std::string source() const { return options_.compare.empty() ? "stdout" : policy::quoted_path(options_.compare); }
 
     const SensitivityOptions& options_;
-    Trials& trials_;
-    Measurements measurements_;
-    const WorkingFolder folder_;
+    TrialRunner& trials_;
+    SensitivityRunner runner_;
+    const WorkingFolderSnapshot folder_;
     GroupList groups_;
     std::vector<std::string>
         untried_;  ///< places that have a group with fewer calls in all later exact runs than in the first
-    Sensitivity measured_;
+    SensitivityMeasurements measured_;
     std::vector<PlaceDigits> digits_;  ///< empty without --perturb
     std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
 };
@@ -431,13 +433,13 @@ int examine(const SensitivityOptions& options) {
                                 : options.metric == "each" ? OutputMetric::each
                                                            : OutputMetric::number;
     settings.closeness.tolerance = options.tolerance;
-    return ask_question(options, std::move(settings),
-                        {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
-                        [&options](Trials& trials) {
-                            Examination examination(options, trials);
-                            examination.run();
-                            return examination.conclude_measurements();
-                        });
+    return run_search(options, std::move(settings),
+                      {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
+                      [&options](TrialRunner& trials) {
+                          SensitivityAnalysis analysis(options, trials);
+                          analysis.run();
+                          return analysis.find_policy_and_print();
+                      });
 }
 
 }  // namespace
@@ -469,7 +471,7 @@ Action define_sensitivity(CLI::App& app) {
         app, "--repeat", options->repeat, 1,
         "Number of exact runs, whose differences tell errors from chance (default: 5; if they differ, as many as "
         "places)");
-    add_question_options(app, *options);
+    add_search_options(app, *options);
     return [options] { return examine(*options); };
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <vector>
@@ -13,17 +14,15 @@ namespace fp32shim::cli {
 /// Ranges of addresses with a number each. If ranges overlap, the most recently added one counts.
 class AddressMap {
   public:
-    void add(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
+    void add_range(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
         if (begin < end) ranges_.push_back({begin, end, value});
     }
 
-    /// Prepares find() for all ranges that were added. May be called once.
-    void build() {
+    /// Prepares value_at() for all ranges that were added. May be called once.
+    void build_index() {
         std::vector<std::uint32_t> by_begin(ranges_.size());
-        for (std::uint32_t i = 0; i < by_begin.size(); ++i) by_begin[i] = i;
-        std::sort(by_begin.begin(), by_begin.end(), [&](std::uint32_t left, std::uint32_t right) {
-            return ranges_[left].begin < ranges_[right].begin;
-        });
+        std::iota(by_begin.begin(), by_begin.end(), 0);
+        std::ranges::sort(by_begin, {}, [&](std::uint32_t i) { return ranges_[i].begin; });
         // Walks through the addresses in order. The top of the heap is the most recently added range that contains
         // the current one.
         std::priority_queue<std::uint32_t> open;
@@ -33,42 +32,41 @@ class AddressMap {
             while (next < by_begin.size() && ranges_[by_begin[next]].begin <= here) open.push(by_begin[next++]);
             while (!open.empty() && ranges_[open.top()].end <= here) open.pop();
             if (open.empty()) {
-                append(here, std::nullopt);
+                append_step(here, std::nullopt);
                 continue;
             }
-            append(here, ranges_[open.top()].value);
+            append_step(here, ranges_[open.top()].value);
             here = ranges_[open.top()].end;
             if (next < by_begin.size()) here = std::min(here, ranges_[by_begin[next]].begin);
         }
         ranges_ = {};
     }
 
-    std::optional<std::uint32_t> find(std::uint64_t address) const {
-        const auto after = std::upper_bound(steps_.begin(), steps_.end(), address,
-                                            [](std::uint64_t value, const Step& step) { return value < step.begin; });
+    std::optional<std::uint32_t> value_at(std::uint64_t address) const {
+        const auto after = std::ranges::upper_bound(steps_, address, {}, &MapStep::begin);
         return after == steps_.begin() ? std::nullopt : std::prev(after)->value;
     }
 
   private:
-    struct Range {
+    struct AddressRange {
         std::uint64_t begin, end;
         std::uint32_t value;
     };
     /// Addresses from `begin` to the beginning of the next step.
-    struct Step {
+    struct MapStep {
         std::uint64_t begin;
         std::optional<std::uint32_t> value;
     };
 
-    void append(std::uint64_t begin, std::optional<std::uint32_t> value) {
+    void append_step(std::uint64_t begin, std::optional<std::uint32_t> value) {
         if (!steps_.empty() && steps_.back().begin == begin)
             steps_.back().value = value;
         else if (steps_.empty() || steps_.back().value != value)
             steps_.push_back({begin, value});
     }
 
-    std::vector<Range> ranges_;
-    std::vector<Step> steps_;
+    std::vector<AddressRange> ranges_;
+    std::vector<MapStep> steps_;
 };
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,6 @@
 #include "cli/source_locations/debug_information.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,6 +16,20 @@
 
 namespace fp32shim::cli {
 namespace {
+
+bool load_functions(Libdw& functions) {
+    void* library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    bool is_whole = true;
+    const auto find = [&]<class Function>(Function& function, const char* name) {
+        function = reinterpret_cast<Function>(dlsym(library, name));
+        is_whole = is_whole && function != nullptr;
+    };
+#define FP32SHIM_LIBDW_FIND(name) find(functions.name, #name);
+    FP32SHIM_LIBDW_FUNCTIONS(FP32SHIM_LIBDW_FIND)
+#undef FP32SHIM_LIBDW_FIND
+    return is_whole;
+}
 
 constexpr int depth_limit = 200;
 constexpr std::size_t frame_limit = 100;
@@ -43,13 +58,19 @@ bool may_contain_functions(int tag) {
 
 }  // namespace
 
+const Libdw* load_libdw() {
+    static Libdw functions;
+    static const bool is_there = load_functions(functions);
+    return is_there ? &functions : nullptr;
+}
+
 DebugInformation::DebugInformation(const Libdw& libdw, const std::string& path)
     : libdw_(libdw), session_(libdw.dwfl_begin(callbacks(libdw)), libdw.dwfl_end) {
-    open(path);
+    open_file(path);
     if (problem_.empty()) index_units();
 }
 
-void DebugInformation::open(const std::string& path) {
+void DebugInformation::open_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (session_ != nullptr && file >= 0) {
         libdw_.dwfl_report_begin(session_.get());
@@ -77,16 +98,16 @@ void DebugInformation::index_units() {
         add_ranges(entry, static_cast<std::uint32_t>(units_.size()), units_by_address_);
         units_.push_back({.lines = entry, .all = {}, .by_address = {}});
     }
-    units_by_address_.build();
+    units_by_address_.build_index();
 }
 
 void DebugInformation::add_ranges(Dwarf_Die& entry, std::uint32_t number, AddressMap& map) const {
     Dwarf_Addr base = 0, begin = 0, end = 0;
     std::ptrdiff_t next = 0;
-    while ((next = libdw_.dwarf_ranges(&entry, next, &base, &begin, &end)) > 0) map.add(begin, end, number);
+    while ((next = libdw_.dwarf_ranges(&entry, next, &base, &begin, &end)) > 0) map.add_range(begin, end, number);
 }
 
-void DebugInformation::read_unit(Unit& unit) {
+void DebugInformation::read_unit(CompilationUnit& unit) {
     unit.is_read = true;
     Dwarf_Half version = 0;
     std::uint8_t type = 0;
@@ -96,10 +117,10 @@ void DebugInformation::read_unit(Unit& unit) {
         type == DW_UT_skeleton && libdw_.dwarf_tag(&split) == DW_TAG_compile_unit)
         unit.functions = split;
     read_functions(unit, unit.functions, no_function, 0);
-    unit.by_address.build();
+    unit.by_address.build_index();
 }
 
-void DebugInformation::read_functions(Unit& unit, Dwarf_Die& parent, std::uint32_t outer, int depth) {
+void DebugInformation::read_functions(CompilationUnit& unit, Dwarf_Die& parent, std::uint32_t outer, int depth) {
     Dwarf_Die entry = {};
     if (depth >= depth_limit || libdw_.dwarf_child(&parent, &entry) != 0) return;
     do {
@@ -112,7 +133,8 @@ void DebugInformation::read_functions(Unit& unit, Dwarf_Die& parent, std::uint32
 }
 
 /// Adds a function if it has code, and all functions inside it.
-void DebugInformation::read_function(Unit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer, int depth) {
+void DebugInformation::read_function(CompilationUnit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer,
+                                     int depth) {
     Dwarf_Attribute attribute = {};
     std::uint32_t number = no_function;
     if (libdw_.dwarf_attr(&entry, DW_AT_low_pc, &attribute) != nullptr ||
@@ -128,53 +150,55 @@ void DebugInformation::find_location(std::uint64_t address, SourceLocation& loca
     location.why_unknown = problem_;
     if (!problem_.empty()) return;
     address -= bias_;
-    const auto number = units_by_address_.find(address);
+    const auto number = units_by_address_.value_at(address);
     location.why_unknown = "has no debug information for this place";
     if (!number) return;
-    Unit& unit = units_[*number];
+    CompilationUnit& unit = units_[*number];
     if (!unit.is_read) read_unit(unit);
-    Position position = position_of(unit, address);
-    std::uint32_t function = unit.by_address.find(address).value_or(no_function);
+    SourcePosition position = position_of(unit, address);
+    std::uint32_t function = unit.by_address.value_at(address).value_or(no_function);
     if (function == no_function && position.file.empty()) return;
     location.why_unknown.clear();
     if (function == no_function) location.frames.push_back({{}, std::move(position.file), position.line, false});
     while (function != no_function && location.frames.size() < frame_limit) {
-        Function& known = unit.all[function];
-        location.frames.push_back({name_of(known.entry), std::move(position.file), position.line, known.is_inlined});
-        if (known.is_inlined) position = call_position(unit, known.entry);
+        FunctionCode& known = unit.all[function];
+        location.frames.push_back(
+            {function_name_of(known.entry), std::move(position.file), position.line, known.is_inlined});
+        if (known.is_inlined) position = position_of_call(unit, known.entry);
         function = known.outer;
     }
 }
 
-DebugInformation::Position DebugInformation::position_of(Unit& unit, std::uint64_t address) {
+DebugInformation::SourcePosition DebugInformation::position_of(CompilationUnit& unit, std::uint64_t address) {
     Dwarf_Line* const line = libdw_.dwarf_getsrc_die(&unit.lines, address);
-    Position position;
+    SourcePosition position;
     if (line == nullptr) return position;
-    if (const char* file = libdw_.dwarf_linesrc(line, nullptr, nullptr)) position.file = whole_path(unit, file);
+    if (const char* file = libdw_.dwarf_linesrc(line, nullptr, nullptr))
+        position.file = absolute_source_path(unit, file);
     libdw_.dwarf_lineno(line, &position.line);
     return position;
 }
 
 /// Returns the location at which an inlined function was called.
-DebugInformation::Position DebugInformation::call_position(Unit& unit, Dwarf_Die& inlined) {
-    Position position;
+DebugInformation::SourcePosition DebugInformation::position_of_call(CompilationUnit& unit, Dwarf_Die& inlined) {
+    SourcePosition position;
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
-    const auto file = number_of(inlined, DW_AT_call_file);
+    const auto file = number_attribute(inlined, DW_AT_call_file);
     if (file && libdw_.dwarf_getsrcfiles(&unit.functions, &files, &count) == 0 && *file < count)
         if (const char* path = libdw_.dwarf_filesrc(files, *file, nullptr, nullptr))
-            position.file = whole_path(unit, path);
-    const std::uint64_t line = number_of(inlined, DW_AT_call_line).value_or(0);
+            position.file = absolute_source_path(unit, path);
+    const std::uint64_t line = number_attribute(inlined, DW_AT_call_line).value_or(0);
     position.line = line <= INT_MAX ? static_cast<int>(line) : 0;
     return position;
 }
 
 /// Returns the path of a source file, without `.` and `..`. A relative name is completed by the folder in which the
 /// compiler ran.
-const std::string& DebugInformation::whole_path(Unit& unit, const char* file) {
+const std::string& DebugInformation::absolute_source_path(CompilationUnit& unit, const char* file) {
     const auto [known, is_new] = paths_.try_emplace({unit.lines.addr, file});
     if (is_new) {
-        const char* folder = text_of(unit.lines, DW_AT_comp_dir);
+        const char* folder = string_attribute(unit.lines, DW_AT_comp_dir);
         const std::filesystem::path path = std::filesystem::path(folder == nullptr ? "" : folder) / file;
         known->second = path.lexically_normal().string();
     }
@@ -182,7 +206,7 @@ const std::string& DebugInformation::whole_path(Unit& unit, const char* file) {
 }
 
 /// Returns the name of a function; for an inlined copy, the name of the original.
-const std::string& DebugInformation::name_of(Dwarf_Die entry) {
+const std::string& DebugInformation::function_name_of(Dwarf_Die entry) {
     Dwarf_Attribute attribute = {};
     Dwarf_Die origin = {};
     for (int i = 0; i < depth_limit && libdw_.dwarf_attr(&entry, DW_AT_abstract_origin, &attribute) != nullptr &&
@@ -191,15 +215,15 @@ const std::string& DebugInformation::name_of(Dwarf_Die entry) {
         entry = origin;
     const auto [known, is_new] = names_.try_emplace(entry.addr);
     std::string& name = known->second;  // the reference stays valid when names of enclosing functions are added
-    if (is_new) name = make_name(entry);
+    if (is_new) name = build_function_name(entry);
     return name;
 }
 
-std::string DebugInformation::make_name(Dwarf_Die& entry) {
+std::string DebugInformation::build_function_name(Dwarf_Die& entry) {
     for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-        if (const char* symbol = text_of(entry, attribute))
+        if (const char* symbol = string_attribute(entry, attribute))
             if (std::string name = full_function_name(symbol); !name.starts_with("_Z")) return name;
-    const char* name = text_of(entry, DW_AT_name);
+    const char* name = string_attribute(entry, DW_AT_name);
     if (name == nullptr) return {};
     return name[0] == '_' && name[1] == 'Z' ? full_function_name(name) : name_with_scopes(entry, name);
 }
@@ -216,12 +240,12 @@ std::string DebugInformation::name_with_scopes(Dwarf_Die& entry, const char* nam
     const int count = libdw_.dwarf_getscopes_die(&declaration, &found);
     const std::unique_ptr<Dwarf_Die, decltype(&std::free)> scopes(found, &std::free);
     if (count <= 1) return result;
-    bool has_inner_functions = is_fortran(number_of(found[count - 1], DW_AT_language).value_or(0));
+    bool has_inner_functions = is_fortran(number_attribute(found[count - 1], DW_AT_language).value_or(0));
     for (int i = 1; i < std::min(count, depth_limit); ++i) {
         const int tag = libdw_.dwarf_tag(&found[i]);
-        if (tag == DW_TAG_subprogram && has_inner_functions) return name_of(found[i]) + "::" + result;
+        if (tag == DW_TAG_subprogram && has_inner_functions) return function_name_of(found[i]) + "::" + result;
         if (tag != DW_TAG_subprogram && !may_contain_functions(tag)) continue;
-        const char* scope = text_of(found[i], DW_AT_name);
+        const char* scope = string_attribute(found[i], DW_AT_name);
         if (tag == DW_TAG_namespace && scope == nullptr) scope = "(anonymous namespace)";
         const bool is_class = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
         if (is_class && (scope == nullptr || std::string_view(scope).starts_with("<lambda"))) {
@@ -233,13 +257,13 @@ std::string DebugInformation::name_with_scopes(Dwarf_Die& entry, const char* nam
     return result;
 }
 
-const char* DebugInformation::text_of(Dwarf_Die& entry, unsigned attribute) const {
+const char* DebugInformation::string_attribute(Dwarf_Die& entry, unsigned attribute) const {
     Dwarf_Attribute found = {};
     if (libdw_.dwarf_attr_integrate(&entry, attribute, &found) == nullptr) return nullptr;
     return libdw_.dwarf_formstring(&found);
 }
 
-std::optional<std::uint64_t> DebugInformation::number_of(Dwarf_Die& entry, unsigned attribute) const {
+std::optional<std::uint64_t> DebugInformation::number_attribute(Dwarf_Die& entry, unsigned attribute) const {
     Dwarf_Attribute found = {};
     Dwarf_Word value = 0;
     if (libdw_.dwarf_attr(&entry, attribute, &found) == nullptr || libdw_.dwarf_formudata(&found, &value) != 0)
@@ -247,7 +271,7 @@ std::optional<std::uint64_t> DebugInformation::number_of(Dwarf_Die& entry, unsig
     return value;
 }
 
-SymbolTable DebugInformation::symbols() {
+SymbolTable DebugInformation::separate_symbols() {
     SymbolTable table;
     table.names.push_back('\0');
     if (module_ == nullptr) return table;

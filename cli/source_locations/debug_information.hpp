@@ -29,51 +29,51 @@ class DebugInformation {
     void find_location(std::uint64_t address, SourceLocation& location);
 
     /// Returns the symbols of the separate file with the debug information.
-    SymbolTable symbols();
+    SymbolTable separate_symbols();
 
   private:
     /// Code of a function, or of an inlined call.
-    struct Function {
+    struct FunctionCode {
         Dwarf_Die entry;
         std::uint32_t outer;  ///< index of the enclosing function; no_function: none
         bool is_inlined;
     };
     /// A compilation unit: a source file with everything that it includes.
-    struct Unit {
+    struct CompilationUnit {
         Dwarf_Die lines;           ///< entry with the table of lines
         Dwarf_Die functions = {};  ///< entry with the functions, which may be in a .dwo file
         bool is_read = false;
-        std::vector<Function> all;
+        std::vector<FunctionCode> all;
         AddressMap by_address;
     };
     /// Position in a source file.
-    struct Position {
+    struct SourcePosition {
         std::string file;
         int line = 0;
     };
     static constexpr std::uint32_t no_function = UINT32_MAX;
 
-    void open(const std::string& path);
+    void open_file(const std::string& path);
     void index_units();
-    void read_unit(Unit& unit);
+    void read_unit(CompilationUnit& unit);
     void add_ranges(Dwarf_Die& entry, std::uint32_t number, AddressMap& map) const;
-    void read_functions(Unit& unit, Dwarf_Die& parent, std::uint32_t outer, int depth);
-    void read_function(Unit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer, int depth);
-    Position position_of(Unit& unit, std::uint64_t address);
-    Position call_position(Unit& unit, Dwarf_Die& inlined);
-    const std::string& whole_path(Unit& unit, const char* file);
-    const std::string& name_of(Dwarf_Die entry);
-    std::string make_name(Dwarf_Die& entry);
+    void read_functions(CompilationUnit& unit, Dwarf_Die& parent, std::uint32_t outer, int depth);
+    void read_function(CompilationUnit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer, int depth);
+    SourcePosition position_of(CompilationUnit& unit, std::uint64_t address);
+    SourcePosition position_of_call(CompilationUnit& unit, Dwarf_Die& inlined);
+    const std::string& absolute_source_path(CompilationUnit& unit, const char* file);
+    const std::string& function_name_of(Dwarf_Die entry);
+    std::string build_function_name(Dwarf_Die& entry);
     std::string name_with_scopes(Dwarf_Die& entry, const char* name);
-    const char* text_of(Dwarf_Die& entry, unsigned attribute) const;
-    std::optional<std::uint64_t> number_of(Dwarf_Die& entry, unsigned attribute) const;
+    const char* string_attribute(Dwarf_Die& entry, unsigned attribute) const;
+    std::optional<std::uint64_t> number_attribute(Dwarf_Die& entry, unsigned attribute) const;
 
     const Libdw& libdw_;
     std::unique_ptr<Dwfl, void (*)(Dwfl*)> session_;
     Dwfl_Module* module_ = nullptr;
     Dwarf_Addr bias_ = 0;  ///< difference between addresses in the file and in its debug information
     std::string problem_;  ///< reason why there is no debug information
-    std::vector<Unit> units_;
+    std::vector<CompilationUnit> units_;
     AddressMap units_by_address_;
     std::unordered_map<const void*, std::string> names_;                ///< names by address of the function's entry
     std::map<std::pair<const void*, const char*>, std::string> paths_;  ///< paths by unit and file

@@ -71,8 +71,7 @@ std::string without_parameters(std::string_view text, Templates templates) {
             size = text.find_first_of(":& ", 1);
             is_kept = false;
         } else if (text.front() == ' ') {
-            is_kept = text.starts_with(" &") || text.starts_with(" [") || text.starts_with(" <");
-            if (!is_kept) name.clear();
+            if (!text.starts_with(" &") && !text.starts_with(" [") && !text.starts_with(" <")) name.clear();
             is_kept = false;
         } else if (text.front() == '&') {
             is_kept = false;

@@ -47,6 +47,6 @@ struct Libdw {
 };
 
 /// Returns the library's functions; null if it is not installed or too old.
-const Libdw* libdw();
+const Libdw* load_libdw();
 
 }  // namespace fp32shim::cli

@@ -25,6 +25,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFrame, function, file, line, is_inlined
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceLocation, frames, symbol, clone, exported, symbol_offset, why_unknown)
 
 /// Returns a location for each address. Must run in a child process.
-std::vector<SourceLocation> answer_question(const LocationQuestion& question);
+std::vector<SourceLocation> locate_addresses(const LocationQuestion& question);
 
 }  // namespace fp32shim::cli

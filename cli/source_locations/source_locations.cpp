@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cli/binaries/asked_child.hpp"
 #include "cli/binaries/elf_file.hpp"
-#include "cli/binaries/recorded_file.hpp"
+#include "cli/binaries/file_identity.hpp"
+#include "cli/binaries/worker_process.hpp"
 #include "cli/source_locations/messages.hpp"
 #include "system/inline_text.hpp"
 
@@ -27,7 +27,7 @@ std::string why_unreadable(const record::RecordedObject& object) {
 
 }  // namespace
 
-struct SourceLocations::KnownObject {
+struct SourceLocator::KnownObject {
     explicit KnownObject(const record::RecordedObject& object)
         : path(object.path),
           problem(why_unreadable(object)),
@@ -39,44 +39,45 @@ struct SourceLocations::KnownObject {
     std::unordered_map<std::uint64_t, SourceLocation> locations;
 };
 
-SourceLocations::SourceLocations()
-    : child_(
-          std::make_unique<AskedChild>([](const Message& question) -> Message { return answer_question(question); },
-                                       question_seconds, memory_limit)) {}
-SourceLocations::~SourceLocations() = default;
+SourceLocator::SourceLocator()
+    : child_(std::make_unique<WorkerProcess>(
+          [](const Message& question) -> Message { return locate_addresses(question); }, question_seconds,
+          memory_limit)) {}
+SourceLocator::~SourceLocator() = default;
 
-SourceLocations::KnownObject& SourceLocations::known_object(const record::RecordedObject& object) {
+SourceLocator::KnownObject& SourceLocator::known_object(const record::RecordedObject& object) {
     std::unique_ptr<KnownObject>& found = objects_[{object.path, object.build_id}];
     if (found == nullptr) found = std::make_unique<KnownObject>(object);
     return *found;
 }
 
-const SourceLocation& SourceLocations::at(const record::RecordedObject& object, std::uint64_t offset) {
-    look_up(object, {&offset, 1});
+const SourceLocation& SourceLocator::location_of(const record::RecordedObject& object, std::uint64_t offset) {
+    look_up_all(object, {&offset, 1});
     return known_object(object).locations[offset];
 }
 
-void SourceLocations::look_up(const record::RecordedObject& object, std::span<const std::uint64_t> offsets) {
+void SourceLocator::look_up_all(const record::RecordedObject& object, std::span<const std::uint64_t> offsets) {
     KnownObject& file = known_object(object);
     constexpr std::size_t at_once = 256;
     std::vector<std::uint64_t> next;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
         if (file.locations.try_emplace(offsets[i]).second) next.push_back(offsets[i]);
         if (next.empty() || (next.size() < at_once && i + 1 < offsets.size())) continue;
-        std::vector<SourceLocation> locations = ask(file, next);
+        std::vector<SourceLocation> locations = ask_worker(file, next);
         for (std::size_t j = 0; j < next.size(); ++j) file.locations[next[j]] = std::move(locations[j]);
         next.clear();
     }
 }
 
-/// Asks the child for locations. Returns one for each offset.
-std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std::vector<std::uint64_t>& offsets) {
+/// Asks the worker process for locations. Returns one for each offset.
+std::vector<SourceLocation> SourceLocator::ask_worker(KnownObject& object,
+                                                      const std::vector<std::uint64_t>& offsets) {
     while (object.readable != ReadableParts::nothing) {
         LocationQuestion question{object.path, object.readable, offsets};
         // Return addresses are reduced by one, so that they lie in the call even if it is the last instruction of a
         // function.
         for (std::uint64_t& address : question.addresses) --address;
-        const Answer answer = child_->ask(question);
+        const WorkerAnswer answer = child_->ask(question);
         try {
             std::vector<SourceLocation> locations = answer.value;
             if (locations.size() == offsets.size()) {
@@ -85,7 +86,7 @@ std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std:
                 return locations;
             }
         } catch (const nlohmann::json::exception&) {
-            // There is no answer, or a damaged one.
+            // The worker gave no answer, or a damaged one.
         }
         const bool has_symbols_left = object.readable == ReadableParts::all;
         object.readable = has_symbols_left ? ReadableParts::symbols : ReadableParts::nothing;

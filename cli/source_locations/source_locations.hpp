@@ -16,7 +16,7 @@ struct RecordedObject;
 
 namespace fp32shim::cli {
 
-class AskedChild;
+class WorkerProcess;
 
 /// A function that runs at an address. Names are bytes of a file and may not be UTF-8.
 struct SourceFrame {
@@ -47,34 +47,33 @@ std::string call_site_text(std::string_view path, std::uint64_t offset, const So
 std::string call_site_for_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location);
 
 /// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
-/// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used.
-///
-/// Files may be malicious, so an AskedChild reads their symbols and debug information, with its conditions for
-/// threads. If a file crashes the child or keeps it busy for more than 30 seconds, only its function names are read;
-/// if that fails too, nothing.
-class SourceLocations {
+/// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used. Files may
+/// be malicious, so a WorkerProcess reads their symbols and debug information, with its conditions for threads. If a
+/// file crashes the child or keeps it busy for more than 30 seconds, only its function names are read; if that fails
+/// too, nothing.
+class SourceLocator {
   public:
-    SourceLocations();
-    ~SourceLocations();
-    SourceLocations(const SourceLocations&) = delete;
-    SourceLocations& operator=(const SourceLocations&) = delete;
+    SourceLocator();
+    ~SourceLocator();
+    SourceLocator(const SourceLocator&) = delete;
+    SourceLocator& operator=(const SourceLocator&) = delete;
 
     /// Returns the location of a call from its return address. `offset` is that address minus the object's `l_addr`
     /// (dl_iterate_phdr: `dlpi_addr`). This is the address that nm and objdump print, even for programs that are not
     /// position-independent. An object without a path stands for code generated at run time. The result lives as long
     /// as this object. Throws only if there is no memory.
-    const SourceLocation& at(const record::RecordedObject& object, std::uint64_t offset);
+    const SourceLocation& location_of(const record::RecordedObject& object, std::uint64_t offset);
 
-    /// Looks up many locations of an object, so that at() then knows the answers. Takes a tenth of the time of
-    /// separate calls.
-    void look_up(const record::RecordedObject& object, std::span<const std::uint64_t> offsets);
+    /// Looks up many locations of an object, so that location_of() then knows the answers. Takes a tenth of the time
+    /// of separate calls.
+    void look_up_all(const record::RecordedObject& object, std::span<const std::uint64_t> offsets);
 
   private:
     struct KnownObject;
     KnownObject& known_object(const record::RecordedObject& object);
-    std::vector<SourceLocation> ask(KnownObject& object, const std::vector<std::uint64_t>& offsets);
+    std::vector<SourceLocation> ask_worker(KnownObject& object, const std::vector<std::uint64_t>& offsets);
 
-    std::unique_ptr<AskedChild> child_;
+    std::unique_ptr<WorkerProcess> child_;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, std::unique_ptr<KnownObject>> objects_;
 };
 

@@ -99,7 +99,7 @@ std::string problem_with_type(std::string_view type) {
 }
 
 /// Reads the elements of one array.
-Numbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
+ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
     const bool is_quoted = type.size() > 3 && type.front() == '\'' && type.back() == '\'';
     const std::string_view plain = is_quoted ? type.substr(2, type.size() - 3) : std::string_view();
     const auto* const found = std::ranges::find(element_types, plain, &ElementType::name);
@@ -108,7 +108,7 @@ Numbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
     for (const std::uint64_t size : row.indices) count *= size;
     if (bytes.size() / found->size != count || bytes.size() % found->size != 0)
         return {.problem = "has another size than its header says"};
-    Numbers numbers;
+    ParsedNumbers numbers;
     numbers.values.reserve(count);
     std::string element;
     for (std::size_t at = 0; at < bytes.size(); at += found->size) {
@@ -171,7 +171,7 @@ std::string inflate(std::string_view packed, std::size_t size, std::uint32_t che
 }
 
 /// A file in a zip archive, as the directory at the archive's end describes it.
-struct Member {
+struct ZipMember {
     std::string_view name, packed;
     unsigned flags = 0, method = 0;
     std::uint32_t checksum = 0;
@@ -180,7 +180,7 @@ struct Member {
 };
 
 /// Returns the member with its entry at this position of the directory; nothing if it is damaged.
-std::optional<Member> member_at(std::string_view zip, std::size_t at) {
+std::optional<ZipMember> member_at(std::string_view zip, std::size_t at) {
     constexpr std::size_t fixed_size = 46, local_size = 30;
     if (zip.size() < fixed_size || at > zip.size() - fixed_size || !zip.substr(at).starts_with("PK\x01\x02"))
         return {};
@@ -191,7 +191,7 @@ std::optional<Member> member_at(std::string_view zip, std::size_t at) {
     const std::size_t name_size = word(entry, 28);
     const std::size_t packed_size = number_at<std::uint32_t>(entry, 20);
     const std::size_t local = number_at<std::uint32_t>(entry, 42);
-    Member member;
+    ZipMember member;
     member.flags = word(entry, 8);
     member.method = word(entry, 10);
     member.checksum = number_at<std::uint32_t>(entry, 16);
@@ -206,7 +206,7 @@ std::optional<Member> member_at(std::string_view zip, std::size_t at) {
 }
 
 /// Reads the array of a member.
-Numbers numbers_of_member(const Member& member) {
+ParsedNumbers numbers_of_member(const ZipMember& member) {
     constexpr unsigned stored = 0, deflated = 8, encrypted = 1;
     if ((member.flags & encrypted) != 0 || (member.method != stored && member.method != deflated))
         return {.problem = "is packed by a method that is not read; allowed are np.savez and np.savez_compressed"};
@@ -216,12 +216,12 @@ Numbers numbers_of_member(const Member& member) {
             return {.problem = std::move(problem)};
     const std::string_view bytes = member.method == deflated ? std::string_view(unpacked) : member.packed;
     if (!is_npy(bytes)) return {.problem = "is no .npy file; allowed are archives of .npy files"};
-    return numbers_of_npy(bytes);
+    return parse_npy(bytes);
 }
 
 /// Adds the array of a member. Returns false if the member cannot be read.
-bool add_member(const Member& member, Numbers& all) {
-    Numbers one = numbers_of_member(member);
+bool add_member(const ZipMember& member, ParsedNumbers& all) {
+    ParsedNumbers one = numbers_of_member(member);
     if (!one.problem.empty()) {
         all = {.problem = fmt::format("cannot be read: its member {} {}", member.name, one.problem)};
         return false;
@@ -243,7 +243,7 @@ bool is_zip(std::string_view bytes) {
     return bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06");  // the second has no members
 }
 
-Numbers numbers_of_npy(std::string_view bytes) {
+ParsedNumbers parse_npy(std::string_view bytes) {
     if (bytes.size() < 12) return {.problem = "is truncated"};
     const bool is_old = bytes[6] == 1;
     const std::size_t size = is_old ? number_at<std::uint16_t>(bytes, 8) : number_at<std::uint32_t>(bytes, 8);
@@ -257,7 +257,7 @@ Numbers numbers_of_npy(std::string_view bytes) {
     return elements(bytes.substr(begin), value_of(header, "descr"), std::move(row));
 }
 
-Numbers numbers_of_npz(std::string_view bytes) {
+ParsedNumbers parse_npz(std::string_view bytes) {
     constexpr std::size_t end_size = 22;
     const std::size_t end = bytes.rfind("PK\x05\x06");
     if (end == std::string_view::npos || bytes.size() - end < end_size) return {.problem = "is truncated"};
@@ -266,7 +266,7 @@ Numbers numbers_of_npz(std::string_view bytes) {
     constexpr std::uint32_t elsewhere = 0xffffffff;
     if (at == elsewhere || count == 0xffff)
         return {.problem = "is larger than 4 GiB, or has 65,535 arrays; write several files"};
-    Numbers all;
+    ParsedNumbers all;
     for (std::size_t i = 0; i < count; ++i) {
         const auto member = member_at(bytes, at);
         if (!member) return {.problem = "is damaged"};

@@ -42,7 +42,7 @@ std::string onednn_text(const RecordedProducts& products) {
 
 }  // namespace
 
-WorkingFolder::WorkingFolder() {
+WorkingFolderSnapshot::WorkingFolderSnapshot() {
     std::error_code error;
     constexpr std::size_t most = 10'000;
     for (fs::directory_iterator at(".", error), end; at != end && !error && before_.size() < most;
@@ -54,24 +54,24 @@ WorkingFolder::WorkingFolder() {
     }
 }
 
-std::vector<std::string> WorkingFolder::changed_files(const std::string& except) const {
+std::vector<std::string> WorkingFolderSnapshot::changed_files(const std::string& except) const {
     std::vector<std::string> changed;
-    for (const auto& [name, file] : WorkingFolder().before_) {
+    for (const auto& [name, file] : WorkingFolderSnapshot().before_) {
         const auto before = before_.find(name);
         if (name != except && (before == before_.end() || before->second != file)) changed.push_back(name);
     }
     return changed;
 }
 
-std::string fresh_start_text(const std::vector<std::string>& left_files) {
+std::string fresh_start_assumption(const std::vector<std::string>& left_files) {
     return fmt::format("Assumed: each run starts afresh{}. Products that occurred in no run are not judged.\n",
                        left_files.empty() ? ""
                                           : fmt::format(", though {} changed meanwhile (--runner can restore files)",
                                                         printable(listed(left_files, 3))));
 }
 
-std::string floor_text() {
-    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+std::string floor_variable_text() {
+    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     const std::string floor(environment.get("FP32_MATMUL_FLOOR"));
     if (floor.empty()) return {};
     return fmt::format(
@@ -79,7 +79,7 @@ std::string floor_text() {
         printable(floor));
 }
 
-std::string not_as_asked_text(const PlacesNotAsAsked& places, std::string_view precision) {
+std::string other_precision_text(const PlacesAtOtherPrecision& places, std::string_view precision) {
     std::string text;
     if (!places.never.empty()) text += fmt::format("Never lowered in these runs: {}.\n", listed(places.never, 5));
     for (const auto& [format, names] : places.other)
@@ -87,7 +87,7 @@ std::string not_as_asked_text(const PlacesNotAsAsked& places, std::string_view p
     return text;
 }
 
-std::vector<std::string> other_formats(const std::set<std::string>& formats, std::string_view precision) {
+std::vector<std::string> formats_other_than(const std::set<std::string>& formats, std::string_view precision) {
     const auto asked = policy::parse_precision(precision);
     const auto format = asked ? policy::format_of(*asked) : std::nullopt;
     std::vector<std::string> others;
@@ -102,7 +102,7 @@ bool ran_at_coarsest(const RecordedProducts& products) {
     });
 }
 
-std::string independence_text(bool is_equal) {
+std::string unproven_dependence_text(bool is_equal) {
     return fmt::format(
         "the output {} in all runs, even at {}: nothing shows that it depends on the products of these runs. The "
         "command may use what an earlier run has left (a cache, a checkpoint): remove it before each run. Otherwise "
@@ -110,7 +110,7 @@ std::string independence_text(bool is_equal) {
         is_equal ? "was the same" : "changed by no more than chance", coarsest_precision);
 }
 
-std::string dependence_text(std::string_view effect, bool is_equal) {
+std::string proven_dependence_text(std::string_view effect, bool is_equal) {
     return fmt::format("{}It depends on the lowered products: at {} it {}.\n",
                        is_equal ? "The runs did not change the output. " : "", coarsest_precision, effect);
 }
@@ -136,7 +136,7 @@ std::string last_lines_of(const std::string& output) {
     return text;
 }
 
-End no_product_seen(const RecordedProducts& products, TriedTypes types) {
+SearchAborted no_product_seen_error(const RecordedProducts& products, TriedTypes types) {
     const bool is_float64 = types == TriedTypes::float64;
     const std::uint64_t others = products.calls_of_other_types;
     const std::string next =
@@ -152,7 +152,7 @@ End no_product_seen(const RecordedProducts& products, TriedTypes types) {
             exit_code::no_product};
 }
 
-End nothing_lowered(const RecordedProducts& products, std::string_view precision) {
+SearchAborted nothing_lowered_error(const RecordedProducts& products, std::string_view precision) {
     if (products.calls == 0)
         return {
             fmt::format("a run with everything at {} multiplied nothing, though a run with everything exact did: "

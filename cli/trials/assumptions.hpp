@@ -17,9 +17,9 @@
 namespace fp32shim::cli {
 
 /// The regular files of the working folder when this object was made.
-class WorkingFolder {
+class WorkingFolderSnapshot {
   public:
-    WorkingFolder();
+    WorkingFolderSnapshot();
 
     /// Returns the files that are new or have changed since then, without the file `except`.
     std::vector<std::string> changed_files(const std::string& except) const;
@@ -30,25 +30,25 @@ class WorkingFolder {
 };
 
 /// Returns the assumption about what runs leave behind. `left_files`: files that changed since the first run.
-std::string fresh_start_text(const std::vector<std::string>& left_files);
+std::string fresh_start_assumption(const std::vector<std::string>& left_files);
 
 /// Places of products that were asked to run at a lower precision, and did not, or not always.
-struct PlacesNotAsAsked {
+struct PlacesAtOtherPrecision {
     std::vector<std::string> never;                         ///< always ran at the format in which they were called
     std::map<std::string, std::vector<std::string>> other;  ///< products that ran in another format, by its word
 };
 
-/// Returns a sentence for each kind of these places.
-std::string not_as_asked_text(const PlacesNotAsAsked& places, std::string_view precision);
+/// Returns a sentence about places that were never lowered, and one for each other format at which places ran.
+std::string other_precision_text(const PlacesAtOtherPrecision& places, std::string_view precision);
 
 /// Returns a sentence about products of other libraries, which no run lowers, with the lines of oneDNN's.
 std::string other_libraries_text(const RecordedProducts& first_run);
 
 /// Returns a sentence about FP32_MATMUL_FLOOR, which limits how low products of float32 run; empty if it is not set.
-std::string floor_text();
+std::string floor_variable_text();
 
-/// Returns these words of formats without that of the precision.
-std::vector<std::string> other_formats(const std::set<std::string>& formats, std::string_view precision);
+/// Returns the words of `formats` without the format of `precision`.
+std::vector<std::string> formats_other_than(const std::set<std::string>& formats, std::string_view precision);
 
 /// The precision of a run whose output shows whether the command uses its products. Its significand stores two bits.
 constexpr std::string_view coarsest_precision = "e5m2";
@@ -61,12 +61,12 @@ constexpr std::string_view unchanged_output_text =
     "The output was the same with products lowered as with everything exact: it need not depend on them.\n";
 
 /// Returns the reason, without a full stop, why acceptable runs show nothing: their output stayed the same even at
-/// coarsest_precision. `is_equal`: entirely; false: but for chance.
-std::string independence_text(bool is_equal);
+/// coarsest_precision. `is_equal`: the output stayed exactly the same; false: it changed by no more than chance.
+std::string unproven_dependence_text(bool is_equal);
 
 /// Returns a sentence about a run at coarsest_precision that shows that the output depends on products. `effect`:
-/// `changed by 0.3`.
-std::string dependence_text(std::string_view effect, bool is_equal);
+/// `changed by 0.3`. `is_equal`: no other run changed the output.
+std::string proven_dependence_text(std::string_view effect, bool is_equal);
 
 /// CPU mode in which a program that multiplies on a CPU only is tried, if the user chose none.
 constexpr std::string_view preview_mode = "emulate";
@@ -75,9 +75,9 @@ constexpr std::string_view preview_mode = "emulate";
 std::string last_lines_of(const std::string& output);
 
 /// Returns the end of a search without products of the tried types.
-End no_product_seen(const RecordedProducts& products, TriedTypes types);
+SearchAborted no_product_seen_error(const RecordedProducts& products, TriedTypes types);
 
 /// Returns the end of a search in which nothing ran below FP32, with the most frequent reason.
-End nothing_lowered(const RecordedProducts& products, std::string_view precision);
+SearchAborted nothing_lowered_error(const RecordedProducts& products, std::string_view precision);
 
 }  // namespace fp32shim::cli

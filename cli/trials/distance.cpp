@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr double infinite_change = std::numeric_limits<double>::infinity();
-/// Rows in which exact runs differ by more than this do not count, unless all rows are like that.
+/// Rows in which exact runs differ by more than this do not count, unless all rows differ by more.
 constexpr double usual_noise_limit = 0.01;
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -71,10 +71,10 @@ double largest_by_chance(const std::vector<double>& errors, std::size_t judged) 
     return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
 }
 
-/// Sums up, as norms or maxima, the differences of numbers, and the exact numbers that differ.
-class ChangeSum {
+/// Computes the norm, or the maximum, of differences of numbers, relative to that of the exact numbers that differ.
+class DifferenceNorm {
   public:
-    explicit ChangeSum(bool takes_largest) : takes_largest_(takes_largest) {}
+    explicit DifferenceNorm(bool takes_largest) : takes_largest_(takes_largest) {}
 
     void add(double exact, double found) {
         if (is_same(exact, found)) return;
@@ -107,13 +107,13 @@ std::string problem_of(const ChangedRow& row) {
 
 }  // namespace
 
-ExactNumbers::ExactNumbers(const NumberComparison& closeness)
+ExactRunReference::ExactRunReference(const NumberComparison& closeness)
     : metric_(closeness.metric),
       relative_(closeness.relative),
       absolute_(closeness.absolute),
       largest_noise_(std::max(usual_noise_limit, closeness.tolerance)) {}
 
-std::string ExactNumbers::add(const Numbers& numbers) {
+std::string ExactRunReference::add_exact_run(const ParsedNumbers& numbers) {
     if (is_empty()) {
         first_ = numbers;
         noise_.assign(first_.rows.size(), 0);
@@ -125,35 +125,36 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     if (numbers.rows.size() != first_.rows.size() || numbers.values.size() != first_.values.size())
         return difference_in_words(numbers);
     for (std::size_t row = 0; row <= first_.rows.size(); ++row)
-        if (!numbers.words_before(row).are_same(first_.words_before(row))) has_other_words_[row] = true;
+        if (!numbers.words_before(row).equals_except_timestamps(first_.words_before(row)))
+            has_other_words_[row] = true;
     for (std::size_t row = 0; row < first_.rows.size(); ++row) {
         const double change = change_of(first_.rows[row], numbers.values);
-        if (!is_by_limits()) changes_[row].push_back(change);
+        if (!compares_by_limits()) changes_[row].push_back(change);
         noise_[row] = std::max(noise_[row], change);
     }
-    if (!is_by_row() && !is_by_limits()) others_.push_back(numbers.values);
+    if (!compares_by_row() && !compares_by_limits()) others_.push_back(numbers.values);
     const bool leaves_out_all =
         std::ranges::none_of(noise_, [this](double noise) { return noise <= largest_noise_; });
     if (leaves_out_all) leaves_out_ = false;
     return {};
 }
 
-void ExactNumbers::expect_runs(std::size_t count) {
+void ExactRunReference::expect_compared_runs(std::size_t count) {
     expected_runs_ = count;
     std::size_t judged = 0;  // a row that is equal in all exact runs cannot change by chance
-    for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
+    for (std::size_t row = 0; row < noise_.size(); ++row) judged += is_counted(row) && noise_[row] > 0 ? 1 : 0;
     for (std::size_t row = 0; row < noise_.size(); ++row)
         chance_[row] = largest_by_chance(changes_[row], judged * count);
 }
 
-void ExactNumbers::count_all() {
+void ExactRunReference::include_all_rows() {
     leaves_out_ = false;
-    expect_runs(expected_runs_);
+    expect_compared_runs(expected_runs_);
 }
 
 /// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
-double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& found) const {
-    ChangeSum sum(false);
+double ExactRunReference::change_of(const NumberRow& row, const std::vector<double>& found) const {
+    DifferenceNorm sum(false);
     double largest = 0;
     for (std::size_t i = row.first; i < row.first + row.count; ++i) {
         sum.add(first_.values[i], found[i]);
@@ -162,10 +163,10 @@ double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& 
     return metric_ == OutputMetric::each ? largest : sum.relative();
 }
 
-ChangedRow ExactNumbers::changed_row(std::size_t row, const std::vector<double>& found) const {
+ChangedRow ExactRunReference::changed_row(std::size_t row, const std::vector<double>& found) const {
     const NumberRow& numbers = first_.rows[row];
     ChangedRow changed{.name = numbers.name(), .change = change_of(numbers, found), .noise = noise_[row]};
-    changed.counts = counts(row);
+    changed.counts = is_counted(row);
     std::size_t worst = numbers.first;
     for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i) {
         const double change = relative_change(first_.values[i], found[i]);
@@ -175,13 +176,13 @@ ChangedRow ExactNumbers::changed_row(std::size_t row, const std::vector<double>&
     }
     changed.exact = first_.values[worst];
     changed.found = found[worst];
-    if (numbers.line == 0) changed.worst = numbers.name_of(worst);
+    if (numbers.line == 0) changed.worst = numbers.name_of_value(worst);
     return changed;
 }
 
 /// Returns a sentence about the first words that differ from those of the exact runs, or about the count of numbers;
 /// empty if nothing differs. Words that differ between exact runs do not count.
-std::string ExactNumbers::difference_in_words(const Numbers& found) const {
+std::string ExactRunReference::difference_in_words(const ParsedNumbers& found) const {
     const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
     const bool has_other_count =
         found.rows.size() != first_.rows.size() || found.values.size() != first_.values.size();
@@ -189,26 +190,26 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
     if (has_other_count)
         text = fmt::format("{} instead of {}", counted(found.values.size(), "number"), first_.values.size());
     for (std::size_t row = 0; row <= rows; ++row) {
-        const Words &exact = first_.words_before(row), &now = found.words_before(row);
-        if (exact.are_same(now) || has_other_words_[row]) continue;
+        const WordsBetweenNumbers &exact = first_.words_before(row), &now = found.words_before(row);
+        if (exact.equals_except_timestamps(now) || has_other_words_[row]) continue;
         const bool is_text = first_.rows.front().line > 0;
         const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
         return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",
                            !is_text   ? ""
                            : line > 0 ? fmt::format("line {}: ", line)
                                       : "at the end: ",
-                           first_difference(exact, now));
+                           first_difference_text(exact, now));
     }
     return text;
 }
 
 /// Returns true if chance explains a change of a row. It explains an infinite change only if exact runs had one, too.
-bool ExactNumbers::is_explained_by_chance(std::size_t row, double change) const {
+bool ExactRunReference::is_explained_by_chance(std::size_t row, double change) const {
     return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
 }
 
 /// Adds the rows that changed to `distance` and, by the metrics `number` and `each`, the error.
-void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Distance& distance) const {
+void ExactRunReference::add_distances_of_rows(const std::vector<double>& found, OutputDistance& distance) const {
     constexpr std::size_t max_rows = 10;
     double by_chance = 0;
     bool exceeds_chance = false;
@@ -217,7 +218,7 @@ void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Dista
         const double change = change_of(first_.rows[row], found);
         if (change == 0) continue;
         changes.emplace_back(change, row);
-        if (!counts(row)) continue;
+        if (!is_counted(row)) continue;
         if (is_explained_by_chance(row, change)) {
             by_chance = std::max(by_chance, change);
             continue;
@@ -229,20 +230,20 @@ void ExactNumbers::add_distances_of_rows(const std::vector<double>& found, Dista
     if (distance.is_chance) distance.error = by_chance;
     distance.changed = changes.size();
     std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (const bool is_counted : {true, false}) {
+    for (const bool takes_counted : {true, false}) {
         std::size_t left = max_rows;
         for (const auto& [change, row] : changes)
-            if (counts(row) == is_counted && left > 0) {
+            if (is_counted(row) == takes_counted && left > 0) {
                 --left;
                 distance.most.push_back(changed_row(row, found));
             }
     }
 }
 
-double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
-    ChangeSum sum(metric_ == OutputMetric::max);
+double ExactRunReference::error_by_norm(const std::vector<double>& found) const {
+    DifferenceNorm sum(metric_ == OutputMetric::max);
     for (std::size_t row = 0; row < first_.rows.size(); ++row)
-        if (const NumberRow& numbers = first_.rows[row]; counts(row))
+        if (const NumberRow& numbers = first_.rows[row]; is_counted(row))
             for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i)
                 sum.add(first_.values[i], found[i]);
     return sum.relative();
@@ -250,7 +251,7 @@ double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
 
 /// Returns a sentence about the first number that differs by more than the limits; empty if there is none. NaN is
 /// equal only to NaN.
-std::string ExactNumbers::difference_beyond_limits(const std::vector<double>& found) const {
+std::string ExactRunReference::difference_beyond_limits(const std::vector<double>& found) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
         const double wanted = first_.values[i];
         if (is_same(found[i], wanted)) continue;
@@ -261,10 +262,10 @@ std::string ExactNumbers::difference_beyond_limits(const std::vector<double>& fo
     return {};
 }
 
-Distance ExactNumbers::distance(const Numbers& found) const {
-    Distance distance;
+OutputDistance ExactRunReference::distance_of(const ParsedNumbers& found) const {
+    OutputDistance distance;
     const std::string words = difference_in_words(found);
-    if (is_by_limits()) {
+    if (compares_by_limits()) {
         const bool has_same_count = found.values.size() == first_.values.size();
         if (has_same_count) distance.problem = difference_beyond_limits(found.values);
         distance.has_other_words = has_same_count && distance.problem.empty() && !words.empty();
@@ -274,9 +275,9 @@ Distance ExactNumbers::distance(const Numbers& found) const {
     }
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
         add_distances_of_rows(found.values, distance);
-        if (!is_by_row()) {
+        if (!compares_by_row()) {
             distance.error = error_by_norm(found.values);
-            distance.is_chance = distance.error > 0 && distance.error <= chance();
+            distance.is_chance = distance.error > 0 && distance.error <= largest_chance_error();
         }
     }
     if (!words.empty()) {
@@ -289,37 +290,38 @@ Distance ExactNumbers::distance(const Numbers& found) const {
     return distance;
 }
 
-double ExactNumbers::noise() const {
+double ExactRunReference::exact_run_noise() const {
     double noise = 0;
-    if (!is_by_row()) {
+    if (!compares_by_row()) {
         for (const std::vector<double>& run : others_) noise = std::max(noise, error_by_norm(run));
         return noise;
     }
     for (std::size_t row = 0; row < noise_.size(); ++row)
-        if (counts(row)) noise = std::max(noise, noise_[row]);
+        if (is_counted(row)) noise = std::max(noise, noise_[row]);
     return noise;
 }
 
-double ExactNumbers::chance() const {
-    if (!is_by_row()) {
+double ExactRunReference::largest_chance_error() const {
+    if (!compares_by_row()) {
         std::vector<double> errors;
         for (const std::vector<double>& run : others_) errors.push_back(error_by_norm(run));
         return largest_by_chance(errors, expected_runs_);
     }
     double chance = 0;
     for (std::size_t row = 0; row < chance_.size(); ++row)
-        if (counts(row)) chance = std::max(chance, chance_[row]);
+        if (is_counted(row)) chance = std::max(chance, chance_[row]);
     return chance;
 }
 
-std::vector<ChangedRow> ExactNumbers::rows_left_out() const {
+std::vector<ChangedRow> ExactRunReference::rows_left_out() const {
     std::vector<ChangedRow> rows;
     for (std::size_t row = 0; row < noise_.size(); ++row)
-        if (!counts(row)) rows.push_back({.name = first_.rows[row].name(), .noise = noise_[row], .counts = false});
+        if (!is_counted(row))
+            rows.push_back({.name = first_.rows[row].name(), .noise = noise_[row], .counts = false});
     return rows;
 }
 
-Json to_json(const Distance& distance) {
+Json to_json(const OutputDistance& distance) {
     Json json = {{"error", number_or_null(distance.error)},
                  {"problem", text_or_null(distance.problem)},
                  {"is_chance", distance.is_chance},
@@ -337,14 +339,14 @@ Json to_json(const Distance& distance) {
     return json;
 }
 
-Distance distance_from_json(const Json& json) {
+OutputDistance distance_from_json(const Json& json) {
     const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
     const auto value = [](const Json& value) { return value.is_null() ? std::nan("") : value.get<double>(); };
     const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
-    Distance distance{.error = number(json.at("error")),
-                      .problem = text(json.at("problem")),
-                      .is_chance = json.at("is_chance"),
-                      .changed = json.at("changed")};
+    OutputDistance distance{.error = number(json.at("error")),
+                            .problem = text(json.at("problem")),
+                            .is_chance = json.at("is_chance"),
+                            .changed = json.at("changed")};
     for (const Json& row : json.at("most_changed"))
         distance.most.push_back({.name = row.at("number"),
                                  .exact = value(row.at("exact")),

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include "cli/files/own_files.hpp"
 #include "cli/output/terminal.hpp"
@@ -13,6 +16,55 @@
 
 namespace fp32shim::cli {
 namespace {
+
+constexpr std::int64_t day = 86'400;
+constexpr std::int64_t slack_seconds = 2;  ///< seconds by which a time may be rounded or read late
+
+/// Returns the length of a time of day at the beginning of a text, such as 09:14:03.5; 0: there is none.
+std::size_t length_of_time(std::string_view text) {
+    std::size_t length = begins_with_pattern(text, "00:00:00") ? 8 : begins_with_pattern(text, "0:00:00") ? 7 : 0;
+    if (length == 0) return 0;
+    if (begins_with_pattern(text.substr(length), ".0") || begins_with_pattern(text.substr(length), ",0"))
+        while (++length < text.size() && is_digit(text[length])) continue;
+    const std::string_view rest = text.substr(length);
+    if (begins_with_pattern(rest, "+00:00") || begins_with_pattern(rest, "-00:00")) return length + 6;
+    return length + (rest.starts_with('Z') ? 1 : 0);
+}
+
+bool is_date(std::string_view text) {
+    return begins_with_pattern(text, "0000-00-00") || begins_with_pattern(text, "0000/00/00");
+}
+
+std::int64_t number_in(std::string_view digits) {
+    std::int64_t number = 0;
+    for (const char c : digits) number = 10 * number + (c - '0');
+    return number;
+}
+
+/// Returns the seconds from 1970 to the beginning of a date; a time long ago if there is no such date.
+std::int64_t seconds_of_date(std::string_view text) {
+    const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(number_in(text.substr(0, 4)))),
+                                           std::chrono::month(static_cast<unsigned>(number_in(text.substr(5, 2)))),
+                                           std::chrono::day(static_cast<unsigned>(number_in(text.substr(8, 2))))};
+    return date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * day : -1'000'000 * day;
+}
+
+/// Returns the seconds of a time of day since midnight.
+std::int64_t seconds_of_time(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    return (number_in(text.substr(0, colon)) * 60 + number_in(text.substr(colon + 1, 2))) * 60 +
+           number_in(text.substr(colon + 4, 2));
+}
+
+/// Returns the seconds by which local time is ahead of UTC.
+std::int64_t local_offset(std::int64_t seconds) {
+    const std::time_t time = seconds;
+    std::tm local{};
+    return localtime_r(&time, &local) == nullptr ? 0 : local.tm_gmtoff;
+}
+
+/// Returns a difference of two times modulo a day, from 0 on.
+std::int64_t within_a_day(std::int64_t difference) { return ((difference % day) + day) % day; }
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
@@ -41,11 +93,11 @@ std::string text_on_terminal(std::string_view text) {
 }
 
 /// Collects the numbers of a text.
-class TextReader {
+class NumberTextReader {
   public:
-    TextReader(std::string_view text, const RunTime& run) : text_(text), run_(run) { find_ruler(); }
+    NumberTextReader(std::string_view text, const RunTimeSpan& run) : text_(text), run_(run) { find_ruler(); }
 
-    Numbers read() {
+    ParsedNumbers read() {
         while (at_ < text_.size()) {
             if (!read_moment() && !add_number()) skip_one();
         }
@@ -59,11 +111,11 @@ class TextReader {
 
     bool read_moment() {
         if (!is_digit(text_[at_]) || continues_word()) return false;
-        const std::size_t length = length_of_moment(text_.substr(at_));
+        const std::size_t length = timestamp_length(text_.substr(at_));
         if (length == 0) return false;
-        const bool is_clock = is_moment_of_run(text_.substr(at_, length), run_);
+        const bool is_clock = is_timestamp_of_run(text_.substr(at_, length), run_);
         add_words(length, is_clock);
-        (is_clock ? numbers_.has_clock : numbers_.has_moments) = true;
+        (is_clock ? numbers_.has_run_timestamps : numbers_.has_other_timestamps) = true;
         begin_of_label_ = at_;
         return true;
     }
@@ -76,11 +128,11 @@ class TextReader {
             if (!words.empty()) words += ' ';
             words += added;
         };
-        if (is_clock && !words_.has_clock) {
-            words_.has_clock = true;
-            words_.without_clocks = words_.text;
-        } else if (words_.has_clock && !is_clock) {
-            add_to(words_.without_clocks);
+        if (is_clock && !words_.has_run_timestamps) {
+            words_.has_run_timestamps = true;
+            words_.without_run_timestamps = words_.text;
+        } else if (words_.has_run_timestamps && !is_clock) {
+            add_to(words_.without_run_timestamps);
         }
         add_to(words_.text);
     }
@@ -92,7 +144,7 @@ class TextReader {
         if (has_sign && at_ > 0 && is_letter(text_[at_ - 1])) return false;
         const char* const begin = text_.data() + at_ + (first == '+' ? 1 : 0);
         const char* const end = text_.data() + text_.size();
-        if (first == '+' && (begin == end || !is_word(*begin) || length_of_moment({begin, end}) > 0)) return false;
+        if (first == '+' && (begin == end || !is_word(*begin) || timestamp_length({begin, end}) > 0)) return false;
         double value = 0;
         auto [after, error] = std::from_chars(begin, end, value);
         if (error == std::errc::invalid_argument) return false;
@@ -114,7 +166,7 @@ class TextReader {
     /// Returns the position after an exponent as Fortran writes it, D-05; `at` if there is none.
     static const char* end_of_exponent(const char* at, const char* end) {
         const std::string_view rest(at, static_cast<std::size_t>(end - at));
-        if (!matches(rest, "D+0") && !matches(rest, "D-0")) return at;
+        if (!begins_with_pattern(rest, "D+0") && !begins_with_pattern(rest, "D-0")) return at;
         return std::find_if_not(at + 2, end, is_digit);
     }
 
@@ -194,13 +246,13 @@ class TextReader {
     }
 
     std::string_view text_;
-    RunTime run_;
+    RunTimeSpan run_;
     std::size_t at_ = 0, begin_of_label_ = 0;
     std::uint64_t line_ = 1, count_ = 0;
     bool is_ruler_ = false;
-    Words words_;
+    WordsBetweenNumbers words_;
     std::string last_label_;
-    Numbers numbers_;
+    ParsedNumbers numbers_;
 };
 
 /// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is
@@ -221,9 +273,54 @@ std::size_t position_of_binary_byte(std::string_view bytes) {
 
 }  // namespace
 
+bool begins_with_pattern(std::string_view text, std::string_view pattern) {
+    if (text.size() < pattern.size()) return false;
+    for (std::size_t i = 0; i < pattern.size(); ++i)
+        if (pattern[i] == '0' ? !is_digit(text[i]) : text[i] != pattern[i]) return false;
+    return true;
+}
+
+std::size_t timestamp_length(std::string_view text) {
+    std::size_t length = is_date(text) ? 10 : length_of_time(text);
+    if (length == 10 && text.substr(length).starts_with('T'))
+        if (const std::size_t of_time = length_of_time(text.substr(length + 1)); of_time > 0) length += 1 + of_time;
+    if (length == text.size()) return length;
+    const char next = text[length];
+    const bool goes_on =
+        is_digit(next) || next == ':' || next == '_' || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+    return goes_on ? 0 : length;
+}
+
+bool is_timestamp_of_run(std::string_view moment, const RunTimeSpan& run) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t begin = run.begin_ns / second - slack_seconds, end = run.end_ns / second + slack_seconds;
+    const bool has_date = is_date(moment);
+    const std::string_view time = has_date ? moment.substr(moment.size() > 10 ? 11 : 10) : moment;
+    std::array<std::int64_t, 2> offsets{0, local_offset(begin)};
+    bool has_zone = time.ends_with('Z');
+    if (has_zone) {
+        offsets[1] = 0;
+    } else if (const std::size_t sign = time.find_first_of("+-"); sign != std::string_view::npos) {
+        has_zone = true;
+        const std::int64_t minutes = number_in(time.substr(sign + 1, 2)) * 60 + number_in(time.substr(sign + 4, 2));
+        offsets.fill((time[sign] == '-' ? -60 : 60) * minutes);
+    }
+    for (const std::int64_t offset : offsets) {
+        const std::int64_t first = begin + offset, last = end + offset;  // the run's time, as the clock shows it
+        if (has_date) {
+            const std::int64_t date = seconds_of_date(moment),
+                               from = date + (time.empty() ? 0 : seconds_of_time(time));
+            if (from <= last && (time.empty() ? date + day : from + 1) > first) return true;
+        } else if (within_a_day(seconds_of_time(time) - first) <= last - first) {
+            return true;
+        }
+    }
+    return !has_date && !has_zone && seconds_of_time(time) <= end - begin - slack_seconds;
+}
+
 std::string NumberRow::name() const { return line == 0 ? label : fmt::format("{} (line {})", label, line); }
 
-std::string NumberRow::name_of(std::size_t value) const {
+std::string NumberRow::name_of_value(std::size_t value) const {
     if (line > 0) return name();
     std::vector<std::uint64_t> at(indices.size());
     std::size_t rest = value - first;
@@ -236,35 +333,35 @@ std::string NumberRow::name_of(std::size_t value) const {
     return fmt::format("{}[{}]", label, fmt::join(at, ", "));
 }
 
-Numbers numbers_in_text(std::string_view text, const RunTime& run) {
-    if (text.find_first_of("\r\b\x1b") == std::string_view::npos) return TextReader(text, run).read();
-    return TextReader(text_on_terminal(text), run).read();
+ParsedNumbers parse_text_numbers(std::string_view text, const RunTimeSpan& run) {
+    if (text.find_first_of("\r\b\x1b") == std::string_view::npos) return NumberTextReader(text, run).read();
+    return NumberTextReader(text_on_terminal(text), run).read();
 }
 
-Numbers numbers_of(std::string_view bytes, const RunTime& run) {
-    Numbers numbers;
+ParsedNumbers parse_numbers(std::string_view bytes, const RunTimeSpan& run) {
+    ParsedNumbers numbers;
     if (is_npy(bytes)) {
-        numbers = numbers_of_npy(bytes);
+        numbers = parse_npy(bytes);
     } else if (is_zip(bytes)) {
-        numbers = numbers_of_npz(bytes);
+        numbers = parse_npz(bytes);
     } else {
         const std::size_t at = position_of_binary_byte(bytes);
         if (at < bytes.size())
             return {.problem = fmt::format("is neither a text nor a .npy nor a .npz file: its byte {} is 0x{:02x}",
                                            at, static_cast<unsigned>(static_cast<unsigned char>(bytes[at])))};
-        numbers = numbers_in_text(bytes, run);
+        numbers = parse_text_numbers(bytes, run);
     }
     if (numbers.problem.empty() && numbers.values.empty()) numbers.problem = "has no numbers";
     return numbers;
 }
 
-Numbers read_numbers(const std::string& path, const RunTime& run) {
+ParsedNumbers read_number_file(const std::string& path, const RunTimeSpan& run) {
     const FileText file = read_regular_file(path);
     if (!file.problem.empty()) return {.problem = file.problem};
-    return numbers_of(file.text, run);
+    return parse_numbers(file.text, run);
 }
 
-std::string first_difference(const Words& exact, const Words& found) {
+std::string first_difference_text(const WordsBetweenNumbers& exact, const WordsBetweenNumbers& found) {
     const auto word_at = [](std::string_view text, std::size_t at) {
         const std::string_view rest = text.substr(std::min(at, text.size()));
         return rest.empty() ? std::string("nothing")

@@ -17,8 +17,9 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/binaries/file_hash.hpp"
+#include "cli/binaries/file_identity.hpp"
 #include "cli/binaries/program_file.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/run/log_destination.hpp"
 
@@ -44,7 +45,7 @@ std::string unread_policy_in(const std::string& output, const std::string& polic
     return {};
 }
 
-/// Returns a file of a run, or its folder of recordings, that exists no longer; empty if all are there.
+/// Returns a file of a run, or its folder of recordings, if it was removed during the run; empty if all are there.
 std::string lost_file_of(const std::string& folder) {
     for (const char* name : {recordings, policy_name, "/output"})
         if (std::error_code error; !fs::exists(folder + name, error)) return folder + name;
@@ -126,7 +127,7 @@ void end_group(pid_t group) {
 
 }  // namespace
 
-Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
+CommandRunner::CommandRunner(RunSettings settings) : settings_(std::move(settings)) {
     sigemptyset(&awaited_signals_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_signals_, signal);
     sigprocmask(SIG_BLOCK, &awaited_signals_, &callers_mask_);
@@ -144,17 +145,17 @@ Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
     folder_ = error ? folder : absolute.string();
 }
 
-Runs::~Runs() {
+CommandRunner::~CommandRunner() {
     std::error_code error;
     if (!folder_.empty()) fs::remove_all(folder_, error);
     sigprocmask(SIG_SETMASK, &callers_mask_, nullptr);
 }
 
-std::vector<std::string> Runs::words_for(const RunRequest& request, const std::string& folder) const {
+std::vector<std::string> CommandRunner::command_line_for(const RunRequest& request, const std::string& folder) const {
     std::vector<std::string> words = settings_.runner;
     words.insert(words.end(),
-                 {own_program(), "run", "--quiet", "--policy", folder + policy_name, "--where", where_list, "--level",
-                  "summary", "--log", with_percents_doubled(folder) + recordings + "/%h.%p.fp32rec"});
+                 {own_program_path(), "run", "--quiet", "--policy", folder + policy_name, "--where", where_list,
+                  "--level", "summary", "--log", with_percents_doubled(folder) + recordings + "/%h.%p.fp32rec"});
     if (!request.precision.empty()) words.insert(words.end(), {"--precision", request.precision});
     if (const std::string& cpu = request.cpu.empty() ? settings_.cpu : request.cpu; !cpu.empty())
         words.insert(words.end(), {"--cpu", cpu});
@@ -163,7 +164,7 @@ std::vector<std::string> Runs::words_for(const RunRequest& request, const std::s
     return words;
 }
 
-Runs::StartedRun Runs::start(const RunRequest& request) {
+CommandRunner::StartedRun CommandRunner::start_run(const RunRequest& request) {
     StartedRun run;
     run.folder = fmt::format("{}/{}", folder_, ++count_);
     std::error_code error;
@@ -173,7 +174,7 @@ Runs::StartedRun Runs::start(const RunRequest& request) {
     const std::string output = run.folder + "/output";
     run.result.time.begin_ns = now_ns();
     const int failure =
-        spawn(words_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,
+        spawn(command_line_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,
               callers_mask_, run.process);
     if (failure != 0) {
         run.process = -1;
@@ -182,7 +183,7 @@ Runs::StartedRun Runs::start(const RunRequest& request) {
     return run;
 }
 
-void Runs::wait_for(std::vector<StartedRun>& runs) const {
+void CommandRunner::wait_for_all(std::vector<StartedRun>& runs) const {
     std::vector<StartedRun*> running;
     for (StartedRun& run : runs)
         if (run.process > 0) running.push_back(&run);
@@ -192,26 +193,23 @@ void Runs::wait_for(std::vector<StartedRun>& runs) const {
         const int signal = sigwaitinfo(&awaited_signals_, nullptr);
         if (signal <= 0 || signal == SIGCHLD) continue;
         for (const StartedRun* run : running) end_group(run->process);
-        throw Interrupted{signal};
+        throw InterruptedBySignal{signal};
     }
 }
 
-std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
+std::vector<FinishedRun> CommandRunner::run_all(const std::vector<RunRequest>& requests) {
     std::vector<StartedRun> runs;
     runs.reserve(requests.size());
-    for (const RunRequest& request : requests) runs.push_back(start(request));
-    wait_for(runs);
+    for (const RunRequest& request : requests) runs.push_back(start_run(request));
+    wait_for_all(runs);
     std::vector<FinishedRun> results;
     for (StartedRun& run : runs) {
         run.result.lost = lost_file_of(run.folder);
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
         run.result.unread_policy = unread_policy_in(run.folder + "/output", run.folder + policy_name);
         run.result.output = end_of_file(run.folder + "/output");
-        run.result.checksum = version_of_file(run.folder + "/output");
-        if (settings_.keeps_stdout) {
-            std::ifstream file(run.folder + "/stdout", std::ios::binary);
-            run.result.stdout_text.assign(std::istreambuf_iterator<char>(file), {});
-        }
+        run.result.checksum = checksum_or_mtime(run.folder + "/output");
+        if (settings_.keeps_stdout) run.result.stdout_text = read_regular_file(run.folder + "/stdout").text;
         std::error_code error;
         fs::remove_all(run.folder, error);
         results.push_back(std::move(run.result));

@@ -11,7 +11,7 @@
 
 #include "cli/product_groups/groups.hpp"
 #include "cli/run/child.hpp"
-#include "cli/trials/moments.hpp"
+#include "cli/trials/numbers.hpp"
 
 namespace fp32shim::cli {
 
@@ -21,7 +21,7 @@ struct RunSettings {
     std::vector<std::string> runner;         ///< words placed before the whole command line
     std::string cpu;                         ///< value of `run --cpu`; empty: the environment decides
     TriedTypes types = TriedTypes::float32;  ///< types whose products FinishedRun::products has
-    bool keeps_stdout = false;               ///< all that the command wrote to stdout is wanted
+    bool keeps_stdout = false;               ///< FinishedRun::stdout_text is filled
 };
 
 /// One run of the command: its policy and precision.
@@ -35,35 +35,35 @@ struct RunRequest {
 };
 
 struct FinishedRun {
-    ProgramEnd ended;
-    RunTime time{};
+    Ended ended;
+    RunTimeSpan time{};
     RecordedProducts products;
     std::string lost{};           ///< file or folder of the run that was removed meanwhile; empty: there is none
     std::string unread_policy{};  ///< message of a process that could not read the policy; empty: there is none
     std::string output;           ///< last part of what the command wrote to stdout and stderr
-    std::string checksum{};       ///< version_of_file() of all that the command wrote
+    std::string checksum{};       ///< checksum_or_mtime() of all that the command wrote
     std::string stdout_text{};    ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };
 
 /// Thrown when a signal asks this command to end. All runs have been ended before.
-struct Interrupted {
+struct InterruptedBySignal {
     int signal;
 };
 
 /// Starts the command with `fp32shim run`. Each run has its own process group and an empty stdin, and its output goes
 /// to a file. Handles SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process.
-class Runs {
+class CommandRunner {
   public:
-    explicit Runs(RunSettings settings);
+    explicit CommandRunner(RunSettings settings);
     /// Removes all temporary files.
-    ~Runs();
-    Runs(const Runs&) = delete;
-    Runs& operator=(const Runs&) = delete;
+    ~CommandRunner();
+    CommandRunner(const CommandRunner&) = delete;
+    CommandRunner& operator=(const CommandRunner&) = delete;
 
     /// Returns the reason why nothing can be run; empty if runs are possible.
     const std::string& problem() const { return problem_; }
-    /// Runs the command once for each request, all at the same time. Throws Interrupted.
-    std::vector<FinishedRun> run(const std::vector<RunRequest>& requests);
+    /// Runs the command once for each request, all at the same time. Throws InterruptedBySignal.
+    std::vector<FinishedRun> run_all(const std::vector<RunRequest>& requests);
 
   private:
     struct StartedRun {
@@ -71,9 +71,9 @@ class Runs {
         std::string folder;  ///< folder for policy, recordings and output
         FinishedRun result;
     };
-    StartedRun start(const RunRequest& request);
-    std::vector<std::string> words_for(const RunRequest& request, const std::string& folder) const;
-    void wait_for(std::vector<StartedRun>& runs) const;
+    StartedRun start_run(const RunRequest& request);
+    std::vector<std::string> command_line_for(const RunRequest& request, const std::string& folder) const;
+    void wait_for_all(std::vector<StartedRun>& runs) const;
 
     RunSettings settings_;
     std::string folder_, problem_;

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/binaries/file_hash.hpp"
+#include "cli/binaries/file_identity.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
@@ -26,29 +26,30 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, key, where, file, line, calls, work)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::RecordedGroup, group, was_lowered, formats)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts, groups, reasons, calls, calls_on_gpu, calls_of_other_types,
                                    by_onednn)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProgramEnd, exit_status, signal)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTime, begin_ns, end_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ended, exit_status, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeSpan, begin_ns, end_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, ended, time, products, checksum)
 
-TrialState::TrialState(std::string path, const Json& identity) : path_(std::move(path)) {
+TrialStateFile::TrialStateFile(std::string path, const Json& identity) : path_(std::move(path)) {
     const std::string first_line = json_line(identity);
     const FileText file = read_own_file(path_, max_state_bytes);
-    if (file.problem.empty()) read(file.text, first_line);
+    if (file.problem.empty()) read_lines(file.text, first_line);
     const std::string problem = file.is_absent ? append_to_own_file(path_, first_line) : file.problem;
     if (!problem.empty())
-        throw End{fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem),
-                  exit_code::usage};
+        throw SearchAborted{fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem),
+                            exit_code::usage};
 }
 
 /// Reads all complete lines. An incomplete last line was left by a search that was killed; it is removed.
-void TrialState::read(const std::string& text, const std::string& first_line) {
+void TrialStateFile::read_lines(const std::string& text, const std::string& first_line) {
     const std::string_view whole = std::string_view(text).substr(0, text.rfind('\n') + 1);
     const Json first = Json::parse(whole.substr(0, whole.find('\n') + 1), nullptr, false);
     if (first.is_object() && first.contains("search") && !whole.starts_with(first_line))
-        throw End{fmt::format("{}: is the state of another search (another command or other options); remove it, or "
-                              "name another file: --state FILE",
-                              policy::quoted_path(path_)),
-                  exit_code::usage};
+        throw SearchAborted{
+            fmt::format("{}: is the state of another search (another command or other options); remove it, or "
+                        "name another file: --state FILE",
+                        policy::quoted_path(path_)),
+            exit_code::usage};
     try {
         if (!whole.starts_with(first_line)) throw std::out_of_range("");
         for (std::size_t begin = first_line.size(); begin < whole.size();) {
@@ -57,25 +58,26 @@ void TrialState::read(const std::string& text, const std::string& first_line) {
             begin = end;
         }
     } catch (const std::exception&) {  // the state is no JSON
-        throw End{fmt::format("{}: is not the state of a search; name another file: --state FILE",
-                              policy::quoted_path(path_)),
-                  exit_code::usage};
+        throw SearchAborted{fmt::format("{}: is not the state of a search; name another file: --state FILE",
+                                        policy::quoted_path(path_)),
+                            exit_code::usage};
     }
     if (whole.size() < text.size() && truncate(path_.c_str(), static_cast<off_t>(whole.size())) != 0)
-        throw End{fmt::format("{}: cannot be written ({}); --state names another file", policy::quoted_path(path_),
-                              std::strerror(errno)),
-                  exit_code::usage};
+        throw SearchAborted{fmt::format("{}: cannot be written ({}); --state names another file",
+                                        policy::quoted_path(path_), std::strerror(errno)),
+                            exit_code::usage};
 }
 
-void TrialState::read_line(const Json& line) {
+void TrialStateFile::read_line(const Json& line) {
     if (line.contains("version")) {
         const std::string path = line.at("input");
         files_.insert(path);
-        if (version_of_file(path) != line.at("version").get<std::string>())
-            throw End{fmt::format("{} has changed since the runs whose answers are in {}; remove that file to start "
-                                  "again, or restore the other",
-                                  policy::quoted_path(path), policy::quoted_path(path_)),
-                      exit_code::usage};
+        if (checksum_or_mtime(path) != line.at("version").get<std::string>())
+            throw SearchAborted{
+                fmt::format("{} has changed since the runs whose answers are in {}; remove that file to start "
+                            "again, or restore the other",
+                            policy::quoted_path(path), policy::quoted_path(path_)),
+                exit_code::usage};
     } else if (line.contains("reference")) {
         reference_ = line.at("reference");
     } else {
@@ -86,18 +88,18 @@ void TrialState::read_line(const Json& line) {
     }
 }
 
-void TrialState::keep_trial(const std::string& request, const Trial& trial) {
+void TrialStateFile::keep_trial(const std::string& request, const Trial& trial) {
     Json line = {{"run", request}, {"distance", to_json(trial.distance)}};
     line.update(Json(nlohmann::json(trial)));
-    append(json_line(line));
+    append_lines(json_line(line));
 }
 
-void TrialState::keep_file(const std::string& path, const std::string& version) {
+void TrialStateFile::keep_file_version(const std::string& path, const std::string& version) {
     files_.insert(path);
-    append(json_line({{"input", path}, {"version", version}}));
+    append_lines(json_line({{"input", path}, {"version", version}}));
 }
 
-std::optional<Trial> TrialState::take_trial(const std::string& request) {
+std::optional<Trial> TrialStateFile::take_trial(const std::string& request) {
     const auto found = earlier_.find(request);
     if (found == earlier_.end() || found->second.empty()) return std::nullopt;
     Trial trial = std::move(found->second.front());
@@ -105,20 +107,20 @@ std::optional<Trial> TrialState::take_trial(const std::string& request) {
     return trial;
 }
 
-bool TrialState::matches_or_keeps_reference(const std::string& checksum) {
+bool TrialStateFile::matches_or_keeps_reference(const std::string& checksum) {
     if (!reference_.empty()) return checksum == reference_;
     reference_ = checksum;
-    append(json_line({{"reference", checksum}}));
+    append_lines(json_line({{"reference", checksum}}));
     return true;
 }
 
-void TrialState::append(const std::string& lines) const {
+void TrialStateFile::append_lines(const std::string& lines) const {
     if (const std::string problem = append_to_own_file(path_, lines); !problem.empty())
-        throw End{fmt::format("{}: cannot be written ({})", policy::quoted_path(path_), problem),
-                  exit_code::inconclusive};
+        throw SearchAborted{fmt::format("{}: cannot be written ({})", policy::quoted_path(path_), problem),
+                            exit_code::inconclusive};
 }
 
-void TrialState::remove() const {
+void TrialStateFile::remove_file() const {
     std::error_code error;
     std::filesystem::remove(path_, error);
 }

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/binaries/file_hash.hpp"
+#include "cli/binaries/file_identity.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
@@ -30,7 +30,9 @@ std::string checksum_of(const RunRequest& request) {
     return hash.hex_digest();
 }
 
-bool is_reference(Purpose purpose) { return purpose == Purpose::reference || purpose == Purpose::fresh_reference; }
+bool is_reference(RunPurpose purpose) {
+    return purpose == RunPurpose::reference || purpose == RunPurpose::fresh_reference;
+}
 
 /// Returns a text from a file's metadata, which differs once the file has been written.
 std::string stamp_of(const std::string& path) {
@@ -76,34 +78,35 @@ std::string unknown_run_text(const FinishedRun& run) {
 
 }  // namespace
 
-Trials::Trials(TrialSettings settings, const Json& identity)
+TrialRunner::TrialRunner(TrialSettings settings, const Json& identity)
     : settings_(std::move(settings)),
       state_(settings_.state_path, identity),
       runs_(settings_.runs),
       reference_(settings_.closeness) {
-    if (!runs_.problem().empty()) throw End{runs_.problem(), exit_code::usage};
-    if (state_.runs() > 0)
-        say(settings_.name, fmt::format("continuing from {} with the answers of {}; remove the file to start again",
-                                        policy::quoted_path(state_.path()), counted(state_.runs(), "run")));
+    if (!runs_.problem().empty()) throw SearchAborted{runs_.problem(), exit_code::usage};
+    if (state_.earlier_run_count() > 0)
+        say(settings_.name,
+            fmt::format("continuing from {} with the answers of {}; remove the file to start again",
+                        policy::quoted_path(state_.path()), counted(state_.earlier_run_count(), "run")));
     say_unread_input(settings_.name);
-    if (!state_.files().empty()) return;
+    if (!state_.input_files().empty()) return;
     for (const std::string& path : settings_.input_files)
         if (path != settings_.compared_file)
-            if (const std::string version = version_of_file(path); !version.empty()) inputs_[path] = version;
+            if (const std::string version = checksum_or_mtime(path); !version.empty()) inputs_[path] = version;
 }
 
-std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose purpose) {
+std::vector<Trial> TrialRunner::run_all(const std::vector<RunRequest>& requests, RunPurpose purpose) {
     if (is_reference(purpose)) exact_request_ = requests.front();
     std::size_t allowed = requests.size();
     if (settings_.max_runs != 0)
-        allowed = std::min<std::size_t>(allowed, settings_.max_runs - std::min(settings_.max_runs, count()));
+        allowed = std::min<std::size_t>(allowed, settings_.max_runs - std::min(settings_.max_runs, run_count()));
     if (allowed == 0)
-        throw End{
+        throw SearchAborted{
             fmt::format("no result after {}, the limit of --max-runs; repeat the command with a higher limit to "
                         "continue from {}",
-                        counted(count(), "run"), policy::quoted_path(state_.path())),
+                        counted(run_count(), "run"), policy::quoted_path(state_.path())),
             exit_code::inconclusive, true};
-    const bool is_kept = purpose == Purpose::answer || purpose == Purpose::reference;
+    const bool is_kept = purpose == RunPurpose::answer || purpose == RunPurpose::reference;
     std::vector<std::optional<Trial>> trials(allowed);
     std::vector<RunRequest> missing;
     for (std::size_t i = 0; i < allowed; ++i) {
@@ -118,142 +121,144 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
         const bool is_new = !trials[i];
         is_new_.push_back(is_new);
         last_ = is_new ? std::move(*next++) : *std::move(trials[i]);
-        if (count() == 1) {
-            is_on_cpu_ = last_.is_on_cpu();
-            first_products_ = last_.products;
+        if (run_count() == 1) {
+            first_ = last_;
             if (previews_on_cpu()) say_preview(settings_.name);
         }
-        if (is_new) keep_inputs(last_.products);
+        if (is_new) keep_input_versions(last_.products);
         if (is_new && is_kept) state_.keep_trial(checksum_of(requests[i]), last_);
         results.push_back(last_);
     }
     return results;
 }
 
-/// Makes runs, all at once.
-std::vector<Trial> Trials::make_runs(const std::vector<RunRequest>& requests, Purpose purpose) {
+/// Makes the runs of these requests, all at the same time.
+std::vector<Trial> TrialRunner::make_runs(const std::vector<RunRequest>& requests, RunPurpose purpose) {
     if (requests.empty()) return {};
     const std::string before = stamp_of(settings_.compared_file);
     std::vector<FinishedRun> runs;
     {
         Progress progress(fmt::format("fp32shim {}, runs", settings_.name));
-        progress.show(count(), raised_expectation());
-        runs = runs_.run(requests);
+        progress.show(run_count(), update_expected_count());
+        runs = runs_.run_all(requests);
     }
     const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
     std::vector<Trial> trials;
-    for (FinishedRun& run : runs) trials.push_back(trial_of(std::move(run), was_written, purpose));
+    for (FinishedRun& run : runs) trials.push_back(make_trial(std::move(run), was_written, purpose));
     return trials;
 }
 
-Trial Trials::trial_of(FinishedRun run, bool was_written, Purpose purpose) {
+Trial TrialRunner::make_trial(FinishedRun run, bool was_written, RunPurpose purpose) {
     if (run.ended.exec_error != 0)
-        throw End{fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive,
-                  true};
+        throw SearchAborted{fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)),
+                            exit_code::inconclusive, true};
     if (std::string problem = unknown_run_text(run); !problem.empty())
-        throw End{std::move(problem), exit_code::inconclusive, true};
+        throw SearchAborted{std::move(problem), exit_code::inconclusive, true};
     Trial trial{std::move(run)};
-    // Further runs write the file anew.
-    if (!settings_.compared_file.empty()) trial.checksum = version_of_file(settings_.compared_file);
+    // The next run overwrites the file, so its checksum is taken now.
+    if (!settings_.compared_file.empty()) trial.checksum = checksum_or_mtime(settings_.compared_file);
     trial.distance = distance_of(trial, was_written, purpose);
     trial.stdout_text.clear();
     return trial;
 }
 
-Numbers Trials::numbers_of_run(const FinishedRun& run) const {
-    return settings_.compared_file.empty() ? numbers_of(run.stdout_text, run.time)
-                                           : read_numbers(settings_.compared_file, run.time);
+ParsedNumbers TrialRunner::numbers_of_run(const FinishedRun& run) const {
+    return settings_.compared_file.empty() ? parse_numbers(run.stdout_text, run.time)
+                                           : read_number_file(settings_.compared_file, run.time);
 }
 
 /// Compares the numbers of a run with those of the exact ones, and adds those of an exact run to the reference.
-Distance Trials::distance_of(const Trial& run, bool was_written, Purpose purpose) {
+OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunPurpose purpose) {
     const auto without_numbers = [](std::string problem) {
-        return Distance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
+        return OutputDistance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
     };
     if (!run.has_passed()) return without_numbers(program_end_text(run.ended));
     if (!settings_.compares_numbers) return {};
     const std::string source =
         settings_.compared_file.empty() ? "stdout" : policy::quoted_path(settings_.compared_file);
     if (!was_written) return without_numbers(source + " was not written");
-    const Numbers numbers = numbers_of_run(run);
+    const ParsedNumbers numbers = numbers_of_run(run);
     if (!numbers.problem.empty()) return without_numbers(source + ' ' + numbers.problem);
     const auto named = [&](const std::string& problem) {
-        return reference_.is_by_limits() ? fmt::format("{}: {}", source, problem) : problem;
+        return reference_.compares_by_limits() ? fmt::format("{}: {}", source, problem) : problem;
     };
     if (is_reference(purpose)) {
         const bool is_first = reference_.is_empty();
-        if (std::string problem = reference_.add(numbers); !problem.empty()) return without_numbers(named(problem));
+        if (std::string problem = reference_.add_exact_run(numbers); !problem.empty())
+            return without_numbers(named(problem));
         if (is_first) reference_end_ns_ = run.time.end_ns;
-        if (is_first && purpose == Purpose::fresh_reference) check_reference();
+        if (is_first && purpose == RunPurpose::fresh_reference) check_reference();
     }
-    Distance distance = reference_.distance(numbers);
-    if (distance.has_other_words && reference_.is_by_limits() && !knows_words_) {
-        learn_words();
-        distance = reference_.distance(numbers);
+    OutputDistance distance = reference_.distance_of(numbers);
+    if (distance.has_other_words && reference_.compares_by_limits() && !knows_words_) {
+        learn_changing_words();
+        distance = reference_.distance_of(numbers);
     }
-    if (purpose == Purpose::fresh_reference) distance.problem.clear();  // the reason is chance
+    if (purpose == RunPurpose::fresh_reference)
+        distance.problem.clear();  // exact runs differ by chance, which is no problem of this run
     if (!distance.problem.empty()) distance.problem = named(distance.problem);
     return distance;
 }
 
 /// Makes an exact run to learn which words differ between exact runs, because these words do not count.
-void Trials::learn_words() {
-    const FinishedRun exact = std::move(runs_.run({exact_request_}).front());
-    reference_.add(numbers_of_run(exact));
-    // In less time, a clock of another time zone may not have moved on.
-    knows_words_ = !reference_.has_moments() || exact.time.begin_ns - reference_end_ns_ > 2'000'000'000;
+void TrialRunner::learn_changing_words() {
+    const FinishedRun exact = std::move(runs_.run_all({exact_request_}).front());
+    reference_.add_exact_run(numbers_of_run(exact));
+    // If less than two seconds have passed, a clock of another time zone may still show the same time.
+    knows_words_ = !reference_.has_other_timestamps() || exact.time.begin_ns - reference_end_ns_ > 2'000'000'000;
 }
 
 /// If all exact runs so far came from the state, makes one, in up to three attempts, to get the numbers to compare
-/// with. These runs are not in count(). Throws End if all attempts fail.
-void Trials::make_reference() {
+/// with. These runs are not in run_count(). Throws SearchAborted if all attempts fail.
+void TrialRunner::make_reference() {
     if (!settings_.compares_numbers) return;
     std::string problem;
     for (int i = 0; i < 3 && reference_.is_empty(); ++i)
-        problem = make_runs({exact_request_}, Purpose::reference).front().distance.problem;
+        problem = make_runs({exact_request_}, RunPurpose::reference).front().distance.problem;
     if (reference_.is_empty())
-        throw End{fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
-                  exit_code::inconclusive, true};
+        throw SearchAborted{fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
+                            exit_code::inconclusive, true};
 }
 
 /// Compares the numbers of the reference with those of an earlier part of the search.
-void Trials::check_reference() {
+void TrialRunner::check_reference() {
     const std::vector<double>& values = reference_.values();
     policy::Sha256 hash;
     hash.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
-    if (state_.matches_or_keeps_reference(hash.hex_digest()) || state_.runs() == 0) return;
-    throw End{fmt::format("the exact run gave other numbers than the one whose results are in {}: an input has "
-                          "changed, or equal runs differ; remove that file to start again",
-                          policy::quoted_path(state_.path())),
-              exit_code::usage, true};
+    if (state_.matches_or_keeps_reference(hash.hex_digest()) || state_.earlier_run_count() == 0) return;
+    throw SearchAborted{
+        fmt::format("the exact run gave other numbers than the one whose results are in {}: an input has "
+                    "changed, or equal runs differ; remove that file to start again",
+                    policy::quoted_path(state_.path())),
+        exit_code::usage, true};
 }
 
 /// Keeps the versions of the input files that the first run has not changed, and of the sources of products.
-void Trials::keep_inputs(const RecordedProducts& products) {
+void TrialRunner::keep_input_versions(const RecordedProducts& products) {
     constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run: the other runs have the same sources
-    if (count() > most_runs) return;
+    if (run_count() > most_runs) return;
     for (const RecordedProducts::RecordedGroup& met : products.groups)
-        if (!met.group.file.empty()) inputs_.try_emplace(met.group.file, version_of_file(met.group.file));
+        if (!met.group.file.empty()) inputs_.try_emplace(met.group.file, checksum_or_mtime(met.group.file));
     for (const auto& [path, version] : std::exchange(inputs_, {}))
-        if (!version.empty() && !state_.files().contains(path) && version_of_file(path) == version)
-            state_.keep_file(path, version);
+        if (!version.empty() && !state_.input_files().contains(path) && checksum_or_mtime(path) == version)
+            state_.keep_file_version(path, version);
 }
 
 /// Returns the total of runs to show, which is raised by a half once it is reached; 0: not known.
-std::uint64_t Trials::raised_expectation() {
-    while (expected_ != 0 && expected_ <= count()) expected_ += expected_ / 2 + 1;
+std::uint64_t TrialRunner::update_expected_count() {
+    while (expected_ != 0 && expected_ <= run_count()) expected_ += expected_ / 2 + 1;
     return settings_.max_runs == 0 ? expected_ : std::min(expected_, settings_.max_runs);
 }
 
-void Trials::tell_result(std::uint64_t number, std::string_view what, std::string_view result) {
+void TrialRunner::report_run(std::uint64_t number, std::string_view what, std::string_view result) {
     if (!is_new_[number - 1]) return;
-    const std::uint64_t total = raised_expectation();
+    const std::uint64_t total = update_expected_count();
     std::string of_total, times;
     if (total != 0) {
         const auto whole_seconds = [](double seconds) { return duration_text(1e9 * std::ceil(seconds)); };
         const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-        const double of_a_run = spent / static_cast<double>(count() - earlier_count());
-        const std::uint64_t left = total - std::min(total, count());
+        const double of_a_run = spent / static_cast<double>(run_count() - earlier_run_count());
+        const std::uint64_t left = total - std::min(total, run_count());
         of_total = fmt::format(" of about {}", total);
         times = fmt::format("; {} so far", whole_seconds(spent));
         if (left > 0) times += fmt::format(", about {} to come", whole_seconds(of_a_run * static_cast<double>(left)));
@@ -277,8 +282,8 @@ RunRequest request_lowering_all_but(const GroupList& groups, const Subset& exact
             settings.types == TriedTypes::float64 ? "" : requested_precision(settings.precision)};
 }
 
-std::string Trials::interruption_text() const {
-    return fmt::format("interrupted after {}; repeat the command to continue from {}", counted(count(), "run"),
+std::string TrialRunner::interruption_text() const {
+    return fmt::format("interrupted after {}; repeat the command to continue from {}", counted(run_count(), "run"),
                        policy::quoted_path(state_.path()));
 }
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "cli/binaries/bypasses.hpp"
+#include "cli/binaries/elf_file.hpp"
+#include "cli/binaries/file_identity.hpp"
 #include "cli/binaries/known_bypasses.hpp"
-#include "cli/binaries/recorded_file.hpp"
-#include "cli/binaries/scanned_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
@@ -56,7 +56,7 @@ class BypassScanner {
     ScannedBypasses judge(const record::RecordedObject& object) {
         if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
         const auto [entry, is_new] = scanned_.try_emplace(object.path);
-        if (is_new) entry->second = scan_file(object.path);
+        if (is_new) entry->second = scan_for_bypasses(object.path);
         const std::optional<ScannedFile>& file = entry->second;
         if (!file) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
         if (std::string why = why_file_may_differ(object, file->build_id); !why.empty())
@@ -275,7 +275,7 @@ void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, st
                                                                      : RecordedCoverage();
             const RecordedCoverage jax = what_jax_told(object, bypass);
             bypasses
-                .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,
+                .add(bypass, is_pinned ? bypass.pins : 0, normalized_path(object.path), recording,
                      fmt::format("{}{}{}", told.text, jax.is_all ? "" : jax.text, remark),
                      jax.is_all ? std::string(jax.text)
                      : has_gpu  ? std::string()
@@ -295,7 +295,7 @@ void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, st
                             "BLAS comes before the shim (in LD_PRELOAD, or in the program), or LD_BIND_NOT or "
                             "LD_AUDIT hides which functions it calls; what it multiplies with BLAS functions "
                             "or launches on a GPU may not go through the shim{}",
-                            plain_path(object.path), remark),
+                            normalized_path(object.path), remark),
                 "", recording);
     }
     add_unread(unread, recording, bypasses);

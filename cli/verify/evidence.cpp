@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cli/binaries/file_hash.hpp"
-#include "cli/binaries/recorded_file.hpp"
-#include "cli/verify/verdict.hpp"
+#include "cli/binaries/file_identity.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
@@ -67,7 +67,7 @@ Json process_evidence_json(const MergedProcess& process, const JudgedCallCounts&
     const auto add = [&](const record::RecordedObjectList& objects) {
         for (const record::RecordedObject& object : objects.all)
             json["files"].push_back(
-                {{"path", plain_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
+                {{"path", normalized_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
     };
     add(process.objects);
     for (const record::UnrecordedProcess& mark : process.marks) add(mark.objects);

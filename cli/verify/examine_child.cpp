@@ -13,9 +13,9 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
-#include "cli/binaries/scanned_file.hpp"
 #include "record/format/identity.hpp"
 #include "system/inline_text.hpp"
 
@@ -116,12 +116,13 @@ std::string path_of(const record::RecordedChild& child) {
 
 /// Returns the reason why an object may multiply; empty if nothing speaks for it.
 std::string why_it_may_multiply(const std::string& path, const ElfFile& elf) {
-    const auto scanned = scan_file(path);
+    const auto scanned = scan_for_bypasses(path);
     if (!scanned) return "cannot be read";
     if (!scanned->bypasses.empty()) return "contains " + scanned->bypasses.front().title;
     for (const auto* symbols : {&elf.imports, &elf.exports})
         for (const ElfSymbol& symbol : *symbols)
-            if (multiplies_matrices(symbol.name) || is_lapack(symbol.name)) return "has " + symbol.name;
+            if (multiplies_matrices(symbol.name) || is_float32_lapack_routine(symbol.name))
+                return "has " + symbol.name;
     return {};
 }
 
@@ -134,7 +135,7 @@ std::string why_it_may_start_programs(const ElfFile& elf) {
 }
 
 bool is_needed_symbol_of_child(std::string_view name) {
-    return is_intercepted(name) || is_lapack(name) || starts_programs(name);
+    return is_intercepted(name) || is_float32_lapack_routine(name) || starts_programs(name);
 }
 
 }  // namespace

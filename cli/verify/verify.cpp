@@ -174,7 +174,7 @@ int status_of(const Verdict& verdict, const VerifyOptions& options, bool lacks_r
 
 int verify(VerifyOptions& options) {
     const bool is_last = options.recordings.empty();
-    if (!take_last_runs("verify", 1, options.recordings)) return exit_code::usage;
+    if (!default_to_last_runs("verify", 1, options.recordings)) return exit_code::usage;
     if (is_last && !options.output.empty())
         say("verify", "later runs will replace this recording; run --log NAME.fp32rec keeps the evidence");
     RecordingPaths found = find_recordings(options.recordings);

@@ -63,7 +63,7 @@ class FP32ShimError(ValueError):
         self.status = status
 
 
-def _load() -> ctypes.CDLL | None:
+def _load_library() -> ctypes.CDLL | None:
     """Returns the library as it was preloaded into this process; None where it was not, or is of another ABI."""
     library = ctypes.CDLL(None)  # the global scope, which contains preloaded libraries; loads nothing
     try:
@@ -83,7 +83,7 @@ def _load() -> ctypes.CDLL | None:
     return library
 
 
-_library = _load()
+_library = _load_library()
 
 
 # ---- this process -------------------------------------------------------------------------------------------------
@@ -99,30 +99,30 @@ def version() -> str | None:
     return _library.fp32shim_version().decode() if _library is not None else None
 
 
-def _call(function: str, *arguments: object) -> bool:
+def _call_library(function: str, *arguments: object) -> bool:
     """Calls the library. Returns False, and warns once, where it is not loaded or not active. Any other status that is not
     OK becomes an exception. Texts may be of any type."""
     if _library is None:
-        _say_once("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one that this "
-                  "module knows: scopes and settings have no effect")
+        _warn_once("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one that "
+                   "this module knows: scopes and settings have no effect")
         return False
     status = getattr(_library, function)(*arguments)
     if status == _NOT_ACTIVE:
-        _say_once("libfp32shim.so is loaded but not active (FP32_MATMUL_DISABLE=1, or a process with elevated rights): scopes "
-                  "and settings have no effect")
+        _warn_once("libfp32shim.so is loaded but not active (FP32_MATMUL_DISABLE=1, or a process with elevated rights): "
+                   "scopes and settings have no effect")
         return False
     if status != _OK:
         raise FP32ShimError(function, status, _library.fp32shim_status_string(status).decode())
     return True
 
 
-def _say_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     if text not in _given_warnings:
         _given_warnings.add(text)
         warnings.warn(text, FP32ShimWarning, stacklevel=5)
 
 
-def _bytes(value: object) -> bytes | None:
+def _text_for_library(value: object) -> bytes | None:
     """Returns a text for the library, whatever the program gave: a text of C has no NUL, and no lone surrogates."""
     if value is None:
         return None
@@ -150,35 +150,35 @@ def scope(label: object, precision: str | None = None, floor: str | None = None)
     # KeyboardInterrupt may be raised right after the push, so the number of open scopes decides.
     depth = _library.fp32shim_scope_depth() if _library is not None else 0
     try:
-        _open_scope(_bytes(label), _bytes(precision), _bytes(floor))
+        _open_scope(_text_for_library(label), _text_for_library(precision), _text_for_library(floor))
         yield
     finally:
         while _library is not None and _library.fp32shim_scope_depth() > depth:
-            _call("fp32shim_pop_scope")
+            _call_library("fp32shim_pop_scope")
 
 
 def _open_scope(label: bytes | None, precision: bytes | None, floor: bytes | None) -> None:
     """Opens a scope; if there is no room for its label, one without it."""
     try:
-        _call("fp32shim_push_scope", label, precision, floor)
+        _call_library("fp32shim_push_scope", label, precision, floor)
     except FP32ShimError as problem:
         if problem.status != _SCOPE_DEPTH:
             raise
-        _say_once("a label of a scope is left out: all labels of a thread have 1024 bytes together, in at most 64 scopes")
+        _warn_once("a label of a scope is left out: all labels of a thread have 1024 bytes together, in at most 64 scopes")
         if precision is not None or floor is not None:
-            _call("fp32shim_push_scope", None, precision, floor)
+            _call_library("fp32shim_push_scope", None, precision, floor)
 
 
 def set_precision(precision: str | None) -> None:
     """Sets the precision of the process; None gives it back to the environment and the policy."""
-    _call("fp32shim_set_precision", _bytes(precision))
+    _call_library("fp32shim_set_precision", _text_for_library(precision))
 
 
 def get_precision() -> tuple[str, str] | None:
     """Returns (precision, source) for this thread now, rules aside: ("high", "thread"); None without the library."""
     precision = ctypes.create_string_buffer(_NAME_SIZE)
     source = ctypes.create_string_buffer(_NAME_SIZE)
-    if not _call("fp32shim_get_precision", precision, len(precision), source, len(source)):
+    if not _call_library("fp32shim_get_precision", precision, len(precision), source, len(source)):
         return None
     return precision.value.decode(), source.value.decode()
 
@@ -202,18 +202,18 @@ def get_float32_matmul_precision() -> str | None:
 
 def set_floor(floor: str) -> None:
     """Forbids the process anything below `floor`, for good."""
-    _call("fp32shim_set_floor", _bytes(floor))
+    _call_library("fp32shim_set_floor", _text_for_library(floor))
 
 
 def get_floor() -> str | None:
     """Returns the strictest floor for this thread now, "none" without one; None without the library."""
     floor = ctypes.create_string_buffer(_NAME_SIZE)
-    return floor.value.decode() if _call("fp32shim_get_floor", floor, len(floor)) else None
+    return floor.value.decode() if _call_library("fp32shim_get_floor", floor, len(floor)) else None
 
 
 def reload_policy() -> None:
     """Reads the policy files again. On errors (FP32ShimError, details on stderr) the policy in force stays."""
-    _call("fp32shim_reload_policy")
+    _call_library("fp32shim_reload_policy")
 
 
 def recording() -> str | None:
@@ -232,12 +232,12 @@ def recording() -> str | None:
         if len(words) < 6 or words[1:3] != [b"rw-s", b"00000000"] or not words[5].endswith(b".fp32rec"):
             continue
         path = os.fsdecode(words[5].replace(rb"\012", b"\n"))
-        if _is_written_by_us(path, int(words[4])):
+        if _is_own_recording(path, int(words[4])):
             found = path
     return found
 
 
-def _is_written_by_us(path: str, inode: int) -> bool:
+def _is_own_recording(path: str, inode: int) -> bool:
     """Returns True if the file is the mapped one, and this process did not leave it at a reload or a fork."""
     try:
         with open(path, "rb") as file:
@@ -303,7 +303,7 @@ class Recording:
     not a recording.
     """
 
-    _why_no_rows = _NO_RECORDING  # says why there are no rows
+    _why_no_rows = _NO_RECORDING
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path: str | None = os.fspath(path)
@@ -313,26 +313,26 @@ class Recording:
         """Returns all that `fp32shim report --format json` prints; docs/schema.md describes it."""
         import json
 
-        report: dict[str, typing.Any] = json.loads(self._report("json"))
+        report: dict[str, typing.Any] = json.loads(self._run_report("json"))
         return report
 
     def html(self) -> str:
         """Returns the page of `fp32shim report --format html`, with the flame graph: one file for a browser, offline."""
-        return self._report("html")
+        return self._run_report("html")
 
-    def _recordings(self) -> list[str]:
+    def _recordings_to_read(self) -> list[str]:
         return [] if self.path is None else [self.path]
 
-    def _options(self) -> list[str]:
+    def _report_options(self) -> list[str]:
         return [f"--name-file={path}={name}" for path, name in self.file_names.items()]
 
-    def _report(self, form: str) -> str:
+    def _run_report(self, form: str) -> str:
         import subprocess
 
-        recordings = self._recordings()
+        recordings = self._recordings_to_read()
         if not recordings:
             raise OSError(self._why_no_rows)
-        done = subprocess.run([command_path(), "report", "--format", form, *self._options(), "--", *recordings],
+        done = subprocess.run([command_path(), "report", "--format", form, *self._report_options(), "--", *recordings],
                               capture_output=True, text=True, errors="backslashreplace", check=False)
         if not done.stdout:
             raise OSError(done.stderr.strip() or f"fp32shim report ended with {done.returncode}")
@@ -343,7 +343,7 @@ class Recording:
     def rows(self) -> list[dict[str, typing.Any]]:
         """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ... An
         empty list where there is no recording."""
-        rows: list[dict[str, typing.Any]] = self.report()["rows"] if self._recordings() else []
+        rows: list[dict[str, typing.Any]] = self.report()["rows"] if self._recordings_to_read() else []
         return rows
 
     def __iter__(self) -> typing.Iterator[dict[str, typing.Any]]:
@@ -358,13 +358,15 @@ class Recording:
     def table(self, top: int = 10) -> str:
         """Returns a text: how many products, how long, at which formats; then the `top` rows that took longest, and as many
         of the audits, the largest error first. One sentence where there is no recording."""
-        return _as_text(self._tables(top))
+        return _text_of_tables(self._tables_to_show(top))
 
-    def _repr_html_(self) -> str:  # what a notebook shows of this object
-        return _as_html(self._tables(10))
+    def _repr_html_(self) -> str:  # IPython shows its result
+        return _html_of_tables(self._tables_to_show(10))
 
-    def _tables(self, top: int) -> list[_Table]:
-        return _tables(self.report(), top) if self._recordings() else [_Table(self._why_no_rows, (), 0, [])]
+    def _tables_to_show(self, top: int) -> list[_Table]:
+        if not self._recordings_to_read():
+            return [_Table(self._why_no_rows, (), 0, [])]
+        return _tables_of_report(self.report(), top)
 
 
 class Products(Recording):
@@ -385,22 +387,22 @@ class Products(Recording):
         self._first_recording = recording()
         if self._first_recording is None:
             return
-        self._copy_before = self._copy(self._first_recording, "before")
+        self._copy_before = self._copy_recording(self._first_recording, "before")
         if self._copy_before is None:
             self._copies = []  # without the beginning, earlier products would count too
 
-    def _end(self) -> None:
+    def _end_block(self) -> None:
         self.path = recording()
         if self._copies is not None:
             return
-        copies = [self._copy(path, f"after{number}") for number, path in enumerate(self._paths())]
+        copies = [self._copy_recording(path, f"after{number}") for number, path in enumerate(self._paths_written())]
         self._copies = [copy for copy in copies if copy is not None] if None not in copies else []
 
-    def _paths(self) -> list[str]:
+    def _paths_written(self) -> list[str]:
         """Returns the recordings that the block has written to: after a reload of the policy there may be another one."""
         return [path for path in dict.fromkeys((self._first_recording, recording())) if path is not None]
 
-    def _copy(self, path: str, name: str) -> str | None:
+    def _copy_recording(self, path: str, name: str) -> str | None:
         """Copies a recording. Where that fails, warns and returns None, since the program has to go on."""
         import shutil
         import tempfile
@@ -409,18 +411,18 @@ class Products(Recording):
         try:
             if self._folder is None:
                 self._folder = tempfile.mkdtemp(prefix="fp32shim-products-")
-                weakref.finalize(self, _remove_folder, self._folder, os.getpid())
+                weakref.finalize(self, _remove_own_folder, self._folder, os.getpid())
             return shutil.copyfile(path, os.path.join(self._folder, name + ".fp32rec"))
         except OSError as problem:
             self._why_no_rows = f"the recording of this block cannot be copied: {problem}"
             warnings.warn(self._why_no_rows, FP32ShimWarning, stacklevel=5)
             return None
 
-    def _options(self) -> list[str]:
-        return super()._options() + ([f"--since={self._copy_before}"] if self._copy_before else [])
+    def _report_options(self) -> list[str]:
+        return super()._report_options() + ([f"--since={self._copy_before}"] if self._copy_before else [])
 
-    def _recordings(self) -> list[str]:
-        return self._paths() if self._copies is None else self._copies
+    def _recordings_to_read(self) -> list[str]:
+        return self._paths_written() if self._copies is None else self._copies
 
 
 @contextlib.contextmanager
@@ -433,15 +435,15 @@ def products() -> typing.Iterator[Products]:
     beginning and ending a block each copy it. Where that fails, the block runs all the same.
     """
     if _library is None:
-        _call("products")
+        _call_library("products")
     seen = Products()
     try:
         yield seen
     finally:
-        seen._end()
+        seen._end_block()
 
 
-def _remove_folder(folder: str, pid: int) -> None:
+def _remove_own_folder(folder: str, pid: int) -> None:
     """Removes a temporary folder, but not in a forked child of the process that made it."""
     import shutil
 
@@ -457,27 +459,27 @@ _LEFT, _RIGHT = str.ljust, str.rjust
 class _Table(typing.NamedTuple):
     heading: str
     titles: tuple[str, ...]
-    numbers: int  # how many columns, from the first on, have numbers
+    numbers: int  # number of leading columns whose cells are numbers
     cells: list[tuple[str, ...]]
 
 
-def _duration(nanoseconds: int) -> str:
+def _duration_text(nanoseconds: int) -> str:
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if nanoseconds >= size:
             return f"{nanoseconds / size:.3g} {unit}"
     return f"{nanoseconds} ns"
 
 
-def _printable(text: object) -> str:
+def _printable_text(text: object) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
 
 
-def _product(row: dict[str, typing.Any]) -> tuple[str, ...]:
+def _product_cells(row: dict[str, typing.Any]) -> tuple[str, ...]:
     """Returns function, size and place of a row, as a table shows them."""
     sizes = "x".join("?" if row[key] is None else str(row[key]) for key in "mnk")
     size = ("<=" if row.get("sizes_folded") else "") + sizes + (f" batch {row['batch']}" if row["batch"] not in (1, None) else "")
-    places = [_printable(place) for place in (row["scope"], row["where"]) if place]
-    return _printable(row["function"] or "?"), size, " ".join(places)
+    places = [_printable_text(place) for place in (row["scope"], row["where"]) if place]
+    return _printable_text(row["function"] or "?"), size, " ".join(places)
 
 
 def _format_of(row: dict[str, typing.Any]) -> str:
@@ -493,17 +495,18 @@ def _decision_table(rows: list[dict[str, typing.Any]], top: int) -> _Table:
     if rows:
         about = "about " if any(row["timed_calls"] < row["calls"] for row in rows) else ""
         shares = ", ".join(f"{count:,} at {name}" for name, count in sorted(calls.items(), key=lambda each: -each[1]))
-        heading += f", {about}{_duration(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
+        heading += f", {about}{_duration_text(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
     if len(rows) > top:
         heading += f". The {top} of {len(rows):,} rows that took longest:"
-    cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration(row["host_ns"]), *_product(row),
+    cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration_text(row["host_ns"]),
+              *_product_cells(row),
               f"{row['requested'] or '?'} ({row['source'] or '?'})", _format_of(row), row["reason"] or "")
              for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
     return _Table(heading, ("calls", "host time", "function", "size", "where", "asked for", "ran at", "reason"), 2, cells)
 
 
 def _audit_table(audits: list[dict[str, typing.Any]], top: int) -> _Table:
-    def worst(audit: dict[str, typing.Any]) -> float:
+    def worst_error(audit: dict[str, typing.Any]) -> float:
         error = audit["row"]["worst"]  # null: infinite
         return float("inf") if error is None else float(error)
 
@@ -512,16 +515,17 @@ def _audit_table(audits: list[dict[str, typing.Any]], top: int) -> _Table:
     heading = f"{count:,} audit{'' if count == 1 else 's'}"
     if len(audited) > top:
         heading += f". The {top} of {len(audited):,} rows with the largest error:"
-    cells = [(f"{audit['audits']:,}", f"{worst(audit):.2g}", f"{audit['beyond']:,}", *_product(audit),
-              f"{audit['tested']} with {audit['reference']}") for audit in sorted(audited, key=worst, reverse=True)[:top]]
+    cells = [(f"{audit['audits']:,}", f"{worst_error(audit):.2g}", f"{audit['beyond']:,}", *_product_cells(audit),
+              f"{audit['tested']} with {audit['reference']}")
+             for audit in sorted(audited, key=worst_error, reverse=True)[:top]]
     return _Table(heading, ("audits", "largest error of a row", "beyond tolerance", "function", "size", "where", "compared"), 3, cells)
 
 
-def _tables(report: dict[str, typing.Any], top: int) -> list[_Table]:
+def _tables_of_report(report: dict[str, typing.Any], top: int) -> list[_Table]:
     return [_decision_table(report["rows"], top), *([_audit_table(report["audits"], top)] if report["audits"] else [])]
 
 
-def _as_text(tables: list[_Table]) -> str:
+def _text_of_tables(tables: list[_Table]) -> str:
     lines = []
     for table in tables:
         lines.append(table.heading)
@@ -533,10 +537,10 @@ def _as_text(tables: list[_Table]) -> str:
     return "\n".join(lines)
 
 
-def _as_html(tables: list[_Table]) -> str:
+def _html_of_tables(tables: list[_Table]) -> str:
     import html
 
-    def line(tag: str, numbers: int, texts: tuple[str, ...]) -> str:
+    def html_row(tag: str, numbers: int, texts: tuple[str, ...]) -> str:
         cells = (f'<{tag} style="text-align:{"right" if number < numbers else "left"}">{html.escape(text)}</{tag}>'
                  for number, text in enumerate(texts))
         return f"<tr>{''.join(cells)}</tr>"
@@ -545,8 +549,8 @@ def _as_html(tables: list[_Table]) -> str:
     for table in tables:
         parts.append(f"<div>{html.escape(table.heading)}</div>")
         if table.cells:
-            parts += ["<table><thead>", line("th", table.numbers, table.titles), "</thead><tbody>",
-                      *(line("td", table.numbers, cells) for cells in table.cells), "</tbody></table>"]
+            parts += ["<table><thead>", html_row("th", table.numbers, table.titles), "</thead><tbody>",
+                      *(html_row("td", table.numbers, cells) for cells in table.cells), "</tbody></table>"]
     return "".join(parts)
 
 
@@ -557,4 +561,4 @@ def load_ipython_extension(shell: typing.Any) -> None:
     """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/python.md describes it."""
     from fp32shim import notebook
 
-    notebook.load(shell)
+    notebook.register_magic(shell)

@@ -22,17 +22,17 @@ if not __package__:  # started as a file, by a kernel.json: sys.path[0] is this 
 import fp32shim
 from fp32shim import notebook
 
-STARTED_VARIABLE = "FP32SHIM_KERNEL"  # process id and temporary folder, in the environment of what start() became
+STARTED_VARIABLE = "FP32SHIM_KERNEL"  # process id and temporary folder, in the environment of what start_kernel() became
 
 
 def main(words: list[str]) -> int:
     if words[:1] == ["start"]:
-        start(words[1:])
+        start_kernel(words[1:])
         return 0
-    return install(words)
+    return install_kernel(words)
 
 
-def install(words: list[str]) -> int:
+def install_kernel(words: list[str]) -> int:
     """Adds the kernel to those that Jupyter lists. Returns an exit status."""
     parser = argparse.ArgumentParser(prog="fp32shim kernel", description="Adds a kernel to Jupyter that runs under fp32shim.")
     parser.add_argument("action", choices=["install"])
@@ -63,11 +63,11 @@ def install(words: list[str]) -> int:
     return 0
 
 
-def start(words: list[str]) -> None:
+def start_kernel(words: list[str]) -> None:
     """Becomes ipykernel under the library; where that is impossible, ipykernel without it. `words` are its arguments."""
     pid, _, folder = os.environ.pop(STARTED_VARIABLE, "").partition(":")
     if pid == str(os.getpid()):
-        atexit.register(fp32shim._remove_folder, folder, os.getpid())
+        atexit.register(fp32shim._remove_own_folder, folder, os.getpid())
     else:
         try:
             restart_under_library(words)

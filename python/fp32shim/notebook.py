@@ -28,20 +28,21 @@ NOT_LOADED = ("fp32shim: the library is not in this process, so %%fp32shim runs 
               "`fp32shim kernel install` adds, or start IPython by `fp32shim run --where auto --log ipython.fp32rec -- ipython`.")
 CELL_POLICY = "FP32SHIM_CELL_POLICY"  # path of a policy file that belongs to cells; set by kernel.py
 NO_POLICY = "schema = 1\n"
+# The default precisions under which a CPU previews a format; other formats need a rule.
 DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
 # Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
 PREVIEWS = (*DEFAULTS, "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32", "fp32_perturbed")
 PRECISIONS = ("native", "highest", "high", "medium", "auto", "ieee", "fp32", "tf32", "bf16")
 
 
-def load(shell: typing.Any) -> None:
+def register_magic(shell: typing.Any) -> None:
     """Adds `%%fp32shim` to a shell of IPython. Prints one line where the library is not loaded."""
-    shell.register_magic_function(Magic(shell).run, "cell", "fp32shim")
+    shell.register_magic_function(CellMagic(shell).run_cell, "cell", "fp32shim")
     if not fp32shim.active():
         print(NOT_LOADED)
 
 
-class Arguments(argparse.ArgumentParser):
+class MagicArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> typing.NoReturn:
         raise usage_error(message)
 
@@ -53,38 +54,38 @@ def usage_error(message: str) -> Exception:
     return typing.cast(Exception, UsageError(f"%%fp32shim: {message}"))
 
 
-def fraction(text: str) -> float:
+def parse_fraction(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) <= 1:
             return float(text)
     raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a number above 0, up to 1")
 
 
-def words_of(line: str) -> list[str]:
+def split_words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as problem:
         raise usage_error(f"{problem}: {line}") from None
 
 
-def arguments() -> Arguments:
-    parser = Arguments(prog="%%fp32shim", add_help=False, allow_abbrev=False)
+def magic_argument_parser() -> MagicArgumentParser:
+    parser = MagicArgumentParser(prog="%%fp32shim", add_help=False, allow_abbrev=False)
     parser.add_argument("--precision", choices=PRECISIONS)
     parser.add_argument("--preview", choices=PREVIEWS)
     parser.add_argument("--policy", metavar="FILE")
-    parser.add_argument("--audit", type=fraction, nargs="?", const=1.0, metavar="FRACTION")
+    parser.add_argument("--audit", type=parse_fraction, nargs="?", const=1.0, metavar="FRACTION")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("-o", "--output", metavar="NAME")
     return parser
 
 
-class Magic:
+class CellMagic:
     """The cell magic of one shell."""
 
     def __init__(self, shell: typing.Any):
         self.shell = shell
 
-    def run(self, line: str, cell: str) -> None:
+    def run_cell(self, line: str, cell: str) -> None:
         """Run the cell, and show its matrix products, of float32 and float64: a table and a flame graph.
 
         %%fp32shim [--precision WORD | --preview FORMAT | --policy FILE] [--audit [FRACTION]] [--table] [-o NAME]
@@ -96,7 +97,7 @@ class Magic:
         --table             only the table, without the flame graph
         -o NAME             also assign the products, an fp32shim.Products, to this variable
         """
-        options = arguments().parse_args(words_of(line))
+        options = magic_argument_parser().parse_args(split_words(line))
         if options.output is not None and not options.output.isidentifier():
             raise usage_error(f"-o: found {options.output!r}; allowed: a name of Python")
         if not fp32shim.active():
@@ -109,7 +110,7 @@ class Magic:
         seen.file_names = cell_names(self.shell)
         if options.output is not None:
             self.shell.user_ns[options.output] = seen
-        show(seen, with_graph=not options.table)
+        show_products(seen, with_graph=not options.table)
         raise_again(failure)
 
     def run_body(self, line: str, cell: str) -> BaseException | None:
@@ -118,7 +119,7 @@ class Magic:
         body = cell if cell.lstrip().startswith("%%") else f"# %%fp32shim {line}\n{cell}"
         hidden = {name: (lambda *_, **__: None) for name in ("showtraceback", "showsyntaxerror")}
         compiler = self.shell.compile
-        cache = cache_with_number_of_running_cell(compiler, self.shell)
+        cache = cache_naming_running_cell(compiler, self.shell)
         with replaced_attributes(self.shell, hidden), replaced_attributes(compiler, {"cache": cache}):
             result = self.shell.run_cell(body, store_history=False)
         if result.error_before_exec is not None:  # a syntax error: its traceback has only IPython's own functions
@@ -132,16 +133,16 @@ def raise_again(failure: BaseException | None) -> None:
         raise failure
 
 
-def cache_with_number_of_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
+def cache_naming_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
     """Returns the compiler's `cache`, which names code, changed to use the number of the running cell: newer versions of
     IPython raise the count before a cell runs."""
     cache = compiler.cache
     number = len(shell.history_manager.input_hist_raw) - 1 if shell.history_manager is not None else shell.execution_count
 
-    def named(transformed_code: str, _: int = 0, raw_code: str | None = None) -> str:
+    def name_of_running_cell(transformed_code: str, _: int = 0, raw_code: str | None = None) -> str:
         return typing.cast(str, cache(transformed_code, number, raw_code))
 
-    return named
+    return name_of_running_cell
 
 
 @contextlib.contextmanager
@@ -166,24 +167,24 @@ def options_in_force(options: argparse.Namespace) -> typing.Iterator[None]:
     given = [name for name in ("precision", "preview", "policy") if getattr(options, name) is not None]
     if len(given) > 1:
         raise usage_error(f"found --{given[0]} together with --{given[1]}; omit one of them")
-    text = policy_of(options)
+    text = policy_text_of(options)
     precision = options.precision or DEFAULTS.get(options.preview)
     before = fp32shim.get_precision()
     with contextlib.ExitStack() as undo:
         if text is not None:
-            undo.callback(put_policy, NO_POLICY)
-            put_policy(text)
+            undo.callback(put_policy_in_force, NO_POLICY)
+            put_policy_in_force(text)
         if precision is not None:
             undo.callback(fp32shim.set_precision, before[0] if before and before[1] == "process" else None)
             fp32shim.set_precision(precision)
         yield
 
 
-def policy_of(options: argparse.Namespace) -> str | None:
+def policy_text_of(options: argparse.Namespace) -> str | None:
     """Returns the text of the policy that the options need; None: they need none."""
     text = ""
     if options.policy is not None:
-        text = read_policy(options.policy)
+        text = read_checked_policy(options.policy)
     elif options.preview is not None and os.environ.get("FP32_MATMUL_CPU") != "emulate":
         text = '[cpu]\nmode = "emulate"\n'
     if options.preview is not None and options.preview not in DEFAULTS:
@@ -197,7 +198,7 @@ def policy_of(options: argparse.Namespace) -> str | None:
     return text if options.policy is not None else NO_POLICY + text
 
 
-def read_policy(path: str) -> str:
+def read_checked_policy(path: str) -> str:
     """Returns the text of a policy file without errors."""
     check = subprocess.run([fp32shim.command_path(), "check", "--", path], capture_output=True, text=True, check=False)
     if check.returncode != 0:
@@ -205,7 +206,7 @@ def read_policy(path: str) -> str:
     return pathlib.Path(path).read_text(encoding="utf-8") + "\n"
 
 
-def put_policy(text: str) -> None:
+def put_policy_in_force(text: str) -> None:
     """Puts a policy in force: writes it into the policy file that the kernel was started with, and reloads that."""
     path = os.environ.get(CELL_POLICY)
     if path is None or os.environ.get("FP32_MATMUL_POLICY") != path:
@@ -222,7 +223,7 @@ def put_policy(text: str) -> None:
 
 def cell_names(shell: typing.Any) -> dict[str, str]:
     """Returns the names of cells, `In [7]`, by the files that IPython compiles them as."""
-    if "IPYKERNEL_CELL_NAME" in os.environ:  # then all cells have one name
+    if "IPYKERNEL_CELL_NAME" in os.environ:  # ipykernel then gives all cells one name
         return {}
     names = {}
     for path in list(linecache.cache):
@@ -233,25 +234,25 @@ def cell_names(shell: typing.Any) -> dict[str, str]:
     return names
 
 
-def show(seen: fp32shim.Products, with_graph: bool) -> None:
+def show_products(seen: fp32shim.Products, with_graph: bool) -> None:
     """Shows the table of products, and the flame graph where pictures can be shown."""
     from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
     page = seen._repr_html_()
-    if with_graph and seen._recordings():
-        page += frame(seen.html())
+    if with_graph and seen._recordings_to_read():
+        page += html_frame(seen.html())
     show_all: typing.Callable[..., object] = display
     show_all({"text/plain": seen.table(), "text/html": page}, raw=True)
 
 
-# In a frame, the page begins with warnings and its flame graph: the table above has the totals, and the notebook names
-# the process.
+# Hides the parts of a page that a cell's output does not need: the table above the frame has the totals, and the notebook
+# names the process. So the frame begins with the page's warnings and its flame graph.
 FRAME_STYLE = """<style nonce="{}">body > header, #filtered, #verdict, #complete, [aria-labelledby="totals-title"] {{ display: none }}
 body {{ padding-top: 0 }} main > section {{ margin-top: 1rem }}</style>
 """
 
 
-def frame(page: str) -> str:
+def html_frame(page: str) -> str:
     """Returns a page as a frame. It has no access to the notebook, and needs nothing from elsewhere."""
     nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles that have it
     page = page.replace("</head>", FRAME_STYLE.format(nonce[1]) + "</head>", 1) if nonce else page

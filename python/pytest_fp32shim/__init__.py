@@ -45,7 +45,7 @@ def is_wanted(options):
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
-def use_ini_value(config, options):
+def take_level_from_ini(config, options):
     """If --fp32shim-fail was not given, takes its value from the ini file."""
     word = config.getini("fp32shim_fail")
     if options.fp32shim_fail is None and word:
@@ -58,22 +58,22 @@ def use_ini_value(config, options):
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
-    use_ini_value(early_config, options)
+    take_level_from_ini(early_config, options)
     if is_wanted(options):
         from pytest_fp32shim import start
 
-        start.start_under_the_library(early_config, options)
+        start.ensure_started_under_library(early_config, options)
     yield
 
 
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    use_ini_value(config, config.option)
+    take_level_from_ini(config, config.option)
     if is_wanted(config.option):
         from pytest_fp32shim import session
 
-        session.register(config)
+        session.register_hooks(config)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -85,7 +85,7 @@ def pytest_make_collect_report(collector):
     if marked:
         from pytest_fp32shim import marks
 
-        problems = [f"{each.nodeid}: marker {problem}" for each in marked if (problem := marks.problem_of(each))]
+        problems = [f"{each.nodeid}: marker {problem}" for each in marked if (problem := marks.marker_problem_of(each))]
         if problems:
             report.outcome, report.longrepr, report.result = "failed", "\n".join(problems), []
 

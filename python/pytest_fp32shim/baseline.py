@@ -1,4 +1,4 @@
-"""The section of --fp32shim-baseline: compares the products of each test with a file that is kept beside the tests."""
+"""The section of --fp32shim-baseline: compares the products of each test with those in a file that an earlier run wrote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # floors
 UNKNOWN = "unknown"
 
 
-def read(config):
+def read_baseline(config):
     """Returns the baseline as it was; {} where it is to be written for the first time. Raises UsageError."""
     options = config.option
     path = pathlib.Path(config.invocation_params.dir, options.fp32shim_baseline)
@@ -43,24 +43,24 @@ def read(config):
 def judge_against_baseline(session, products, audits):
     """Returns title, lines, and True if something is worse than the baseline."""
     options = session.config.option
-    now = {name: formats_by_product(products.of_tests[name]) for name in session.tests(products)
+    now = {name: formats_by_product(products.of_tests[name]) for name in session.tests_that_ran(products)
            if products.of_tests.get(name)}
-    add_errors(now, products, audits, session)
+    add_audit_errors(now, products, audits, session)
     before = session.baseline.get("tests", {})
     if options.fp32shim_baseline_update:
-        return "baseline", [write(session, {**before, **now})], False
+        return "baseline", [write_baseline(session, {**before, **now})], False
     lines, worse = [], 0
-    for name in session.tests(products):
+    for name in session.tests_that_ran(products):
         reasons = reasons_why_worse(before.get(name, {}), now.get(name, {}))
         if reasons:
             worse += 1
             lines.append(f"{name}: WORSE than the baseline: {'; '.join(reasons)}")
-            lines += diff_lines(before.get(name, {}), now.get(name, {}))
-    compared = session.tests(products)
+            lines += lines_about_changed_products(before.get(name, {}), now.get(name, {}))
+    compared = session.tests_that_ran(products)
     known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
     lines.append(f"{worse:,} of {len(compared):,} tests ran worse than in {options.fp32shim_baseline}. It has {known:,} of "
                  f"them; the others count as tests without a product. {left:,} of its tests did not run.")
-    outside = recorded.count(row for row in products.elsewhere)
+    outside = recorded.count_calls(row for row in products.elsewhere)
     if outside:
         lines.append(f"Not compared: {outside:,} products on other threads, in other programs, or between tests.")
     return "baseline", lines, worse > 0
@@ -70,25 +70,25 @@ def formats_by_product(rows):
     """Returns {product: {"calls": {format: number}}} of a test's rows."""
     found = {}
     for row in rows:
-        calls = found.setdefault(recorded.product_of(row), {"calls": collections.Counter()})["calls"]
+        calls = found.setdefault(recorded.product_text(row), {"calls": collections.Counter()})["calls"]
         calls[recorded.format_of(row) or UNKNOWN] += row["calls"]
     return found
 
 
-def add_errors(now, products, audits, session):
+def add_audit_errors(now, products, audits, session):
     """Adds to each product of a test the largest error of its audits, by norm. An infinite error is stored as a text."""
     of_tests = recorded.products_by_test([{**each, "trans_a": None, "trans_b": None} for each in audits],
                                          list(session.outcomes), session.files).of_tests
     for name, each_test in of_tests.items():
         for audit in each_test:
-            known = re.compile(re.escape(recorded.product_of(audit)) + "( [NTCR]*)?")  # audits have no transpositions
+            known = re.compile(re.escape(recorded.product_text(audit)) + "( [NTCR]*)?")  # audits have no transpositions
             product = next((found for text, found in now.get(name, {}).items() if known.fullmatch(text)), None)
             if product is not None and audit["audits"] and product.get("error") != "infinite":
                 worst = audit["norm"]["worst"]
                 product["error"] = "infinite" if worst is None else max(float(f"{worst:.2g}"), product.get("error", 0))
 
 
-def calls_below_levels(test):
+def count_calls_by_level(test):
     """Returns the number of a test's calls at or below each level, and of those whose format is not known."""
     found = collections.Counter()
     for product in test.values():
@@ -108,7 +108,7 @@ def worst_error(test):
 
 def reasons_why_worse(before, now):
     """Returns the reasons why a test is worse than before; an empty list if it is not."""
-    then, found = calls_below_levels(before), calls_below_levels(now)
+    then, found = count_calls_by_level(before), count_calls_by_level(now)
     reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in FLOOR_NAMES.items()
                if found[level] > then[level]][-1:]
     if found[UNKNOWN] > then[UNKNOWN]:
@@ -119,24 +119,25 @@ def reasons_why_worse(before, now):
     return reasons
 
 
-def diff_lines(before, now):
+def lines_about_changed_products(before, now):
     """Returns the lines of products that differ, as diff writes them."""
     lines = []
     for name in sorted({**before, **now}):
         old, new = before.get(name), now.get(name)
-        if text_of(old) != text_of(new):
-            lines += [f"    {sign} {name}: {text_of(each)}" for sign, each in (("-", old), ("+", new)) if each is not None]
+        if product_text(old) != product_text(new):
+            lines += [f"    {sign} {name}: {product_text(each)}" for sign, each in (("-", old), ("+", new))
+                      if each is not None]
     return lines
 
 
-def text_of(product):
+def product_text(product):
     if product is None:
         return None
     calls = ", ".join(f"{calls:,} {name}" for name, calls in sorted(product["calls"].items()))
     return calls + (f", error {product['error']}" if "error" in product else "")
 
 
-def text_of_file(preview, tests):
+def baseline_file_text(preview, tests):
     """Returns the file: sorted, with a line for each product, so that diff and git show what changed."""
     blocks = []
     for name, test in sorted(tests.items()):
@@ -145,8 +146,8 @@ def text_of_file(preview, tests):
     return (f'{{\n "schema": {SCHEMA},\n "preview": {json.dumps(preview)},\n "tests": {{\n' + ",\n".join(blocks) + "\n }\n}\n")
 
 
-def write(session, tests):
+def write_baseline(session, tests):
     options = session.config.option
     path = pathlib.Path(session.config.invocation_params.dir, options.fp32shim_baseline)
-    path.write_text(text_of_file(options.fp32shim_preview, tests))
+    path.write_text(baseline_file_text(options.fp32shim_preview, tests))
     return f"{options.fp32shim_baseline} is written: {len(tests):,} tests with products."

@@ -18,10 +18,11 @@ from pytest_fp32shim import marks, start
 
 # Options of pytest and of other plugins that name a file to write. The native run must not replace the user's files.
 FILE_OPTIONS = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
-          "json_report_file": "--json-report-file", "allure_report_dir": "--alluredir", "md_report_output": "--md-report-output"}
+                "json_report_file": "--json-report-file", "allure_report_dir": "--alluredir",
+                "md_report_output": "--md-report-output"}
 
 
-def run(config, failed):
+def run_tests_natively(config, failed):
     """Runs the tests natively up to the last of `failed`. Returns the outcome of each by its node id, and the end of what
     pytest wrote."""
     with tempfile.TemporaryDirectory(prefix="fp32shim-pytest-") as folder:
@@ -53,7 +54,7 @@ def native_command_line(config, folder):
     return line[:end] + added + line[end:]
 
 
-class Control:
+class NativeRunHooks:
     """Hooks of the native run."""
 
     def __init__(self):
@@ -64,11 +65,11 @@ class Control:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         if not start.is_worker():
-            last = max((index for index, item in enumerate(items) if marks.name_of(item) in self.failed), default=-1)
+            last = max((index for index, item in enumerate(items) if marks.node_id_of(item) in self.failed), default=-1)
             del items[last + 1:]
 
     def pytest_runtest_logreport(self, report):
-        note_outcome(self.outcomes, marks.name_of(report), report)
+        note_outcome(self.outcomes, marks.node_id_of(report), report)
 
     def pytest_collectreport(self, report):
         if report.failed:

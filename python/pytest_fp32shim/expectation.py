@@ -9,21 +9,21 @@ def judge_formats(session, products, unseen):
     """Returns title, lines, and True if a product ran below the format, or was allowed to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
-    # If the recordings have oneDNN's products, torch's own setting tells nothing more.
+    # torch's own setting counts only if oneDNN's products, which obey it, are not in the recordings.
     onednn_is_unseen = unseen is None or any(line.startswith("  oneDNN: ") for line in unseen[0])
-    for name in session.tests(products):
+    for name in session.tests_that_ran(products):
         rows = products.of_tests.get(name, [])
         setting = session.found.get(name, {}).get("torch")
         is_allowed = onednn_is_unseen and setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]
-        verdicts[name] = verdict(rows, is_allowed, expected)
-        lines += lines_below(name, rows, expected, is_allowed)
+        verdicts[name] = verdict_on_test(rows, is_allowed, expected)
+        lines += lines_about_products_below(name, rows, expected, is_allowed)
         if is_allowed:
             lines.append(f"    {setting[1]}: it allows oneDNN to multiply at {setting[0]}, and oneDNN's products are not seen")
     lines += lines_outside_tests(products, expected)
     is_violated = bool(lines)
     if session.config.option.verbose > 0:
         lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
-    lines += totals(expected, verdicts) + lines_only_allowed(products, expected) + lines_not_covered(unseen)
+    lines += verdict_totals(expected, verdicts) + lines_only_allowed(products, expected) + lines_about_unseen_code(unseen)
     return f"expect {expected}", lines, is_violated
 
 
@@ -33,42 +33,43 @@ def judge_products_outside_tests(session, products, unseen):
     expected = session.config.option.fp32shim_fail
     lines = lines_outside_tests(products, expected)
     return f"fail {expected}", [*(lines or [f"Outside of tests, no product that was seen ran below {expected}."]),
-                                *lines_only_allowed(products, expected), *lines_not_covered(unseen)], bool(lines)
+                                *lines_only_allowed(products, expected), *lines_about_unseen_code(unseen)], bool(lines)
 
 
 def lines_outside_tests(products, expected):
     lines = []
     for name, rows in products.of_files.items():
-        lines += lines_below(f"{name}, when it was collected", rows, expected)
-    return lines + lines_below("On other threads, in other programs, or between tests", products.elsewhere, expected)
+        lines += lines_about_products_below(f"{name}, when it was collected", rows, expected)
+    return lines + lines_about_products_below("On other threads, in other programs, or between tests", products.elsewhere,
+                                              expected)
 
 
 BELOW, ALLOWED, NONE_SEEN = "below", "allowed", "no product seen"
 CLEAN, UNKNOWN = " seen, none below", "not known for "
 
 
-def lines_below(name, rows, expected, is_allowed=False):
+def lines_about_products_below(name, rows, expected, is_allowed=False):
     """Returns a headline and lines about the products that ran below the format; an empty list if there are none."""
-    below = [row for row in rows if recorded.is_below(row, expected)]
+    below = [row for row in rows if recorded.ran_below(row, expected)]
     if not below and not is_allowed:
         return []
-    word = "BELOW" if any(map(recorded.is_shown, below)) else "ALLOWED below"
-    return [f"{name}: {word} {expected}"] + recorded.lines_of(below)
+    word = "BELOW" if any(map(recorded.is_format_certain, below)) else "ALLOWED below"
+    return [f"{name}: {word} {expected}"] + recorded.lines_about_rows(below)
 
 
-def verdict(rows, is_allowed, expected):
-    below = [row for row in rows if recorded.is_below(row, expected)]
-    if any(map(recorded.is_shown, below)):
+def verdict_on_test(rows, is_allowed, expected):
+    below = [row for row in rows if recorded.ran_below(row, expected)]
+    if any(map(recorded.is_format_certain, below)):
         return BELOW
     if below or is_allowed:
         return ALLOWED
     unknown = [row for row in rows if recorded.format_of(row) is None]
     if unknown:
-        return f"{UNKNOWN}{recorded.count(unknown):,} of {recorded.count(rows):,} products seen"
-    return f"{recorded.count(rows):,}{CLEAN}" if rows else NONE_SEEN
+        return f"{UNKNOWN}{recorded.count_calls(unknown):,} of {recorded.count_calls(rows):,} products seen"
+    return f"{recorded.count_calls(rows):,}{CLEAN}" if rows else NONE_SEEN
 
 
-def totals(expected, verdicts):
+def verdict_totals(expected, verdicts):
     texts = list(verdicts.values())
     kinds = ((texts.count(BELOW), f"ran below {expected}"), (texts.count(ALLOWED), "were allowed to"),
              (sum(text.startswith(UNKNOWN) for text in texts), "had products of unknown format"),
@@ -79,12 +80,15 @@ def totals(expected, verdicts):
 
 def lines_only_allowed(products, expected):
     """Returns lines about products that were allowed to run below the format, and are known not to have done so."""
-    rows = [row for row in products.all_rows() if row["actual"] is not None and not recorded.is_below(row, expected)
-            and recorded.is_below({**row, "actual": None}, expected)]
-    return [f"Allowed below {expected}, but not so run here; another processor may round them:", *recorded.lines_of(rows)] if rows else []
+    rows = [row for row in products.all_rows() if row["actual"] is not None and not recorded.ran_below(row, expected)
+            and recorded.ran_below({**row, "actual": None}, expected)]
+    if not rows:
+        return []
+    return [f"Allowed below {expected}, but not so run here; another processor may round them:",
+            *recorded.lines_about_rows(rows)]
 
 
-def lines_not_covered(unseen):
+def lines_about_unseen_code(unseen):
     """Returns lines about what may have multiplied without being seen, and other reasons why nothing is shown."""
     if unseen is None:
         return ["No process left a recording. Nothing is shown."]

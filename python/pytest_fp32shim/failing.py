@@ -12,10 +12,10 @@ import fp32shim
 from pytest_fp32shim import marks, recorded, session, start
 
 
-class Failing:
+class FailingHooks:
     """Hooks that run after the body of a test and after its teardown, in each process that runs tests.
 
-    Such a failure is one of the test: it is in every report, and markers such as xfail apply to it.
+    They let the test itself fail, so every report has the failure, and markers such as xfail apply to it.
     """
 
     def __init__(self, level):
@@ -24,18 +24,18 @@ class Failing:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item):
-        item.fp32shim_setting = self.allowed_by_torch(item)  # reported after the body of the test
+        item.fp32shim_setting = self.torch_setting_text(item)  # reported after the body of the test
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_call(self, item):
         self.fail_if_below(item)
-        self.fail(item, item.fp32shim_setting or self.allowed_by_torch(item))
+        self.fail_test(item, item.fp32shim_setting or self.torch_setting_text(item))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item):
         self.fail_if_below(item)
         if not item.__dict__.get("fp32shim_was_allowed"):
-            self.fail(item, self.allowed_by_torch(item))
+            self.fail_test(item, self.torch_setting_text(item))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
@@ -46,16 +46,17 @@ class Failing:
             item.user_properties.append(("fp32shim", text))  # JUnit's report has no sections
 
     def fail_if_below(self, item):
-        self.fail(item, self.text_of_products_below(item))
+        self.fail_test(item, self.text_of_products_below(item))
 
-    def fail(self, item, text):
+    def fail_test(self, item, text):
         if text:
             item.fp32shim_is_below = True  # this phase fails only because of this option
             pytest.fail(text, pytrace=False)
 
-    def allowed_by_torch(self, item):
-        """Returns a line if torch's own setting is too low: all that is known of oneDNN's products without a recording."""
-        setting = session.setting_of_torch(sys.modules.get("torch"))
+    def torch_setting_text(self, item):
+        """Returns a line if torch's own setting is too low. It is all that is known of oneDNN's products if these are not
+        recorded."""
+        setting = session.torch_precision_setting(sys.modules.get("torch"))
         allowed = marks.lowest_allowed_format(item, self.level)
         if start.environment.get("FP32_MATMUL_ONEDNN") == "1" or not setting or recorded.LEVELS[setting[0]] >= recorded.LEVELS[allowed]:
             return None
@@ -68,10 +69,11 @@ class Failing:
         path, level = fp32shim.recording(), marks.lowest_allowed_format(item, self.level)
         if path is None:
             return f"--fp32shim-fail {self.level}: this process has no recording, so what ran is not known"
-        owners = {marks.label_of(marks.name_of(item)): item}
+        owners = {marks.scope_label_of(marks.node_id_of(item)): item}
         below = []
         for row in recorded.json_of_command("report", "--format", "json", "--", path)["rows"]:
-            if recorded.is_below(row, level) and row["reason"] != "no_product" and recorded.owner_of(row["scope"] or "", owners)[0]:
+            is_own = recorded.owner_of(row["scope"] or "", owners)[0] is not None
+            if is_own and row["reason"] != "no_product" and recorded.ran_below(row, level):
                 decision = tuple(itertools.takewhile(lambda each: each[0] != "sizes_folded", row.items()))
                 calls = row["calls"] - self.known[decision]
                 self.known[decision] = row["calls"]
@@ -79,7 +81,7 @@ class Failing:
                     below.append({**row, "calls": calls})
         if not below:
             return None
-        calls, shown = recorded.count(below), list(map(recorded.is_shown, below))
+        calls, shown = recorded.count_calls(below), list(map(recorded.is_format_certain, below))
         word = "ran" if all(shown) else "ran, or may have run," if any(shown) else "may have run"
         return "\n".join([f"{calls:,} product{'s' * (calls != 1)} {word} below {level} (--fp32shim-fail {self.level}):",
-                          *recorded.lines_of(below)])
+                          *recorded.lines_about_rows(below)])

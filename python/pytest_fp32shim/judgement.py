@@ -8,17 +8,17 @@ import fp32shim
 from pytest_fp32shim import baseline, control, expectation, marks, preview, recorded, session, start
 
 
-class Judge:
+class SessionJudge:
     """Hooks of the process that the user started."""
 
     def __init__(self, config):
         self.config = config
-        self.outcomes = {}  # by node id, also of files whose collection failed
+        self.outcomes = {}  # outcomes by node id, including files whose collection failed
         self.files = set()
-        self.found = {}  # by node id: what session.py attached to a test's reports
+        self.found = {}  # findings that session.py attached to a test's reports, by node id
         self.is_interrupted = False
         self.sections = []
-        self.baseline = baseline.read(config) if config.option.fp32shim_baseline else None
+        self.baseline = baseline.read_baseline(config) if config.option.fp32shim_baseline else None
 
     def pytest_report_header(self):
         options = self.config.option
@@ -28,7 +28,7 @@ class Judge:
         return [f"fp32shim: {fp32shim.version()}, {', '.join(asked) or 'no judgement'}; precision {precision} ({source})"]
 
     def pytest_runtest_logreport(self, report):
-        name = marks.name_of(report)
+        name = marks.node_id_of(report)
         self.files.add(name.partition("::")[0])
         control.note_outcome(self.outcomes, name, report)
         for kind, value in getattr(report, session.FINDINGS_ATTRIBUTE, {}).items():
@@ -46,14 +46,14 @@ class Judge:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session):
         try:
-            failed = self.judge()
+            failed = self.judge_session()
         except OSError as problem:
             self.sections.append(("not judged", [f"The recordings were not read: {problem}"]))
             failed = True
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def judge(self):
+    def judge_session(self):
         """Makes the sections. Returns True if one of them fails the session."""
         options = self.config.option
         files = start.new_recordings()
@@ -61,28 +61,24 @@ class Judge:
         if files:
             report = recorded.json_of_command("report", "--format", "json", "--", *files)
             if options.fp32shim_preview or options.fp32shim_expect or options.fp32shim_fail:  # before the native run, whose process would count as unseen
-                unseen = recorded.verify(options.fp32shim_expect or options.fp32shim_fail or "fp32", files)
+                unseen = recorded.verify_recordings(options.fp32shim_expect or options.fp32shim_fail or "fp32", files)
         products = recorded.products_by_test(report["rows"], list(self.outcomes), self.files)
-        failed = False
+        judged = []  # title, lines, and whether the section fails the session
         if options.fp32shim_preview:
             self.sections.append(preview.judge_preview(self, products, unseen))
         if options.fp32shim_expect:
-            title, lines, is_violated = expectation.judge_formats(self, products, unseen)
-            self.sections.append((title, lines))
-            failed = is_violated
+            judged.append(expectation.judge_formats(self, products, unseen))
         if options.fp32shim_fail:
-            title, lines, is_violated = expectation.judge_products_outside_tests(self, products, unseen)
-            self.sections.append((title, lines))
-            failed = failed or is_violated
+            judged.append(expectation.judge_products_outside_tests(self, products, unseen))
         if self.baseline is not None:
-            title, lines, is_worse = baseline.judge_against_baseline(self, products, report["audits"])
-            self.sections.append((title, lines))
-            failed = failed or is_worse
+            judged.append(baseline.judge_against_baseline(self, products, report["audits"]))
+        self.sections += [(title, lines) for title, lines, _ in judged]
         if not self.sections:
-            below = [row for row in report["rows"] if recorded.is_below(row, "fp32")]
-            text = f"{recorded.count(report['rows']):,} products were seen, {recorded.count(below):,} of them below fp32."
-            self.sections.append(("products", [text] + recorded.lines_of(below)))
-        return failed
+            below = [row for row in report["rows"] if recorded.ran_below(row, "fp32")]
+            text = (f"{recorded.count_calls(report['rows']):,} products were seen, {recorded.count_calls(below):,} of them "
+                    "below fp32.")
+            self.sections.append(("products", [text] + recorded.lines_about_rows(below)))
+        return any(fails for _, _, fails in judged)
 
     def pytest_terminal_summary(self, terminalreporter):
         for title, lines in self.sections:
@@ -92,13 +88,13 @@ class Judge:
         if self.config.option.fp32shim_keep:
             terminalreporter.write_line(f"The recordings are in {start.recordings_folder()}")
 
-    def say(self, line):
+    def write_line(self, line):
         """Writes a line while pytest is running, if it has a terminal."""
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.write_line("\n" + line)
 
-    def tests(self, products):
+    def tests_that_ran(self, products):
         """Returns the names of tests that ran, without files. A test that multiplied before it was skipped did run."""
         return [name for name, outcome in self.outcomes.items()
                 if name not in self.files and (outcome != "skipped" or name in products.of_tests)]

@@ -6,19 +6,19 @@ import contextlib
 import hashlib
 
 import fp32shim
+from fp32shim.notebook import PRECISIONS
 
-PRECISIONS = ("native", "highest", "high", "medium", "auto", "ieee", "fp32", "tf32", "bf16")
 FLOORS = ("fp32", "bf16x9", "tf32", "bf16", "fp16")  # the strictest comes first
 LONGEST_LABEL = 300  # bytes; a recording keeps 512 of joined labels
 
 
-def name_of(test):
+def node_id_of(test):
     """Returns the node id of an item, a report or a collector. pytest leaves the file out of it if that is outside the root."""
     is_short = test.nodeid.startswith("::") and getattr(test, "location", None)
     return f"{test.location[0]}{test.nodeid}" if is_short else test.nodeid
 
 
-def label_of(name):
+def scope_label_of(name):
     """Returns the label of the scope of a test or a file: its name, the end of a long one replaced by a hash."""
     text = name.replace("\0", "?").encode("utf-8", "backslashreplace")
     if len(text) > LONGEST_LABEL:
@@ -28,7 +28,7 @@ def label_of(name):
 
 @contextlib.contextmanager
 def labelled_scope(label, precision=None, floor=None):
-    """Opens a scope; without room for another one, goes on without it."""
+    """Opens a scope; if there is no room for another one, goes on without it."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(fp32shim.scope(label, precision=precision, floor=floor))
@@ -84,7 +84,7 @@ def settings_of_item(item):
     return precision, min(floors, key=FLOORS.index) if floors else None
 
 
-def problem_of(item):
+def marker_problem_of(item):
     """Returns what is wrong with the markers of a test; None if nothing is."""
     try:
         settings_of_item(item)

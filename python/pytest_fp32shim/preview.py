@@ -15,40 +15,41 @@ NOT_LOWERED = ("onednn_", "xla_compiled_")  # beginnings of names of functions
 def judge_preview(session, products, unseen):
     """Returns the title and the lines of the section. Runs the tests natively if some failed."""
     word = session.config.option.fp32shim_preview
-    # Leaves out tests that failed only because of --fp32shim-fail: their numbers are right.
+    # A test that failed only because of --fp32shim-fail is left out, since its numbers are right.
     failed = [name for name, outcome in session.outcomes.items()
               if outcome == "failed" and not failed_only_by_option(name, session)]
     native, problem = {}, ""
     if failed and session.is_interrupted:
         problem = "The run was interrupted, so the tests that failed did not run natively."
     elif failed:
-        session.say(f"fp32shim: running natively, in a second process, to tell which of {plural(len(failed), 'failure')} "
-                    f"{'is' if len(failed) == 1 else 'are'} due to {word} ...")
-        native, output = control.run(session.config, failed)
+        session.write_line(f"fp32shim: running natively, in a second process, to tell which of "
+                           f"{counted(len(failed), 'failure')} {'is' if len(failed) == 1 else 'are'} due to {word} ...")
+        native, output = control.run_tests_natively(session.config, failed)
         if not native:
             problem = f"The native run had no outcome; pytest ended with:\n{output}"
     only = [name for name in failed if native.get(name) == "passed"]
     lines = [line for name in only[:FULLY_SHOWN] for line in lines_of_test(name, session, products)]
     lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
-    lines += summary(session, products, failed, only, native)
+    lines += summary_lines(session, products, failed, only, native)
     if by_onednn := [row for row in products.all_rows() if (row["function"] or "").startswith(NOT_LOWERED)]:
-        lines += [f"Not previewed: {plural(recorded.count(by_onednn), 'product')} by oneDNN or XLA, which no policy lowers:"]
-        lines += recorded.lines_of(by_onednn)
+        lines.append(f"Not previewed: {counted(recorded.count_calls(by_onednn), 'product')} by oneDNN or XLA, which no "
+                     "policy lowers:")
+        lines += recorded.lines_about_rows(by_onednn)
     if unseen and unseen[0]:
         lines += ["Not previewed, because it was not seen:"] + unseen[0]
     return f"preview of {word}", lines + ([problem] if problem else [])
 
 
-def is_rounded(row):
-    """Returns True for a product that ran below fp32, if the preview can be the reason: it lowers none of NOT_LOWERED."""
-    return recorded.is_below(row, "fp32") and not (row["function"] or "").startswith(NOT_LOWERED)
+def was_rounded_by_preview(row):
+    """Returns True for a product that ran below fp32, unless it is of a kind that no preview lowers (NOT_LOWERED)."""
+    return recorded.ran_below(row, "fp32") and not (row["function"] or "").startswith(NOT_LOWERED)
 
 
 def failed_only_by_option(name, session):
     return "below" in (found := session.found.get(name, {})) and "own" not in found
 
 
-def plural(number, thing):
+def counted(number, thing):
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -63,55 +64,57 @@ def lines_of_test(name, session, products):
     groups.append((f"when {name.partition('::')[0]} was collected", products.of_files.get(name.partition("::")[0], [])))
     lines = [f"{name}: fails only at {word}"]
     for title, rows in groups:
-        below = [row for row in rows if is_rounded(row)]
+        below = [row for row in rows if was_rounded_by_preview(row)]
         if not below:
             continue
         if title:
             lines.append(f"  {title}:")
         else:
-            lines.append(f"  {recorded.count(below):,} of {plural(recorded.count(rows), 'product')} in it ran below fp32:")
-        lines += recorded.lines_of(below)
+            lines.append(f"  {recorded.count_calls(below):,} of {counted(recorded.count_calls(rows), 'product')} in it ran "
+                         "below fp32:")
+        lines += recorded.lines_about_rows(below)
     if len(lines) == 1:
-        elsewhere = [row for row in products.elsewhere if is_rounded(row)]
+        elsewhere = [row for row in products.elsewhere if was_rounded_by_preview(row)]
         lines.append("  no lowered product was seen in it" + (
-            f"; {recorded.count(elsewhere):,} ran on other threads, in other programs, or between tests" if elsewhere
+            f"; {recorded.count_calls(elsewhere):,} ran on other threads, in other programs, or between tests" if elsewhere
             else ", nor outside all tests: this failure may be chance"))
-        lines += recorded.lines_of(elsewhere)
+        lines += recorded.lines_about_rows(elsewhere)
     return lines
 
 
-def summary(session, products, failed, only, native):
+def summary_lines(session, products, failed, only, native):
     word = session.config.option.fp32shim_preview
-    tests = session.tests(products)
-    lowered = [name for name in tests if any(is_rounded(row) for row in products.of_tests.get(name, []))]
-    lines = [f"{len(lowered):,} of {plural(len(tests), 'test')} that ran had products that ran below fp32; "
+    tests = session.tests_that_ran(products)
+    lowered = [name for name in tests if any(was_rounded_by_preview(row) for row in products.of_tests.get(name, []))]
+    lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
              f"{len(failed):,} failed."]
     if by_gate := [name for name in session.outcomes if failed_only_by_option(name, session)]:
-        lines.append(f"{plural(len(by_gate), 'more test')} failed only because of --fp32shim-fail {session.config.option.fp32shim_fail}.")
-    outside = [row for row in products.elsewhere if is_rounded(row)]
+        lines.append(f"{counted(len(by_gate), 'more test')} failed only because of --fp32shim-fail "
+                     f"{session.config.option.fp32shim_fail}.")
+    outside = [row for row in products.elsewhere if was_rounded_by_preview(row)]
     if outside:
-        lines.append(f"{plural(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
-                     "between tests.")
-    if not any(is_rounded(row) for row in products.all_rows()):
+        lines.append(f"{counted(recorded.count_calls(outside), 'more product')} ran below fp32 on other threads, in other "
+                     "programs, or between tests.")
+    if not any(was_rounded_by_preview(row) for row in products.all_rows()):
         reasons = {row["reason"] for row in products.all_rows()} - {None, "as_requested"}
         lines.append("No product was rounded, so this run says nothing about the preview."
                      + (f" Reasons in the recording: {', '.join(sorted(reasons))}." if reasons else ""))
     if native:
         also = [name for name in failed if native.get(name) == "failed"]
         unknown = [name for name in failed if native.get(name) not in ("passed", "failed")]
-        lines.append(f"{len(only):,} of {plural(len(failed), 'failure')} passed natively, {len(also):,} failed there too"
+        lines.append(f"{len(only):,} of {counted(len(failed), 'failure')} passed natively, {len(also):,} failed there too"
                      + (f", and {len(unknown):,} did not run to an end there: {', '.join(unknown[:5])}" if unknown else "") + ".")
         better = [name for name, outcome in native.items() if outcome == "failed" and session.outcomes.get(name) == "passed"]
         if better:
-            lines.append(f"{plural(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
-        lines.append(basis_of_verdicts(session, word))
-    # The search can try no other formats, and its tests would obey fp32shim_fail of the ini file.
+            lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
+        lines.append(verdict_basis_text(session, word))
+    # `bisect` can try only the formats of DEFAULTS, and its tests would obey fp32shim_fail of the ini file.
     if only and word in start.DEFAULTS and not session.config.option.fp32shim_fail:
-        lines.append(f"Which of its products a test needs exact: {shlex.join(words_of_search(only[0], session.config))}")
+        lines.append(f"Which of its products a test needs exact: {shlex.join(bisect_command_line(only[0], session.config))}")
     return lines
 
 
-def words_of_search(name, config):
+def bisect_command_line(name, config):
     """Returns the command that searches for the products that a test needs exact, with this session's Python and plugins."""
     file, *rest = name.partition("::")
     precision = start.DEFAULTS[config.option.fp32shim_preview]
@@ -121,8 +124,8 @@ def words_of_search(name, config):
             sys.executable, "-m", "pytest", *plugins, path + "".join(rest)]
 
 
-def basis_of_verdicts(session, word):
-    """Returns what the verdicts rest on."""
+def verdict_basis_text(session, word):
+    """Returns a sentence about the runs on which the verdicts rest."""
     text = f"This rests on one run at {word} and one native run of the same tests"
     if getattr(session.config.option, "numprocesses", None):
         return text + ", which xdist may have given to other workers. A test that fails by chance looks the same."

@@ -1,4 +1,4 @@
-"""What the recordings of a session say, by test."""
+"""Reads the recordings of a session, and divides their products among its tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import fp32shim
 from pytest_fp32shim import marks, start
 
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
-          "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}  # the floor that each format meets (policy/formats.def): the stricter, the greater.
-# Formats are left out that have no known floor (unchanged, fp64_emulated, fixed).
+          "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}
+# A level is a number for the floor that a format meets (policy/formats.def): a stricter floor has a greater number. Formats
+# without a known floor are left out (unchanged, fp64_emulated, fixed).
 GOVERNED_TYPES = ("float32", "complex64", "float64", "complex128")
 LISTED_KINDS = 5  # number of kinds of products that are listed for a test
 
@@ -29,7 +30,7 @@ def json_of_command(*words):
     return json.loads(done.stdout)
 
 
-def verify(expected, files):
+def verify_recordings(expected, files):
     """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
     found = json_of_command("verify", "--at-least", expected, "--format", "json", "--", *files)
     bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
@@ -46,17 +47,17 @@ def format_of(row):
     return found if found in LEVELS and row["dtype"] in GOVERNED_TYPES else None
 
 
-def is_below(row, expected):
+def ran_below(row, expected):
     found = format_of(row)
     return found is not None and LEVELS[found] < LEVELS[expected]
 
 
-def is_shown(row):
+def is_format_certain(row):
     """Returns True if the format of a row is the one that ran: on a GPU, `applied` is the lowest that the call permits."""
     return row["actual"] is not None or row["device"] == "cpu"
 
 
-def product_of(row):
+def product_text(row):
     if row["function"] is None:
         return "products without a row of their own"
     if row["m"] is None and row["n"] is None and row["k"] is None:  # a convolution, for example
@@ -67,9 +68,9 @@ def product_of(row):
 
 
 @dataclasses.dataclass
-class Products:
-    """The rows of a session by test. `of_files`: of files that were collected, and `of_fixtures`: of fixtures that outlive
-    a test, by name. `elsewhere`: of other threads, of programs that tests started, and between tests."""
+class SessionProducts:
+    """The rows of a session. `of_tests`, `of_files` (that were collected) and `of_fixtures` (that outlive a test) have rows
+    by name. `elsewhere` has the rows of other threads, of programs that tests started, and of the time between tests."""
 
     of_tests: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
     of_files: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
@@ -77,16 +78,17 @@ class Products:
     elsewhere: list = dataclasses.field(default_factory=list)
 
     def all_rows(self):
-        """Returns each row once; that of a fixture may also be a row of a test."""
+        """Returns each row once, although the row of a fixture may also be one of a test."""
         lists = (*self.of_tests.values(), *self.of_files.values(), *self.of_fixtures.values(), self.elsewhere)
         return list({id(row): row for rows in lists for row in rows}.values())
 
 
 def products_by_test(rows, tests, files):
-    """Returns Products. Each row belongs to the longest label of a test or file with which its scope begins."""
-    owners = {marks.label_of(name): (False, name) for name in files if name}
-    owners.update({marks.label_of(name): (True, name) for name in tests})
-    products = Products()
+    """Divides rows among tests, files and fixtures. Each row belongs to the longest label of a test or file with which its
+    scope begins."""
+    owners = {marks.scope_label_of(name): (False, name) for name in files if name}
+    owners.update({marks.scope_label_of(name): (True, name) for name in tests})
+    products = SessionProducts()
     for row in rows:
         if row["reason"] == "no_product":
             continue
@@ -110,13 +112,13 @@ def owner_of(scope, owners):
     return None, ""
 
 
-def lines_of(rows, indent="    ", most=LISTED_KINDS):
+def lines_about_rows(rows, indent="    ", most=LISTED_KINDS):
     """Returns lines about rows, one for each product, format and place, the most work first."""
     calls, work = collections.Counter(), collections.Counter()
     for row in rows:
         source = "" if row["source"] == "native" else f" ({row['source']} asked for {row['requested']})"
-        ran = f"{'at' if is_shown(row) else 'allowed'} {format_of(row) or 'an unknown format'}"
-        key = product_of(row), ran, source, row["where"] or row["caller"] or "unknown place"
+        ran = f"{'at' if is_format_certain(row) else 'allowed'} {format_of(row) or 'an unknown format'}"
+        key = product_text(row), ran, source, row["where"] or row["caller"] or "unknown place"
         calls[key] += row["calls"]
         work[key] += (row["flops"] or 0) * row["calls"]
     ordered = sorted(calls, key=lambda key: (-work[key], key))
@@ -126,5 +128,5 @@ def lines_of(rows, indent="    ", most=LISTED_KINDS):
     return lines
 
 
-def count(rows):
+def count_calls(rows):
     return sum(row["calls"] for row in rows)

@@ -16,26 +16,26 @@ from pytest_fp32shim import marks, start
 FINDINGS_ATTRIBUTE = "fp32shim_found"
 
 
-def register(config):
-    if start.is_control():
+def register_hooks(config):
+    if start.is_native_run():
         from pytest_fp32shim import control
 
-        config.pluginmanager.register(control.Control(), "fp32shim-control")
+        config.pluginmanager.register(control.NativeRunHooks(), "fp32shim-control")
         return
     if not start.is_ready:  # the plugin was loaded too late to start pytest again
         raise pytest.UsageError("fp32shim: the plugin was loaded after pytest had begun; install it, or use -p pytest_fp32shim")
-    config.pluginmanager.register(Scopes(config.option), "fp32shim-scopes")
+    config.pluginmanager.register(ScopeHooks(config.option), "fp32shim-scopes")
     if config.option.fp32shim_fail:
         from pytest_fp32shim import failing
 
-        config.pluginmanager.register(failing.Failing(config.option.fp32shim_fail), "fp32shim-failing")
+        config.pluginmanager.register(failing.FailingHooks(config.option.fp32shim_fail), "fp32shim-failing")
     if not start.is_worker():
         from pytest_fp32shim import judgement
 
-        config.pluginmanager.register(judgement.Judge(config), "fp32shim-judge")
+        config.pluginmanager.register(judgement.SessionJudge(config), "fp32shim-judge")
 
 
-class Scopes:
+class ScopeHooks:
     """Gives each test, each file that is collected, and each fixture that outlives a test a scope of its own."""
 
     def __init__(self, options):
@@ -43,19 +43,20 @@ class Scopes:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
-        precision, floor = (None, None) if marks.problem_of(item) else marks.settings_of_item(item)  # pytest_runtest_setup reports it
-        with marks.labelled_scope(marks.label_of(marks.name_of(item)), precision, floor):
+        # If a marker is wrong, pytest_runtest_setup reports it.
+        precision, floor = (None, None) if marks.marker_problem_of(item) else marks.settings_of_item(item)
+        with marks.labelled_scope(marks.scope_label_of(marks.node_id_of(item)), precision, floor):
             yield
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item):
-        if problem := marks.problem_of(item):  # a marker that was added after the collection is wrong
+        if problem := marks.marker_problem_of(item):  # a marker that was added after the collection is wrong
             pytest.fail(f"marker {problem}", pytrace=False)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         if isinstance(collector, pytest.File):
-            with marks.labelled_scope(marks.label_of(collector.nodeid)):
+            with marks.labelled_scope(marks.scope_label_of(collector.nodeid)):
                 yield
         else:
             yield
@@ -77,7 +78,7 @@ class Scopes:
             found["fixtures"] = fixtures_that_outlive_test(item)
             found["below" if item.__dict__.pop("fp32shim_is_below", False) else "own"] = True
         if self.options.fp32shim_expect and "torch" in sys.modules:
-            found["torch"] = setting_of_torch(sys.modules["torch"])
+            found["torch"] = torch_precision_setting(sys.modules["torch"])
         if any(found.values()):
             setattr(report, FINDINGS_ATTRIBUTE, found)
 
@@ -88,7 +89,7 @@ def fixtures_that_outlive_test(item):
     return sorted(name for name, each in definitions.items() if each and each[-1].scope != "function")
 
 
-def setting_of_torch(torch):
+def torch_precision_setting(torch):
     """Returns (format, words) if torch's own setting lets oneDNN, which the library does not see, round below float32."""
     try:
         word = torch.get_float32_matmul_precision()

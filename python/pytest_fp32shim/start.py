@@ -1,4 +1,4 @@
-"""Starts pytest again under the library, where this process does not have it as the options need it.
+"""Starts pytest again under the library, unless this process already has it with the settings that the options need.
 
 The process becomes `fp32shim run`, which becomes the same Python with the same arguments: process id, input, output,
 folder and exit status stay. It happens before output is captured and before any test file is read.
@@ -20,8 +20,9 @@ import warnings
 import pytest
 
 import fp32shim
+from fp32shim.notebook import DEFAULTS
 
-is_ready = False  # set when this process is as the options need it
+is_ready = False  # True once this process runs under the library with the settings that the options need
 earlier_recordings = frozenset()  # recordings of earlier runs in the same folder
 # The environment and the folder as they are before a test runs: tests change both, or clear them.
 environment = dict(os.environ)
@@ -29,7 +30,6 @@ folder_at_start = pathlib.Path.cwd()
 command = None  # the fp32shim command; set when the process is ready
 STARTED_VARIABLE = "FP32SHIM_PYTEST"  # holds process id and temporary folder, in the environment of what this module started
 CONTROL_VARIABLE = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
-DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}  # default precision, by preview
 RULE = """schema = 1
 [[rule]]
 name = "pytest --fp32shim-preview"
@@ -42,7 +42,7 @@ def is_worker():
     return "PYTEST_XDIST_WORKER" in environment
 
 
-def is_control():
+def is_native_run():
     """Returns True in the native run that follows a preview, and in its workers."""
     return (environment.get(CONTROL_VARIABLE, "").partition(":")[0] == str(os.getppid())
             or (is_worker() and CONTROL_VARIABLE in environment))
@@ -63,25 +63,26 @@ def pid_and_folder_of_start():
     return pid, folder
 
 
-def remove_folder():
+def remove_temporary_folder():
     """Removes the temporary folder at the end of the process that it was made for, not of a forked child."""
     pid, folder = pid_and_folder_of_start()
     if pid == str(os.getpid()) and folder:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start_under_the_library(config, options):
-    """Returns if this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
+def ensure_started_under_library(config, options):
+    """Returns if this process has the library with the settings that the options need; starts pytest again if not. Raises
+    UsageError."""
     global is_ready, earlier_recordings, command
-    if is_control():
+    if is_native_run():
         return
     check_options(options)
     if "FP32_MATMUL_LOG" in os.environ:  # before the first call of the library, which makes this process's recording
         earlier_recordings = frozenset(recordings_folder().glob("*.fp32rec"))
     pid = pid_and_folder_of_start()[0]
-    atexit.register(remove_folder)
+    atexit.register(remove_temporary_folder)
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
-        check_is_not_disabled()
+        check_library_is_enabled()
         is_ready = True
         with contextlib.suppress(FileNotFoundError):  # reported when the command is needed
             command = fp32shim.command_path()
@@ -90,25 +91,25 @@ def start_under_the_library(config, options):
         raise pytest.UsageError("fp32shim: libfp32shim.so is not loaded, although it was preloaded: LD_PRELOAD does not "
                                 f"reach {sys.executable}; `fp32shim doctor -- {sys.executable}` says why")
     if not is_pytest_itself(config):
-        if needs_rule(options):
+        if preview_needs_rule(options):
             raise pytest.UsageError(f"--fp32shim-preview {options.fp32shim_preview}: this program is not pytest's own command, so it "
                                     "is not started again under libfp32shim.so; use that command, or tf32 or bf16")
         folder = options.fp32shim_keep or "NEW_FOLDER"
-        line = shlex.join([*run_words("fp32shim", options, folder), "--", *command_line()])
+        line = shlex.join([*run_command_words("fp32shim", options, folder), "--", *command_line()])
         raise pytest.UsageError(f"fp32shim: this program is not pytest's own command, so it is not started again under "
                                 f"libfp32shim.so; start it by: mkdir {folder} && {line}")
-    start_again(options)
+    restart_under_library(options)
 
 
 def check_options(options):
     if options.fp32shim_baseline_update and not options.fp32shim_baseline:
         raise pytest.UsageError("--fp32shim-baseline-update: found no --fp32shim-baseline; add --fp32shim-baseline FILE")
-    if needs_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED_VARIABLE):
+    if preview_needs_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED_VARIABLE):
         raise pytest.UsageError(f"--fp32shim-preview: found {options.fp32shim_preview!r} beside FP32_MATMUL_POLICY; allowed "
                                 "with a policy of your own: tf32, bf16; or give your policy a rule with that precision")
 
 
-def check_is_not_disabled():
+def check_library_is_enabled():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp32shim.FP32ShimWarning)
         if fp32shim.get_floor() is not None:
@@ -116,7 +117,7 @@ def check_is_not_disabled():
     raise pytest.UsageError("fp32shim is not active in this process; unset FP32_MATMUL_DISABLE, or leave fp32shim's options out")
 
 
-def needs_rule(options):
+def preview_needs_rule(options):
     """Returns True for a preview that only a rule can name."""
     return options.fp32shim_preview is not None and options.fp32shim_preview not in DEFAULTS
 
@@ -134,7 +135,7 @@ def is_started_by_hand(options):
     """Returns True if the user started `fp32shim run` with what the options need."""
     log = os.environ.get("FP32_MATMUL_LOG", "")
     previews = DEFAULTS.get(options.fp32shim_preview)
-    return (log.endswith(".fp32rec") and not needs_rule(options)
+    return (log.endswith(".fp32rec") and not preview_needs_rule(options)
             and (previews is None or (os.environ.get("FP32_MATMUL_CPU") == "emulate"
                                       and fp32shim.get_float32_matmul_precision() == previews)))
 
@@ -145,19 +146,19 @@ def command_line():
     return [sys.executable, *(os.fsdecode(word) for word in words[1:])]
 
 
-def run_words(command, options, folder):
+def run_command_words(command, options, folder):
     """Returns the words of `fp32shim run` that the options need. For a preview by rule, the policy is in the folder."""
     words = [command, "run", "--quiet", "--log", f"{folder}/run.fp32rec"]
     if options.fp32shim or options.fp32shim_preview:
         words += ["--cpu", "emulate"] if options.fp32shim_preview or "FP32_MATMUL_CPU" not in os.environ else []
-    if needs_rule(options):
+    if preview_needs_rule(options):
         words += ["--policy", f"{folder}/preview.toml"]
     elif options.fp32shim_preview:
         words += ["--precision", DEFAULTS[options.fp32shim_preview]]
     return words if os.environ.get("FP32_MATMUL_WHERE") else [*words, "--where", "python"]
 
 
-def new_folder(options):
+def make_recordings_folder(options):
     if options.fp32shim_keep is None:
         return tempfile.mkdtemp(prefix="fp32shim-pytest-")
     folder = pathlib.Path(options.fp32shim_keep).absolute()
@@ -167,12 +168,12 @@ def new_folder(options):
     return str(folder)
 
 
-def start_again(options):
+def restart_under_library(options):
     """Replaces this process by the same pytest under the library."""
     try:
         command = fp32shim.command_path()
-        folder = new_folder(options)
-        if needs_rule(options):
+        folder = make_recordings_folder(options)
+        if preview_needs_rule(options):
             pathlib.Path(folder, "preview.toml").write_text(RULE.format(options.fp32shim_preview))
     except OSError as problem:
         raise pytest.UsageError(f"fp32shim: pytest was not started under libfp32shim.so: {problem}") from None
@@ -183,4 +184,4 @@ def start_again(options):
         variables["PYTHONHASHSEED"] = str(random.randrange(1, 2**32))
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(command, [*run_words(command, options, folder), "--", *command_line()], variables)
+    os.execve(command, [*run_command_words(command, options, folder), "--", *command_line()], variables)

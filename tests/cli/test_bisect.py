@@ -680,6 +680,18 @@ sys.exit('late' in bad)""")
     assert program.run_under("bisect-policy.toml") == 0
 
 
+def test_a_product_that_repeated_runs_of_one_set_meet_counts_once(tmp_path):
+    """The program multiplies once more if p1 alone is lowered: in the search, and when the answer is confirmed."""
+    program = Program(tmp_path, {"p0": "graded(16)", "p1": "graded(24)"}, end="""
+if bad == {'p1'}:
+    a, b = graded(32)
+    a @ b
+sys.exit('p1' in bad)""")
+    result = program.bisect()
+    assert program.names_of(result) == ["p1"]
+    assert result.json["new_groups"] == 1
+
+
 @pytest.mark.parametrize("write, file", [
     ("pathlib.Path('out.txt').write_text(f'sum: {c.sum():.9g}, row ' + str(c[0].tolist()))", "out.txt"),
     ("np.save('out.npy', np.float32(c))", "out.npy"), ("np.savez('out.npz', c=c)", "out.npz"),

@@ -72,7 +72,8 @@ def test_a_program_sees_the_same_path_and_finders(python):
     plain, started = start(python, "-c", show, where=None), start(python, "-c", show)
     plain, started = json.loads(plain.stdout), json.loads(started.stdout)
     assert started[0] == plain[0] and started[3] == plain[3]
-    assert [each for each in started[2] if "PackageFinder" not in each] == plain[2] and len(started[2]) == len(plain[2]) + 1
+    finders = [each for each in started[2] if "PackageImportWatcher" not in each]
+    assert finders == plain[2] and len(started[2]) == len(plain[2]) + 1
     assert json.loads(start(python, "-c", show, where="nvtx").stdout) == plain
 
 
@@ -114,7 +115,7 @@ def test_another_tools_start_up_file_that_stands_before_runs_once(tmp_path):
         "    sys.modules['sitecustomize'] = module\n    spec.loader.exec_module(module)\n")
     done = start(shim.SYSTEM_PYTHON, "-c", "import sys; print([type(f).__name__ for f in sys.meta_path][0])",
                  LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_WHERE="torch", where=None, paths=[tmp_path, FOLDER])
-    assert done.stdout.splitlines() == ["theirs", "PackageFinder"], done.stderr
+    assert done.stdout.splitlines() == ["theirs", "PackageImportWatcher"], done.stderr
 
 
 @pytest.mark.parametrize("option", ["-S", "-I", "-E"])

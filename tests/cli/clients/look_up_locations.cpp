@@ -54,7 +54,7 @@ Json to_json(const SourceLocation& location, const std::string& call_site) {
 }  // namespace
 
 int main() {
-    fp32shim::cli::SourceLocations locations;
+    fp32shim::cli::SourceLocator locations;
     std::vector<std::pair<fp32shim::record::RecordedObject, std::uint64_t>> questions;
     std::map<std::string, std::vector<std::uint64_t>> offsets_of;
     for (std::string line; std::getline(std::cin, line);) {
@@ -77,11 +77,11 @@ int main() {
     }
     const double begin = processor_seconds();
     for (const auto& [object, offset] : questions)
-        if (const auto offsets = offsets_of.extract(object.path)) locations.look_up(object, offsets.mapped());
-    for (const auto& [object, offset] : questions) locations.at(object, offset);
+        if (const auto offsets = offsets_of.extract(object.path)) locations.look_up_all(object, offsets.mapped());
+    for (const auto& [object, offset] : questions) locations.location_of(object, offset);
     const double took = processor_seconds() - begin;
     for (const auto& [object, offset] : questions) {
-        const SourceLocation& location = locations.at(object, offset);
+        const SourceLocation& location = locations.location_of(object, offset);
         const Json json = to_json(location, call_site_text(object.path, offset, location));
         std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     }

@@ -44,15 +44,16 @@ Sequence random_sequence(std::mt19937& random, std::size_t length, std::uint32_t
 }
 
 TEST(Align, OfEqualSequencesIsOneRun) {
-    EXPECT_EQ(align(Sequence{}, Sequence{}), std::vector<AlignedRun>{});
-    EXPECT_EQ(align(Sequence{1, 2, 1}, Sequence{1, 2, 1}), (std::vector<AlignedRun>{{0, 0, 3}}));
-    EXPECT_EQ(align(Sequence{1, 2}, Sequence{}), std::vector<AlignedRun>{});
-    EXPECT_EQ(align(Sequence{1, 2}, Sequence{3, 4}), std::vector<AlignedRun>{});
+    EXPECT_EQ(align_sequences(Sequence{}, Sequence{}), std::vector<AlignedRun>{});
+    EXPECT_EQ(align_sequences(Sequence{1, 2, 1}, Sequence{1, 2, 1}), (std::vector<AlignedRun>{{0, 0, 3}}));
+    EXPECT_EQ(align_sequences(Sequence{1, 2}, Sequence{}), std::vector<AlignedRun>{});
+    EXPECT_EQ(align_sequences(Sequence{1, 2}, Sequence{3, 4}), std::vector<AlignedRun>{});
 }
 
 TEST(Align, LeavesInsertionsAndDeletionsOut) {
-    EXPECT_EQ(align(Sequence{1, 2, 3, 4}, Sequence{1, 9, 2, 3, 4}), (std::vector<AlignedRun>{{0, 0, 1}, {1, 2, 3}}));
-    EXPECT_EQ(align(Sequence{1, 2, 3, 4}, Sequence{1, 4}), (std::vector<AlignedRun>{{0, 0, 1}, {3, 1, 1}}));
+    EXPECT_EQ(align_sequences(Sequence{1, 2, 3, 4}, Sequence{1, 9, 2, 3, 4}),
+              (std::vector<AlignedRun>{{0, 0, 1}, {1, 2, 3}}));
+    EXPECT_EQ(align_sequences(Sequence{1, 2, 3, 4}, Sequence{1, 4}), (std::vector<AlignedRun>{{0, 0, 1}, {3, 1, 1}}));
 }
 
 TEST(Align, FindsTheLongestCommonSubsequence) {
@@ -61,7 +62,7 @@ TEST(Align, FindsTheLongestCommonSubsequence) {
         const std::uint32_t kinds = 1 + static_cast<std::uint32_t>(random()) % 6;
         const Sequence a = random_sequence(random, random() % 40, kinds);
         const Sequence b = random_sequence(random, random() % 40, kinds);
-        ASSERT_EQ(checked(a, b, align(a, b)), longest_common(a, b)) << trial;
+        ASSERT_EQ(checked(a, b, align_sequences(a, b)), longest_common(a, b)) << trial;
     }
 }
 
@@ -72,7 +73,7 @@ TEST(Align, FindsItsWayAfterManyInsertionsThatTheOtherSequenceDoesNotHave) {
     Sequence inserted(20000);
     for (std::size_t i = 0; i < inserted.size(); ++i) inserted[i] = 100 + i % 9;
     b.insert(b.begin() + 2500, inserted.begin(), inserted.end());
-    EXPECT_EQ(align(a, b), (std::vector<AlignedRun>{{0, 0, 2500}, {2500, 22500, 2500}}));
+    EXPECT_EQ(align_sequences(a, b), (std::vector<AlignedRun>{{0, 0, 2500}, {2500, 22500, 2500}}));
 }
 
 TEST(Align, TakesInsertionsOfKnownEntriesUpToItsLimit) {
@@ -81,16 +82,16 @@ TEST(Align, TakesInsertionsOfKnownEntriesUpToItsLimit) {
     Sequence b = a;
     const Sequence inserted = random_sequence(random, 600, 50);
     b.insert(b.begin() + 9000, inserted.begin(), inserted.end());
-    EXPECT_EQ(checked(a, b, align(a, b)), a.size());
+    EXPECT_EQ(checked(a, b, align_sequences(a, b)), a.size());
 }
 
 TEST(Align, OfLongSequencesWithNothingInCommonButTheirKindsEnds) {
     std::mt19937 random(6);
     const Sequence a = random_sequence(random, 30000, 3), b = random_sequence(random, 60000, 3);
-    EXPECT_GT(checked(a, b, align(a, b)), 15000U);
+    EXPECT_GT(checked(a, b, align_sequences(a, b)), 15000U);
     Sequence steps(200000);
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = i % 11;
-    EXPECT_EQ(checked(steps, steps, align(steps, steps)), steps.size());
+    EXPECT_EQ(checked(steps, steps, align_sequences(steps, steps)), steps.size());
 }
 
 TEST(AlignProducts, FindsAProductMoreWhereItIsAmongOthersOfItsKind) {

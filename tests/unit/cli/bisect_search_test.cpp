@@ -52,14 +52,14 @@ class Program : public SetRunner {
         return result;
     }
 
-    std::vector<SetRun> run(const std::vector<const TestedSet*>& sets, bool) override {
-        std::vector<SetRun> results;
+    std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool) override {
+        std::vector<SetRunResult> results;
         for (const TestedSet* tested : sets) {
             const bool is_only = tested->lowered == Lowered::only;
             const Subset lowered = is_only ? tested->set : without(all(), tested->set);
             const auto luck = [this] { return static_cast<double>(random() >> 11) * 0x1p-53; };
             const bool is_bad = luck() < failure_rate || fails(lowered, tested->calls, luck());
-            SetRun result{.verdict = is_bad ? Verdict::not_acceptable : Verdict::acceptable};
+            SetRunResult result{.verdict = is_bad ? Verdict::not_acceptable : Verdict::acceptable};
             if (!is_only) result.lowered = lowered;
             if (!is_only || tested->set.empty()) result.ran = all();
             if (runs > 0) result.as_often = result.ran;
@@ -144,39 +144,39 @@ Program make_program(std::uint64_t seed, Plant plant, double failure_rate) {
 struct Judgement {
     bool is_certain = false;
     std::string wrong;
-    Findings findings;
+    SearchConclusion findings;
     double sought = 1;  ///< least rate of failure that the search claims to find
 };
 
 /// Returns the sentence of a result that is not true of the program; empty: all are.
-std::string lie_in(const Findings& findings, const Program& program) {
-    const Subset exact = exact_groups(findings.culprits);
+std::string lie_in(const SearchConclusion& findings, const Program& program) {
+    const Subset exact = groups_of_culprits(findings.culprits);
     if (program.fails(without(program.all(), exact))) return "the policy is not enough";
     for (const Culprit& culprit : findings.culprits) {
         const std::string name = std::to_string(culprit.groups.front());
         if (!program.fails(without(program.all(), without(exact, culprit.groups)))) return name + " is not needed";
         if (program.fails(culprit.groups) != culprit.partners.empty()) return name + " fails alone, or does not";
-        if (!program.fails(union_of(culprit.groups, groups_of(culprit.partners))))
+        if (!program.fails(union_of(culprit.groups, union_of_parts(culprit.partners))))
             return name + " has no such partners";
         if (culprit.calls.last != 0 &&
-            !program.fails(union_of(culprit.groups, groups_of(culprit.partners)), culprit.calls))
+            !program.fails(union_of(culprit.groups, union_of_parts(culprit.partners)), culprit.calls))
             return name + " does not fail by these calls";
     }
     return {};
 }
 
-Judgement judged(Program& program, const SearchSettings& settings) {
+Judgement judged(Program& program, const BisectSettings& settings) {
     GroupList groups;
     for (const Group& group : program.planted) groups.find_or_add(group);
-    Answers answers(settings, program, groups);
+    SetTester answers(settings, program, groups);
     Judgement judgement;
     try {
-        if (answers.with_everything_exact().verdict != Verdict::acceptable) return judgement;
-        answers.with_everything_lowered();
+        if (answers.test_everything_exact().verdict != Verdict::acceptable) return judgement;
+        answers.test_everything_lowered();
         judgement.findings = find_culprits(settings, answers, groups);
         judgement.is_certain = judgement.findings.doubt.empty();
-        if (const auto rates = answers.rates()) judgement.sought = rates->by_cause;
-    } catch (const End&) {
+        if (const auto rates = answers.failure_rates()) judgement.sought = rates->by_cause;
+    } catch (const SearchAborted&) {
     }
     if (judgement.is_certain) judgement.wrong = lie_in(judgement.findings, program);
     return judgement;
@@ -196,11 +196,11 @@ struct Tally {
     std::string first_wrong;
 };
 
-Tally tally_of(double failure_rate, const SearchSettings& settings) {
+Tally tally_of(double failure_rate, const BisectSettings& settings) {
     Tally tally;
     for (std::uint64_t seed = 0; seed < program_count(); ++seed) {
         const Plant plant = plants[seed % std::size(plants)];
-        SearchSettings own = settings;
+        BisectSettings own = settings;
         own.narrows_calls = plant == Plant::call;
         own.jobs = 1 + seed % 3;
         Program program = make_program(seed, plant, failure_rate);
@@ -218,8 +218,8 @@ Tally tally_of(double failure_rate, const SearchSettings& settings) {
     return tally;
 }
 
-SearchSettings settings_with(std::uint64_t repeat) {
-    SearchSettings settings;
+BisectSettings settings_with(std::uint64_t repeat) {
+    BisectSettings settings;
     settings.policy = {"high", "", "bisect"};
     settings.repeat = repeat;
     return settings;
@@ -269,7 +269,7 @@ TEST_P(FailuresOfACulprit, AreMissedAndBlamedOnTheInnocentAsSeldomAsTheResultSay
         runs += program.runs;
         if (!judgement.is_certain) continue;
         ++certain;
-        const Subset exact = exact_groups(judgement.findings.culprits);
+        const Subset exact = groups_of_culprits(judgement.findings.culprits);
         const bool is_missed = !contains(exact, program.causes[0].groups[0]);
         missed += is_missed ? 1 : 0;
         blamed += without(exact, program.causes[0].groups).empty() ? 0 : 1;

@@ -12,9 +12,9 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-HalfProductCounts counts_in(const Bytes& code, std::uint16_t machine = EM_X86_64) {
-    HalfProductCounter counter(machine);
-    counter.add(code, code.size(), 0);
+HalfPrecisionInstructionCounts counts_in(const Bytes& code, std::uint16_t machine = EM_X86_64) {
+    HalfPrecisionInstructionCounter counter(machine);
+    counter.count_in(code, code.size(), 0);
     return counter.counts();
 }
 
@@ -46,20 +46,21 @@ const Bytes to_single = {0x62, 0xf6, 0x7c, 0x08, 0x13, 0xc0};  // vcvtsh2ss xmm0
 
 TEST(HalfProducts, CountsProductsOfBf16AndOfTilesEachByItself) {
     EXPECT_EQ(counts_in(joined({dot_registers, Bytes(100, 0x90), dot_masked, Bytes(100, 0x90), dot_of_one})),
-              (HalfProductCounts{3, 0}));
-    EXPECT_EQ(counts_in(tiles_bf16), (HalfProductCounts{1, 0}));
-    EXPECT_EQ(counts_in(tiles_fp16), (HalfProductCounts{0, 1}));
+              (HalfPrecisionInstructionCounts{3, 0}));
+    EXPECT_EQ(counts_in(tiles_bf16), (HalfPrecisionInstructionCounts{1, 0}));
+    EXPECT_EQ(counts_in(tiles_fp16), (HalfPrecisionInstructionCounts{0, 1}));
 }
 
 TEST(HalfProducts, CountsArithmeticOfFp16OnlyBesideMoreOfIt) {
-    EXPECT_EQ(counts_in(fma), HalfProductCounts());
-    EXPECT_EQ(counts_in(joined({fma, Bytes(64, 0x90), fma_scalar})), HalfProductCounts());
-    EXPECT_EQ(counts_in(joined({fma, Bytes(40, 0x90), fma_scalar, product_rounded})), (HalfProductCounts{0, 3}));
-    EXPECT_EQ(counts_in(joined({move_word, fma_scalar})), (HalfProductCounts{0, 1}));
-    EXPECT_EQ(counts_in(joined({fma_scalar, move_word})), (HalfProductCounts{0, 1}));
-    EXPECT_EQ(counts_in(joined({to_half, fma_scalar})), (HalfProductCounts{0, 1}));
-    EXPECT_EQ(counts_in(joined({fma_scalar, to_single})), (HalfProductCounts{0, 1}));
-    EXPECT_EQ(counts_in(joined({move_word, to_half, to_single, move_word})), HalfProductCounts());
+    EXPECT_EQ(counts_in(fma), HalfPrecisionInstructionCounts());
+    EXPECT_EQ(counts_in(joined({fma, Bytes(64, 0x90), fma_scalar})), HalfPrecisionInstructionCounts());
+    EXPECT_EQ(counts_in(joined({fma, Bytes(40, 0x90), fma_scalar, product_rounded})),
+              (HalfPrecisionInstructionCounts{0, 3}));
+    EXPECT_EQ(counts_in(joined({move_word, fma_scalar})), (HalfPrecisionInstructionCounts{0, 1}));
+    EXPECT_EQ(counts_in(joined({fma_scalar, move_word})), (HalfPrecisionInstructionCounts{0, 1}));
+    EXPECT_EQ(counts_in(joined({to_half, fma_scalar})), (HalfPrecisionInstructionCounts{0, 1}));
+    EXPECT_EQ(counts_in(joined({fma_scalar, to_single})), (HalfPrecisionInstructionCounts{0, 1}));
+    EXPECT_EQ(counts_in(joined({move_word, to_half, to_single, move_word})), HalfPrecisionInstructionCounts());
 }
 
 /// Each has one bit that contradicts the format.
@@ -74,21 +75,21 @@ TEST(HalfProducts, CountsNoBytesThatAreNoSuchInstruction) {
                                Bytes{0xc4, 0xe2, 0x6a, 0x5c, 0x01, 0x90},   // a tile in memory
                                Bytes{0xc4, 0xe2, 0x6a, 0x5c, 0xc2, 0x90},   // one tile twice
                                Bytes{0xc4, 0xe2, 0x6a, 0x5e, 0xc1, 0x90}})  // tdpbsud, of integers
-        EXPECT_EQ(counts_in(bytes), HalfProductCounts()) << testing::PrintToString(bytes);
+        EXPECT_EQ(counts_in(bytes), HalfPrecisionInstructionCounts()) << testing::PrintToString(bytes);
 }
 
 TEST(HalfProducts, CountsAnInstructionOnceWhereverPiecesEnd) {
     const Bytes code = joined({Bytes(20, 0x90), dot_registers, fma, fma_scalar, Bytes(20, 0x90)});
     for (std::size_t first = 1; first < code.size(); ++first) {
-        HalfProductCounter counter(EM_X86_64);
-        const std::size_t end = std::min(first + HalfProductCounter::look_ahead, code.size());
-        counter.add({code.data(), end}, first, 0);
-        counter.add({code.data() + first, code.size() - first}, code.size() - first, first);
-        EXPECT_EQ(counter.counts(), (HalfProductCounts{1, 2})) << first;
+        HalfPrecisionInstructionCounter counter(EM_X86_64);
+        const std::size_t end = std::min(first + HalfPrecisionInstructionCounter::look_ahead, code.size());
+        counter.count_in({code.data(), end}, first, 0);
+        counter.count_in({code.data() + first, code.size() - first}, code.size() - first, first);
+        EXPECT_EQ(counter.counts(), (HalfPrecisionInstructionCounts{1, 2})) << first;
     }
     for (std::size_t size = 0; size < dot_registers.size(); ++size)
         EXPECT_EQ(counts_in(Bytes(dot_registers.begin(), dot_registers.begin() + static_cast<std::ptrdiff_t>(size))),
-                  HalfProductCounts());
+                  HalfPrecisionInstructionCounts());
 }
 
 TEST(HalfProducts, KnowsThoseOfAarch64) {
@@ -97,19 +98,20 @@ TEST(HalfProducts, KnowsThoseOfAarch64) {
                                      0x6e42ec20U,   // bfmmla v0.4s, v1.8h, v2.8h
                                      0x2ec2fc20U,   // bfmlalb v0.4s, v1.8h, v2.8h
                                      0x4fc2f020U})  // bfmlalt v0.4s, v1.8h, v2.h[0]
-        EXPECT_EQ(counts_in(words({word}), EM_AARCH64), (HalfProductCounts{1, 0})) << std::hex << word;
+        EXPECT_EQ(counts_in(words({word}), EM_AARCH64), (HalfPrecisionInstructionCounts{1, 0})) << std::hex << word;
     for (const std::uint32_t word : {0x4e420c20U,     // fmla v0.8h, v1.8h, v2.8h
                                      0x0f021020U,     // fmla v0.4h, v1.4h, v2.h[0]
                                      0x6e421c20U,     // fmul v0.8h, v1.8h, v2.8h
                                      0x1fc20c20U,     // fmadd h0, h1, h2, h3
                                      0x1ee20820U,     // fmul h0, h1, h2
                                      0x4e22ec20U}) {  // fmlal v0.4s, v1.4h, v2.4h
-        EXPECT_EQ(counts_in(words({word}), EM_AARCH64), HalfProductCounts()) << std::hex << word;
-        EXPECT_EQ(counts_in(words({word, 0x7d400001}), EM_AARCH64), (HalfProductCounts{0, 1})) << std::hex << word;
+        EXPECT_EQ(counts_in(words({word}), EM_AARCH64), HalfPrecisionInstructionCounts()) << std::hex << word;
+        EXPECT_EQ(counts_in(words({word, 0x7d400001}), EM_AARCH64), (HalfPrecisionInstructionCounts{0, 1}))
+            << std::hex << word;
     }
     for (const std::uint32_t word :
          {0x4e22cc20U, 0x1f020c20U, 0x1f420c20U, 0x6e22dc20U, 0xd503201fU})  // float32, float64, nop
-        EXPECT_EQ(counts_in(words({word, word}), EM_AARCH64), HalfProductCounts()) << std::hex << word;
+        EXPECT_EQ(counts_in(words({word, word}), EM_AARCH64), HalfPrecisionInstructionCounts()) << std::hex << word;
 }
 
 }  // namespace

@@ -11,15 +11,15 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values values_in(const std::string& text) { return cli::numbers_in_text(text).values; }
+Values values_in(const std::string& text) { return cli::parse_text_numbers(text).values; }
 
 std::vector<std::string> names_in(const std::string& text) {
     std::vector<std::string> names;
-    for (const cli::NumberRow& row : cli::numbers_in_text(text).rows) names.push_back(row.name());
+    for (const cli::NumberRow& row : cli::parse_text_numbers(text).rows) names.push_back(row.name());
     return names;
 }
 
-TEST(Numbers, OfATextAreThoseThatStandByThemselves) {
+TEST(ParsedNumbers, OfATextAreThoseThatStandByThemselves) {
     EXPECT_EQ(values_in("a 1, -2.5e-3; .5 and +4 (1+2j) 97%."), (Values{1, -2.5e-3, .5, 4, 1, 2, 97}));
     EXPECT_EQ(values_in("x86_64 float32 0x1f 3.2ms 1.2.3 conv_1"), Values{});
     EXPECT_EQ(values_in("top-5 1-2"), (Values{5, 1, -2}));
@@ -28,7 +28,7 @@ TEST(Numbers, OfATextAreThoseThatStandByThemselves) {
     EXPECT_EQ(values_in("1.0E+00-2.0E+00"), (Values{1, -2}));
 }
 
-TEST(Numbers, OfDatesAndTimesOfDayDoNotCount) {
+TEST(ParsedNumbers, OfDatesAndTimesOfDayDoNotCount) {
     EXPECT_EQ(values_in("2026-11-28T09:14:03.25Z loss 1"), Values{1});
     EXPECT_EQ(values_in("[2026-11-28 09:14:03,125] loss 1"), Values{1});
     EXPECT_EQ(values_in("2026/11/28,0.5,1:02:03."), Values{0.5});
@@ -37,51 +37,51 @@ TEST(Numbers, OfDatesAndTimesOfDayDoNotCount) {
 
 constexpr std::int64_t second = 1'000'000'000;
 // From 2026-11-28T09:14:03Z on.
-constexpr cli::RunTime run{1'795'857'243 * second, 1'795'857'253 * second};
+constexpr cli::RunTimeSpan run{1'795'857'243 * second, 1'795'857'253 * second};
 
 TEST(Moments, OfTheRunItselfAreThoseOfAClock) {
     for (const char* moment : {"2026-11-28T09:14:05Z", "2026-11-28", "09:14:13.9", "2026/11/28",
                                "2026-11-28T11:14:04+02:00", "04:14:04-05:00", "0:00:08"})
-        EXPECT_TRUE(cli::is_moment_of_run(moment, run)) << moment;
+        EXPECT_TRUE(cli::is_timestamp_of_run(moment, run)) << moment;
     for (const char* moment : {"2026-11-28T09:15:05Z", "2026-11-27", "05:30:00.00", "2026-13-45", "99:99:99",
                                "0:00:15", "2026-11-28T09:14:04+02:00", "0:00:08Z"})
-        EXPECT_FALSE(cli::is_moment_of_run(moment, run)) << moment;
-    constexpr cli::RunTime over_midnight{1'795'910'398 * second, 1'795'910'401 * second};
+        EXPECT_FALSE(cli::is_timestamp_of_run(moment, run)) << moment;
+    constexpr cli::RunTimeSpan over_midnight{1'795'910'398 * second, 1'795'910'401 * second};
     for (const char* moment : {"23:59:59Z", "00:00:00Z", "2026-11-28", "2026-11-29"})
-        EXPECT_TRUE(cli::is_moment_of_run(moment, over_midnight)) << moment;
+        EXPECT_TRUE(cli::is_timestamp_of_run(moment, over_midnight)) << moment;
 }
 
-cli::Words words_in(const std::string& text) { return cli::numbers_in_text(text, run).words_after; }
+cli::WordsBetweenNumbers words_in(const std::string& text) { return cli::parse_text_numbers(text, run).words_after; }
 
-TEST(Words, AreTheSameIfOnlyClocksAndSpacesDiffer) {
-    EXPECT_TRUE(words_in("at 09:14:05Z  done").are_same(words_in("at 09:14:06Z\ndone")));
-    EXPECT_FALSE(words_in("at 05:30:05Z done").are_same(words_in("at 05:30:06Z done")));
-    EXPECT_FALSE(words_in("at 09:14:05Z done").are_same(words_in("at 09:14:05Z lost")));
-    EXPECT_FALSE(words_in("at 09:14:05Z").are_same(words_in("at")));
-    EXPECT_TRUE(words_in("1 | a+b").are_same(words_in("1|a +b")));
-    EXPECT_TRUE(words_in("1\n+-----+---+\na").are_same(words_in("1\n+----+----+\na")));
-    EXPECT_FALSE(words_in("1\n+-----+---+ a").are_same(words_in("1\n+----+----+ a")));
-    EXPECT_FALSE(words_in("1\n+-++-").are_same(words_in("1\n+--+-")));
-    EXPECT_EQ(cli::first_difference(words_in("a #"), words_in("a # #")), "\"#\" instead of nothing");
-    EXPECT_EQ(cli::first_difference(words_in("a cat b"), words_in("a cart b")), "\"cart\" instead of \"cat\"");
+TEST(WordsBetweenNumbers, AreTheSameIfOnlyClocksAndSpacesDiffer) {
+    EXPECT_TRUE(words_in("at 09:14:05Z  done").equals_except_timestamps(words_in("at 09:14:06Z\ndone")));
+    EXPECT_FALSE(words_in("at 05:30:05Z done").equals_except_timestamps(words_in("at 05:30:06Z done")));
+    EXPECT_FALSE(words_in("at 09:14:05Z done").equals_except_timestamps(words_in("at 09:14:05Z lost")));
+    EXPECT_FALSE(words_in("at 09:14:05Z").equals_except_timestamps(words_in("at")));
+    EXPECT_TRUE(words_in("1 | a+b").equals_except_timestamps(words_in("1|a +b")));
+    EXPECT_TRUE(words_in("1\n+-----+---+\na").equals_except_timestamps(words_in("1\n+----+----+\na")));
+    EXPECT_FALSE(words_in("1\n+-----+---+ a").equals_except_timestamps(words_in("1\n+----+----+ a")));
+    EXPECT_FALSE(words_in("1\n+-++-").equals_except_timestamps(words_in("1\n+--+-")));
+    EXPECT_EQ(cli::first_difference_text(words_in("a #"), words_in("a # #")), "\"#\" instead of nothing");
+    EXPECT_EQ(cli::first_difference_text(words_in("a cat b"), words_in("a cart b")), "\"cart\" instead of \"cat\"");
 }
 
-TEST(Numbers, OfBothSignsHaveTheSameWordsAroundThem) {
-    const cli::Numbers plus = cli::numbers_in_text("x +0.5 (1+2j) +nan"),
-                       minus = cli::numbers_in_text("x -0.5 (1-2j) -nan");
+TEST(ParsedNumbers, OfBothSignsHaveTheSameWordsAroundThem) {
+    const cli::ParsedNumbers plus = cli::parse_text_numbers("x +0.5 (1+2j) +nan"),
+                             minus = cli::parse_text_numbers("x -0.5 (1-2j) -nan");
     ASSERT_EQ(plus.rows.size(), 4U);
     ASSERT_EQ(minus.rows.size(), 4U);
     for (std::size_t row = 0; row < 4; ++row)
-        EXPECT_TRUE(plus.words_before(row).are_same(minus.words_before(row))) << row;
+        EXPECT_TRUE(plus.words_before(row).equals_except_timestamps(minus.words_before(row))) << row;
 }
 
-TEST(Numbers, ThatATerminalDoesNotShowDoNotCount) {
+TEST(ParsedNumbers, ThatATerminalDoesNotShowDoNotCount) {
     EXPECT_EQ(values_in("10%\r20%\r100%\nloss 2\r\n"), (Values{100, 2}));
     EXPECT_EQ(values_in("\x1b[1;31m5\x1b[0m"), Values{5});
     EXPECT_EQ(values_in("1\b2\n\b3"), (Values{2, 3}));
 }
 
-TEST(Numbers, HaveTheTextBeforeThemAsTheirName) {
+TEST(ParsedNumbers, HaveTheTextBeforeThemAsTheirName) {
     EXPECT_EQ(names_in("seed 7, samples 100\nresidual: 3e-6"),
               (std::vector<std::string>{"seed (line 1)", "samples (line 1)", "residual (line 2)"}));
     EXPECT_EQ(names_in("{\"n\": 1, \"list\": [2, 3]}\n4 5"),
@@ -89,14 +89,14 @@ TEST(Numbers, HaveTheTextBeforeThemAsTheirName) {
                                         "number 2 (line 2)"}));
 }
 
-TEST(Numbers, AreNotReadFromAFileThatIsNoText) {
+TEST(ParsedNumbers, AreNotReadFromAFileThatIsNoText) {
     using namespace std::string_literals;
     for (const std::string& bytes :
          {"SQLite format 3\0 1 2"s, "1 2 \x90"s, "\x1f\x8b 1"s, "PK\x03\x04 1"s, "\x93NUMPY 1 2"s})
-        EXPECT_NE(cli::numbers_of(bytes).problem, "") << bytes;
-    EXPECT_EQ(cli::numbers_of("größer 2").values, Values{2});
-    EXPECT_EQ(cli::numbers_of("gr\xf6\xdf"
-                              "er 2")
+        EXPECT_NE(cli::parse_numbers(bytes).problem, "") << bytes;
+    EXPECT_EQ(cli::parse_numbers("größer 2").values, Values{2});
+    EXPECT_EQ(cli::parse_numbers("gr\xf6\xdf"
+                                 "er 2")
                   .values,
               Values{2});
 }

@@ -1,4 +1,4 @@
-#include "cli/bisect/answers.hpp"
+#include "cli/bisect/set_tester.hpp"
 
 #include <fmt/format.h>
 
@@ -18,19 +18,21 @@ constexpr std::uint64_t min_failing_runs = 10;  ///< least number of runs for th
 constexpr int max_strictness = 2;
 constexpr double error_of_confirmation = 1e-3;
 
-RunCounts counts_of(const Outcome& outcome) { return {outcome.failures, outcome.passed()}; }
+RunCounts counts_of(const SetOutcome& outcome) { return {outcome.failures, outcome.acceptable_runs()}; }
 
-bool is_mostly_undecided(const Outcome& outcome) { return outcome.undecided > outcome.failures + outcome.passed(); }
+bool is_mostly_undecided(const SetOutcome& outcome) {
+    return outcome.undecided > outcome.failures + outcome.acceptable_runs();
+}
 
-void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
+void add_run(const SetRunResult& run, std::uint64_t number, SetOutcome& outcome) {
     ++outcome.runs;
     outcome.last_run = number;
     if (run.verdict == Verdict::not_acceptable) ++outcome.failures;
     if (run.verdict == Verdict::unresolved) ++outcome.undecided;
     if (run.verdict == Verdict::not_acceptable || outcome.failures == 0) outcome.how = run.how;
-    outcome.is_flaky = std::max({outcome.failures, outcome.undecided, outcome.passed()}) < outcome.runs;
+    outcome.is_flaky = std::max({outcome.failures, outcome.undecided, outcome.acceptable_runs()}) < outcome.runs;
     outcome.lowered = union_of(outcome.lowered, run.lowered);
-    outcome.new_groups += run.new_groups;
+    outcome.new_groups.insert(run.new_groups.begin(), run.new_groups.end());
     for (const auto& [format, groups] : run.other_formats)
         outcome.other_formats[format] = union_of(outcome.other_formats[format], groups);
     if (outcome.runs == 1) outcome.was_on_cpu = run.is_on_cpu;
@@ -46,32 +48,32 @@ void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
 
 }  // namespace
 
-Answers::Answers(const SearchSettings& settings, SetRunner& runs, const GroupList& groups)
+SetTester::SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups)
     : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
 
-const TestedSet* Answers::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {
+const TestedSet* SetTester::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {
     const auto found = indices_.find({lowered, set, calls});
     return found == indices_.end() ? nullptr : &tested_[found->second];
 }
 
-const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+const SetOutcome* SetTester::find_outcome(Lowered lowered, const Subset& set, const CallRange& calls) const {
     const TestedSet* const tested = find_set(lowered, set, calls);
     return tested == nullptr ? nullptr : &tested->outcome;
 }
 
 /// Returns the entry of a set; adds one without runs if the set is new.
-TestedSet& Answers::find_or_add_set(Lowered lowered, const Subset& set, const CallRange& calls) {
+TestedSet& SetTester::find_or_add_set(Lowered lowered, const Subset& set, const CallRange& calls) {
     const auto [index, is_new] = indices_.try_emplace({lowered, set, calls}, tested_.size());
     if (is_new) tested_.push_back({lowered, set, {}, calls});
     return tested_[index->second];
 }
 
-bool Answers::has_no_answer(const Outcome& outcome) {
+bool SetTester::has_stayed_undecided(const SetOutcome& outcome) {
     return outcome.verdict == Verdict::unresolved && !is_mostly_undecided(outcome);
 }
 
-std::optional<Verdict> Answers::decision_by_rates(const Outcome& outcome, const FailureRates& rates,
-                                                  double error) const {
+std::optional<Verdict> SetTester::verdict_by_rates(const SetOutcome& outcome, const FailureRates& rates,
+                                                   double error) const {
     if (outcome.runs == 0) return std::nullopt;
     if (is_mostly_undecided(outcome)) return Verdict::unresolved;
     if (!is_random_) return outcome.failures > 0 ? Verdict::not_acceptable : Verdict::acceptable;
@@ -82,31 +84,31 @@ std::optional<Verdict> Answers::decision_by_rates(const Outcome& outcome, const 
 }
 
 /// Returns the verdict on a set; nullopt: more runs are needed.
-std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
-    const Outcome& outcome = tested.outcome;
-    if (tested.lowered == Lowered::only) return decision_by_rates(outcome, suspected_, error_);
-    if (tested.set.empty() && outcome.passed() > 0 && outcome.lowered.empty()) return Verdict::acceptable;
-    const std::optional<Verdict> verdict = decision_by_rates(outcome, sought_, error_);
+std::optional<Verdict> SetTester::verdict_on(const TestedSet& tested) const {
+    const SetOutcome& outcome = tested.outcome;
+    if (tested.lowered == Lowered::only) return verdict_by_rates(outcome, suspected_, error_);
+    if (tested.set.empty() && outcome.acceptable_runs() > 0 && outcome.lowered.empty()) return Verdict::acceptable;
+    const std::optional<Verdict> verdict = verdict_by_rates(outcome, sought_, error_);
     const bool is_estimate = is_random_ && verdict == Verdict::not_acceptable;
     return is_estimate && outcome.runs < min_failing_runs ? std::nullopt : verdict;
 }
 
 /// Runs the command once for each set, all at the same time. If runs may fail at random, the sets are repeated until
 /// `jobs` runs go on.
-void Answers::run_once(std::vector<TestedSet*> sets) {
+void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
-    const std::vector<SetRun> runs = runs_.run({sets.begin(), sets.end()}, takes_new_groups_);
+    const std::vector<SetRunResult> runs = runs_.run({sets.begin(), sets.end()}, takes_new_groups_);
     sets.resize(runs.size());
     for (std::size_t i = 0; i < sets.size(); ++i) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
         count_exact_run(sets[i]->is_everything_exact(), runs[i].verdict);
     }
-    for (TestedSet* const tested : sets) tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
+    for (TestedSet* const tested : sets) tested->outcome.verdict = verdict_on(*tested).value_or(Verdict::unresolved);
 }
 
 /// Counts a run with everything exact by whether the run before it lowered something.
-void Answers::count_exact_run(bool is_exact, Verdict verdict) {
+void SetTester::count_exact_run(bool is_exact, Verdict verdict) {
     if (is_exact && verdict != Verdict::unresolved) {
         RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;
         ++(verdict == Verdict::acceptable ? counts.passed : counts.failed);
@@ -114,9 +116,9 @@ void Answers::count_exact_run(bool is_exact, Verdict verdict) {
     was_lowered_ = !is_exact;
 }
 
-Outcome Answers::with_everything_exact() {
+SetOutcome SetTester::test_everything_exact() {
     TestedSet& exact = find_or_add_set(Lowered::only, {});
-    Outcome& outcome = exact.outcome;
+    SetOutcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
         return (settings_.repeat > 1 ? settings_.repeat : min_exact_runs) << strictness_;
@@ -124,7 +126,7 @@ Outcome Answers::with_everything_exact() {
     const auto has_only_failed = [&outcome] { return outcome.failures == outcome.runs; };
     const std::uint64_t runs_before = outcome.runs;
     while (outcome.runs < wanted() || (outcome.runs == 1 && has_only_failed())) {
-        run_once({&exact});
+        run_each_once({&exact});
         if (is_mostly_undecided(outcome) || (outcome.runs >= 2 && has_only_failed())) break;
         is_random_ = is_random_ || outcome.is_flaky;
     }
@@ -135,85 +137,86 @@ Outcome Answers::with_everything_exact() {
     return outcome;
 }
 
-bool Answers::run_again(Lowered lowered, const Subset& set) {
-    const Outcome before = of(lowered, set);
+bool SetTester::run_again(Lowered lowered, const Subset& set) {
+    const SetOutcome before = test(lowered, set);
     TestedSet& tested = find_or_add_set(lowered, set);
-    run_once({&tested});
+    run_each_once({&tested});
     tested.outcome.verdict = before.verdict;
     runs_.report_outcome(tested);
-    return tested.outcome.passed() > before.passed();
+    return tested.outcome.acceptable_runs() > before.acceptable_runs();
 }
 
-Outcome Answers::with_everything_lowered() {
+SetOutcome SetTester::test_everything_lowered() {
     if (is_random_) {
-        const RunCounts exact = counts_of(with_everything_exact());
-        const double error = error_of_an_answer(groups_.line_count());
-        sought_ = suspected_ = sought_rates(exact, error);
+        const RunCounts exact = counts_of(test_everything_exact());
+        const double error = error_rate_per_answer(groups_.line_count());
+        sought_ = suspected_ = rates_to_tell_apart(exact, error);
         error_ = error * std::pow(0.1, strictness_);
     }
-    return of(Lowered::all_but, {});
+    return test(Lowered::all_but, {});
 }
 
-void Answers::suspect_parts_of(const Outcome& outcome) {
-    if (is_random_) suspected_ = suspected_rates(sought_, counts_of(outcome));
+void SetTester::seek_failure_rate_of(const SetOutcome& outcome) {
+    if (is_random_) suspected_ = rates_for_parts(sought_, counts_of(outcome));
 }
 
-const Outcome* Answers::known(Lowered lowered, const Subset& set, const CallRange& calls) const {
+const SetOutcome* SetTester::known_outcome(Lowered lowered, const Subset& set, const CallRange& calls) const {
     const TestedSet* const tested = find_set(lowered, set, calls);
-    return tested == nullptr || decision(*tested) != tested->outcome.verdict ? nullptr : &tested->outcome;
+    return tested == nullptr || verdict_on(*tested) != tested->outcome.verdict ? nullptr : &tested->outcome;
 }
 
-const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& calls) {
-    if (known(lowered, set, calls) == nullptr) decide(lowered, {set}, calls);
-    return *find(lowered, set, calls);
+const SetOutcome& SetTester::test(Lowered lowered, const Subset& set, const CallRange& calls) {
+    if (known_outcome(lowered, set, calls) == nullptr) test_all(lowered, {set}, calls);
+    return *find_outcome(lowered, set, calls);
 }
 
-void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
+void SetTester::test_all(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
     std::vector<TestedSet*> tests;
     for (const Subset& set : sets) tests.push_back(&find_or_add_set(lowered, set, calls));
     for (std::vector<TestedSet*> open;; open.clear()) {
-        std::ranges::copy_if(tests, std::back_inserter(open), [this](TestedSet* one) { return !decision(*one); });
+        std::ranges::copy_if(tests, std::back_inserter(open), [this](TestedSet* one) { return !verdict_on(*one); });
         if (open.empty()) break;
-        run_once(open);
+        run_each_once(open);
     }
     for (TestedSet* const one : tests) {
-        one->outcome.verdict = *decision(*one);
+        one->outcome.verdict = *verdict_on(*one);
         runs_.report_outcome(*one);
     }
 }
 
-bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls) {
-    const Outcome before = of(lowered, set, calls);
+bool SetTester::confirm_verdict(Lowered lowered, const Subset& set, const CallRange& calls) {
+    const SetOutcome before = test(lowered, set, calls);
     if (before.is_confirmed) return true;
     TestedSet& tested = find_or_add_set(lowered, set, calls);
-    Outcome& outcome = tested.outcome;
+    SetOutcome& outcome = tested.outcome;
     std::optional<Verdict> verdict;
     while (!verdict) {
-        run_once({&tested});
-        Outcome fresh = outcome;
+        run_each_once({&tested});
+        SetOutcome fresh = outcome;
         fresh.runs -= before.runs;
         fresh.failures -= before.failures;
         fresh.undecided -= before.undecided;
-        verdict = decision_by_rates(fresh, sought_, std::min(error_, error_of_confirmation));
+        verdict = verdict_by_rates(fresh, sought_, std::min(error_, error_of_confirmation));
     }
-    outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
+    outcome.is_confirmed = *verdict == before.verdict && !has_stayed_undecided(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
     runs_.report_outcome(tested);
     return outcome.is_confirmed;
 }
 
-void Answers::expect_random_failures() {
+void SetTester::expect_random_failures() {
     is_random_ = true;
-    const Outcome exact = with_everything_exact();
+    const SetOutcome exact = test_everything_exact();
     if (exact.verdict != Verdict::acceptable)
-        throw End{fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by chance "
-                              "too often for a search",
-                              exact.runs - exact.passed(), exact.runs),
-                  exit_code::inconclusive};
-    with_everything_lowered();
+        throw SearchAborted{
+            fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by chance "
+                        "too often for a search",
+                        exact.runs - exact.acceptable_runs(), exact.runs),
+            exit_code::inconclusive};
+    test_everything_lowered();
 }
 
-bool Answers::be_stricter() {
+bool SetTester::reduce_error_rate() {
     if (strictness_ >= max_strictness) return false;
     ++strictness_;
     expect_random_failures();

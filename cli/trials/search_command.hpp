@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 
 /// Options that both commands have.
-struct QuestionOptions {
+struct SearchOptions {
     std::string name;  ///< name of our command
     std::string cpu{}, state{}, policy_out{}, runner{}, compare{};
     std::vector<std::string> audits{};
@@ -24,28 +24,28 @@ struct QuestionOptions {
 };
 
 /// Adds the options whose meaning is the same in both commands.
-void add_question_options(CLI::App& app, QuestionOptions& options);
+void add_search_options(CLI::App& app, SearchOptions& options);
 
-/// Prepares trials, asks the question, and removes the state once the question is answered. `settings` needs only how
-/// numbers are compared and which types count, `facts` only those on which the results of this question depend.
-/// `question` prints its result, and may throw End. Returns the exit code.
-int ask_question(const QuestionOptions& options, TrialSettings settings, const Json& facts,
-                 const std::function<int(Trials& trials)>& question);
+/// Prepares the trials, calls `question`, and removes the state file once it has returned an answer. `settings` needs
+/// to say only how numbers are compared and which types count, and `facts` has only facts of this command on which
+/// the results of runs depend. `question` prints its result, and may throw SearchAborted. Returns the exit code.
+int run_search(const SearchOptions& options, TrialSettings settings, const Json& facts,
+               const std::function<int(TrialRunner& trials)>& question);
 
 /// Ranks lines by how much their results change according to the audits of the named recordings: by the largest error
 /// of a row or column at any lower format, without results that are noise already at the format in which they were
-/// called. Throws End if there are no such recordings.
-void rank_by_audits(const QuestionOptions& options, TriedTypes types, GroupList& groups);
+/// called. Throws SearchAborted if there are no such recordings.
+void rank_groups_by_audits(const SearchOptions& options, TriedTypes types, GroupList& groups);
 
 /// The policy that a question found.
 struct FoundPolicy {
     std::string path{};  ///< file of the policy; empty: none was written
 
-    /// Writes the policy's file. `evidence`: lines of a comment. Throws End.
-    void write(const QuestionOptions& options, const std::string& evidence, const std::string& policy);
+    /// Writes the policy's file. `evidence`: lines of a comment. Throws SearchAborted.
+    void write_file(const SearchOptions& options, const std::string& evidence, const std::string& policy);
     /// Returns a line that names the file and the command that runs under it; empty if there is no file. The command
     /// has the options that keep variables of the environment from overriding the policy, as those of the trials did.
-    std::string text(const QuestionOptions& options, const PolicySettings& settings) const;
+    std::string usage_text(const SearchOptions& options, const PolicySettings& settings) const;
 };
 
 /// Returns a comment on a rule about groups at one line: its place and its text.

@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 using Message = nlohmann::json;
 
 /// Answer of a child process. Its texts may not be UTF-8.
-struct Answer {
+struct WorkerAnswer {
     Message value;
     std::string problem;  ///< reason why there is no answer, as the end of a sentence: `was killed by signal 11`
 };
@@ -23,22 +23,22 @@ struct Answer {
 /// A child process that answers questions. It is forked for the first question, and for the next one after it has
 /// ended. Its stdin, stdout and stderr are /dev/null. Only one thread at a time may use an object. The child
 /// allocates memory and opens libraries, so no other thread may be in dlopen when it is forked.
-class AskedChild {
+class WorkerProcess {
   public:
     using AnswerFunction = std::function<Message(const Message& question)>;
 
     /// Runs `answer` in the child, which may take `seconds` for each question and has `memory` bytes for data.
-    explicit AskedChild(AnswerFunction answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
-    ~AskedChild();
-    AskedChild(const AskedChild&) = delete;
-    AskedChild& operator=(const AskedChild&) = delete;
+    explicit WorkerProcess(AnswerFunction answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
+    ~WorkerProcess();
+    WorkerProcess(const WorkerProcess&) = delete;
+    WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-    Answer ask(const Message& question = {});
+    WorkerAnswer ask(const Message& question = {});
 
   private:
-    bool start();
-    int end(int signal_number);
-    std::string how_it_ended(int status) const;
+    bool ensure_started();
+    int end_process(int signal_number);
+    std::string end_reason_text(int status) const;
 
     AnswerFunction answer_;
     unsigned seconds_;

@@ -24,10 +24,10 @@ namespace {
 // ---- Finds the functions of a file in its symbol tables.
 
 /// Functions of one symbol table. If several names fit, the rules of shim/where/native/symbol_choice.hpp decide.
-class FunctionSymbols {
+class FunctionSymbolTable {
   public:
     /// `is_exported`: the table has the functions that the object exports.
-    FunctionSymbols(SymbolTable table, bool is_exported);
+    FunctionSymbolTable(SymbolTable table, bool is_exported);
 
     bool is_empty() const { return functions_.empty(); }
     /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
@@ -41,29 +41,26 @@ class FunctionSymbols {
     bool is_exported_;
 };
 
-FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
+FunctionSymbolTable::FunctionSymbolTable(SymbolTable table, bool is_exported)
     : names_(std::move(table.names)), is_exported_(is_exported) {
     std::copy_if(table.symbols.rbegin(), table.symbols.rend(), std::back_inserter(functions_), where::is_function);
-    std::stable_sort(functions_.begin(), functions_.end(), [](const Elf64_Sym& left, const Elf64_Sym& right) {
-        return std::pair(left.st_value, where::symbol_rank(left)) <
-               std::pair(right.st_value, where::symbol_rank(right));
+    std::ranges::stable_sort(functions_, {}, [](const Elf64_Sym& function) {
+        return std::pair(function.st_value, where::rank_of(function));
     });
     for (std::uint32_t i = 0; i < functions_.size(); ++i) {
         const Elf64_Sym& function = functions_[i];
         const std::uint64_t end = function.st_value + function.st_size;
-        map_.add(function.st_value, end < function.st_value ? UINT64_MAX : end, i);
+        map_.add_range(function.st_value, end < function.st_value ? UINT64_MAX : end, i);
     }
-    map_.build();
+    map_.build_index();
 }
 
-bool FunctionSymbols::set_name(std::uint64_t address, SourceLocation& location) const {
+bool FunctionSymbolTable::set_name(std::uint64_t address, SourceLocation& location) const {
     const Elf64_Sym* found = nullptr;
-    if (const auto index = map_.find(address)) {
+    if (const auto index = map_.value_at(address)) {
         found = &functions_[*index];
     } else {
-        const auto after = std::upper_bound(
-            functions_.begin(), functions_.end(), address,
-            [](std::uint64_t value, const Elf64_Sym& function) { return value < function.st_value; });
+        const auto after = std::ranges::upper_bound(functions_, address, {}, &Elf64_Sym::st_value);
         if (after == functions_.begin()) return false;
         found = &*std::prev(after);
         if (found->st_size != 0 || address - found->st_value >= where::reach_without_size) return false;
@@ -81,15 +78,15 @@ bool FunctionSymbols::set_name(std::uint64_t address, SourceLocation& location) 
 }
 
 /// A file that is opened for the first question about it.
-class OpenedFile {
+class SymbolizedFile {
   public:
-    OpenedFile(const std::string& path, ReadableParts readable) {
+    SymbolizedFile(const std::string& path, ReadableParts readable) {
         SymbolTables tables = read_symbol_tables(path);
         exported_.emplace(std::move(tables.exported), true);
         all_.emplace(std::move(tables.all), false);
-        if (readable != ReadableParts::all || libdw() == nullptr) return;
-        debug_.emplace(*libdw(), path);
-        if (all_->is_empty()) all_.emplace(debug_->symbols(), false);
+        if (readable != ReadableParts::all || load_libdw() == nullptr) return;
+        debug_.emplace(*load_libdw(), path);
+        if (all_->is_empty()) all_.emplace(debug_->separate_symbols(), false);
     }
 
     SourceLocation find(std::uint64_t address) {
@@ -103,17 +100,17 @@ class OpenedFile {
     }
 
   private:
-    std::optional<FunctionSymbols> exported_, all_;
+    std::optional<FunctionSymbolTable> exported_, all_;
     std::optional<DebugInformation> debug_;
 };
 
 }  // namespace
 
-std::vector<SourceLocation> answer_question(const LocationQuestion& question) {
+std::vector<SourceLocation> locate_addresses(const LocationQuestion& question) {
     // Must be unset before libdw is loaded, which would otherwise download debug information.
     unsetenv("DEBUGINFOD_URLS");
-    static std::map<std::string, OpenedFile> files;
-    OpenedFile& file = files.try_emplace(question.path, question.path, question.readable).first->second;
+    static std::map<std::string, SymbolizedFile> files;
+    SymbolizedFile& file = files.try_emplace(question.path, question.path, question.readable).first->second;
     std::vector<SourceLocation> locations;
     for (const std::uint64_t address : question.addresses) locations.push_back(file.find(address));
     return locations;

@@ -1,4 +1,4 @@
-#include "cli/binaries/asked_child.hpp"
+#include "cli/binaries/worker_process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ void restrict_process(std::uint64_t memory) {
 
 /// Answers questions from the socket until the other process closes it. SIGALRM ends this process if it takes too
 /// long. It ends without the destructors of foreign libraries.
-[[noreturn]] void answer_questions(int socket, const AskedChild::AnswerFunction& answer, unsigned seconds) {
+[[noreturn]] void answer_questions(int socket, const WorkerProcess::AnswerFunction& answer, unsigned seconds) {
     try {
         while (const auto question = receive_message(socket)) {
             alarm(seconds);
@@ -91,12 +91,12 @@ void restrict_process(std::uint64_t memory) {
 
 }  // namespace
 
-AskedChild::AskedChild(AnswerFunction answer, unsigned seconds, std::uint64_t memory)
+WorkerProcess::WorkerProcess(AnswerFunction answer, unsigned seconds, std::uint64_t memory)
     : answer_(std::move(answer)), seconds_(seconds), memory_(memory) {}
 
-AskedChild::~AskedChild() { end(SIGKILL); }
+WorkerProcess::~WorkerProcess() { end_process(SIGKILL); }
 
-bool AskedChild::start() {
+bool WorkerProcess::ensure_started() {
     if (socket_ >= 0) return true;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
@@ -117,7 +117,7 @@ bool AskedChild::start() {
 
 /// Ends the child and returns its status. A signal other than 0 is sent to it; otherwise it ends because its socket
 /// is closed.
-int AskedChild::end(int signal_number) {
+int WorkerProcess::end_process(int signal_number) {
     if (socket_ < 0) return 0;
     close(socket_);
     socket_ = -1;
@@ -127,17 +127,17 @@ int AskedChild::end(int signal_number) {
     return status;
 }
 
-std::string AskedChild::how_it_ended(int status) const {
+std::string WorkerProcess::end_reason_text(int status) const {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return fmt::format("took over {} s", seconds_);
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
     return fmt::format("ended with status {} and no answer", WEXITSTATUS(status));
 }
 
-Answer AskedChild::ask(const Message& question) {
-    if (!start()) return {{}, fmt::format("could not be started ({})", std::strerror(errno))};
+WorkerAnswer WorkerProcess::ask(const Message& question) {
+    if (!ensure_started()) return {{}, fmt::format("could not be started ({})", std::strerror(errno))};
     if (send_message(socket_, question))
         if (auto answer = receive_message(socket_)) return {std::move(*answer), {}};
-    return {{}, how_it_ended(end(0))};
+    return {{}, end_reason_text(end_process(0))};
 }
 
 }  // namespace fp32shim::cli

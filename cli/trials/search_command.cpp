@@ -1,4 +1,4 @@
-#include "cli/trials/question.hpp"
+#include "cli/trials/search_command.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,10 +18,10 @@
 #include "cli/binaries/shim_library.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/product_groups/policy_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"
@@ -58,51 +58,30 @@ std::string problem_with_new_file(std::string_view option, const std::string& pa
 }
 
 /// Returns the file of the program that the first word names; empty if a runner looks for it, since only a run can
-/// then tell whether it starts. Throws End if it cannot start.
+/// then tell whether it starts. Throws SearchAborted if it cannot start.
 std::string find_trial_program(std::string_view name, const std::vector<std::string>& words,
                                const std::string& runner) {
     if (!runner.empty()) return {};
     const char* path = std::getenv("PATH");
     const ProgramFile found = find_program(words.front(), path == nullptr || *path == '\0' ? nullptr : path);
     if (found.lookup != Lookup::found)
-        throw End{fmt::format("{}: {}", found.path, found.cause),
-                  found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
-    if (const Unseen unseen = why_unseen(found.path); !unseen.text.empty())
+        throw SearchAborted{fmt::format("{}: {}", found.path, found.cause),
+                            found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
+    if (const PreloadObstacle unseen = find_preload_obstacle(found.path); !unseen.text.empty())
         say(name, fmt::format("{} {}, so its products are neither seen nor controlled", found.path, unseen.text));
     return found.path;
 }
 
 /// Writes a file that must not exist. Returns 0 or an errno.
-int write_new(const std::string& path, const std::string& text) {
-    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) return errno;
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    const int error = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? ENOSPC : errno;
-    close(descriptor);
-    return error;
+int write_new_file(const std::string& path, const std::string& text) {
+    const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    return file.number() < 0 ? errno : write_all(file.number(), text);
 }
 
-/// The result of an attempt to write a new file.
-struct NewFile {
-    std::string path;
-    int error;  ///< 0 or an errno
-};
-
-/// Writes a new file: `path`, or if that is empty, the first unused name of `NAME.toml`, `NAME.1.toml` and so on.
-NewFile write_new_file(const std::string& path, const std::string& name, const std::string& text) {
-    if (!path.empty()) return {path, write_new(path, text)};
-    NewFile file{{}, EEXIST};
-    for (int i = 0; file.error == EEXIST && i < 1000; ++i) {
-        file.path = i == 0 ? name + ".toml" : fmt::format("{}.{}.toml", name, i);
-        file.error = write_new(file.path, text);
-    }
-    return file;
-}
-
-/// Throws End if the options or the settings of the environment cannot be used.
-void check_options(const QuestionOptions& options) {
+/// Throws SearchAborted if the options or the settings of the environment cannot be used.
+void check_options(const SearchOptions& options) {
     const auto refuse = [](const std::string& problem) {
-        if (!problem.empty()) throw End{problem, exit_code::usage};
+        if (!problem.empty()) throw SearchAborted{problem, exit_code::usage};
     };
     if (!options.compare.empty() && options.jobs > 1)
         refuse("--jobs and --compare cannot be combined, because all runs write the same file");
@@ -123,7 +102,7 @@ std::vector<std::string> settings_of_environment() {
 }
 
 /// Returns all facts on which the results of runs depend.
-Json identity_of(const QuestionOptions& options, const Json& facts) {
+Json identity_of(const SearchOptions& options, const Json& facts) {
     Json identity = {{"search", 7},
                      {"question", options.name},
                      {"fp32shim", FP32SHIM_VERSION},
@@ -137,14 +116,9 @@ Json identity_of(const QuestionOptions& options, const Json& facts) {
     return identity;
 }
 
-int fail(const QuestionOptions& options, const End& end) {
-    say(options.name, end.message);
-    return end.exit_code;
-}
-
 }  // namespace
 
-void add_question_options(CLI::App& app, QuestionOptions& options) {
+void add_search_options(CLI::App& app, SearchOptions& options) {
     options.state = options.name + "-state.jsonl";
     add_word(
         app, "--cpu", options.cpu, policy::cpu_mode_words,
@@ -166,8 +140,8 @@ void add_question_options(CLI::App& app, QuestionOptions& options) {
     app.add_option("PROGRAM", options.words, "The command to run and its arguments")->required();
 }
 
-int ask_question(const QuestionOptions& options, TrialSettings settings, const Json& facts,
-                 const std::function<int(Trials& trials)>& question) {
+int run_search(const SearchOptions& options, TrialSettings settings, const Json& facts,
+               const std::function<int(TrialRunner& trials)>& question) {
     int signal = 0;
     try {
         check_options(options);
@@ -183,30 +157,32 @@ int ask_question(const QuestionOptions& options, TrialSettings settings, const J
         settings.compared_file = options.compare;
         settings.may_preview =
             options.cpu.empty() && ProcessEnvironment::of_fork_generation().get("FP32_MATMUL_CPU").empty();
-        Trials trials(std::move(settings), identity_of(options, facts));
+        TrialRunner trials(std::move(settings), identity_of(options, facts));
         try {
             const int code = question(trials);
-            trials.state().remove();
+            trials.state().remove_file();
             return code;
-        } catch (const End& end) {
-            const bool has_runs = trials.count() > 0 || trials.state().runs() > 0;
-            if (!end.keeps_state || !has_runs) trials.state().remove();
+        } catch (const SearchAborted& end) {
+            const bool has_runs = trials.run_count() > 0 || trials.state().earlier_run_count() > 0;
+            if (!end.keeps_state || !has_runs) trials.state().remove_file();
             throw;
-        } catch (const Interrupted& interrupted) {
+        } catch (const InterruptedBySignal& interrupted) {
             say(options.name, trials.interruption_text());
             signal = interrupted.signal;
         }
-    } catch (const End& end) {
-        return fail(options, end);
+    } catch (const SearchAborted& end) {
+        say(options.name, end.message);
+        return end.exit_code;
     }
     end_self_by_signal(signal);
 }
 
-void rank_by_audits(const QuestionOptions& options, TriedTypes types, GroupList& groups) {
+void rank_groups_by_audits(const SearchOptions& options, TriedTypes types, GroupList& groups) {
     if (options.audits.empty()) return;
     RecordingPaths paths = find_recordings(options.audits);
     if (paths.errors.empty()) add_rest_of_runs(paths);
-    if (print_errors_or_notes(options.name, paths)) throw End{"--audits names no recording", exit_code::usage, true};
+    if (print_errors_or_notes(options.name, paths))
+        throw SearchAborted{"--audits names no recording", exit_code::usage, true};
     RecordedProductsReader reader;
     std::map<std::pair<std::string, GroupLocation>, double> errors;
     const auto problems = visit_recordings(paths.paths, [&](const std::string&, record::RecordingReader& recording) {
@@ -228,20 +204,23 @@ void rank_by_audits(const QuestionOptions& options, TriedTypes types, GroupList&
     groups.set_line_ranks(std::move(errors));
 }
 
-void FoundPolicy::write(const QuestionOptions& options, const std::string& evidence, const std::string& policy) {
-    const std::string head = fmt::format("# Found by fp32shim {} {} for: {}\n", options.name, FP32SHIM_VERSION,
-                                         shell_words(options.words));
-    const NewFile file =
-        write_new_file(options.policy_out, options.name + "-policy", head + evidence + '\n' + policy);
-    path = file.path;
-    if (file.error != 0)
-        throw End{
+void FoundPolicy::write_file(const SearchOptions& options, const std::string& evidence, const std::string& policy) {
+    const std::string text = fmt::format("# Found by fp32shim {} {} for: {}\n{}\n{}", options.name, FP32SHIM_VERSION,
+                                         shell_words(options.words), evidence, policy);
+    path = options.policy_out;
+    int error = path.empty() ? EEXIST : write_new_file(path, text);
+    for (int i = 0; options.policy_out.empty() && error == EEXIST && i < 1000; ++i) {
+        path = i == 0 ? options.name + "-policy.toml" : fmt::format("{}-policy.{}.toml", options.name, i);
+        error = write_new_file(path, text);
+    }
+    if (error != 0)
+        throw SearchAborted{
             fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
-                        policy::quoted_path(path), std::strerror(file.error), policy::quoted_path(options.state)),
+                        policy::quoted_path(path), std::strerror(error), policy::quoted_path(options.state)),
             exit_code::usage, true};
 }
 
-std::string FoundPolicy::text(const QuestionOptions& options, const PolicySettings& settings) const {
+std::string FoundPolicy::usage_text(const SearchOptions& options, const PolicySettings& settings) const {
     if (path.empty()) return {};
     const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
     std::string words;
