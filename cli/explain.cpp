@@ -369,7 +369,7 @@ int explain(const ExplainOptions& options) {
     const Function& function = *find_product(options.function);
     if (const std::string problem = problem_with_call(function, options); !problem.empty())
         return usage_error("explain", problem);
-    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_POLICY", options.policy},
                                                                     {"FP32_MATMUL_PRECISION", options.precision},
                                                                     {"FP32_MATMUL_FLOOR", options.floor},

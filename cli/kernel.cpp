@@ -49,7 +49,7 @@ int kernel(const KernelOptions& options) {
     if (!options.display_name.empty()) words.insert(words.end(), {"--display-name", options.display_name});
     if (!options.prefix.empty()) words.insert(words.end(), {"--prefix", options.prefix});
     if (options.user) words.emplace_back("--user");
-    const int error = replace_by_program(python.path, words, ProcessEnvironment::of_fork_generation().entries());
+    const int error = replace_by_program(python.path, words, ProcessEnvironment::of_this_process().entries());
     return usage_error(
         "kernel", fmt::format("{} cannot be started: {}", policy::quoted_path(python.path), std::strerror(error)));
 }

@@ -42,7 +42,7 @@ std::string sha256_of_file(const std::string& path) {
         sum.add({piece.data(), got});
         at += got;
     }
-    return sum.finish();
+    return sum.hex_digest();
 }
 
 std::string checksum_or_mtime(const std::string& path) {
@@ -60,7 +60,7 @@ std::string why_file_may_differ(const record::RecordedObject& object, std::vecto
     struct stat status {};
     if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";
     FileState now;
-    now.take(status);
+    now.set_from_stat(status);
     if (const auto headers = read_program_headers(object.path); !headers.empty())
         now.layout = record::format::program_headers_hash(headers);
     const FileState& then = object.file;

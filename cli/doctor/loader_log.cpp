@@ -189,7 +189,7 @@ ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::s
         observation.problem = "no temporary folder could be made; set TMPDIR";
         return observation;
     }
-    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
     environment.set("LD_DEBUG_OUTPUT", (folder.path() / "loader").string());
     observation.ended = run_program(path, words, environment.entries(), Output::to_stderr);

@@ -272,7 +272,7 @@ void read_preloads(ExaminedSettings& settings) {
 
 ExaminedSettings examine_settings(const GpuInventory& gpus) {
     ExaminedSettings settings;
-    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load_policy(environment.entry_views(), {});
     for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
         for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});

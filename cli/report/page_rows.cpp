@@ -81,7 +81,7 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order) {
         if (listed.size() < max_first)
             listed.push_back(row);
         else
-            (row->is_refused() || ran_below_fp32(*row) ? low : others).push_back(row);
+            (row->is_request_refused() || ran_below_fp32(*row) ? low : others).push_back(row);
     }
     for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();

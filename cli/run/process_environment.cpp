@@ -23,7 +23,7 @@ std::vector<std::string> split_list(std::string_view list, std::string_view sepa
     return entries;
 }
 
-ProcessEnvironment ProcessEnvironment::of_fork_generation() {
+ProcessEnvironment ProcessEnvironment::of_this_process() {
     ProcessEnvironment environment;
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         environment.entries_.emplace_back(*entry);

@@ -13,7 +13,7 @@ std::vector<std::string> split_list(std::string_view list, std::string_view sepa
 class ProcessEnvironment {
   public:
     /// Returns a copy of this process's environment.
-    static ProcessEnvironment of_fork_generation();
+    static ProcessEnvironment of_this_process();
 
     /// Returns the value of a variable; empty if it is not set.
     std::string get(std::string_view name) const;

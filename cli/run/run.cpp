@@ -386,7 +386,7 @@ int run(const RunOptions& options) {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) return fail(library.problem);
 
-    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     apply_options(options, environment);
     const std::vector<std::string> lines =
         options.reproducible ? set_reproducible_variables(environment) : std::vector<std::string>{};

@@ -45,7 +45,7 @@ FunctionSymbolTable::FunctionSymbolTable(SymbolTable table, bool is_exported)
     : names_(std::move(table.names)), is_exported_(is_exported) {
     std::copy_if(table.symbols.rbegin(), table.symbols.rend(), std::back_inserter(functions_), where::is_function);
     std::ranges::stable_sort(functions_, {}, [](const Elf64_Sym& function) {
-        return std::pair(function.st_value, where::rank_of(function));
+        return std::pair(function.st_value, where::symbol_rank(function));
     });
     for (std::uint32_t i = 0; i < functions_.size(); ++i) {
         const Elf64_Sym& function = functions_[i];

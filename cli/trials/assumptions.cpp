@@ -71,7 +71,7 @@ std::string fresh_start_assumption(const std::vector<std::string>& left_files) {
 }
 
 std::string floor_variable_text() {
-    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::string floor(environment.get("FP32_MATMUL_FLOOR"));
     if (floor.empty()) return {};
     return fmt::format(

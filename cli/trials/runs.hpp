@@ -35,7 +35,7 @@ struct RunRequest {
 };
 
 struct FinishedRun {
-    Ended ended;
+    ProgramEnd ended;
     RunTimeSpan time{};
     RecordedProducts products;
     std::string lost{};           ///< file or folder of the run that was removed meanwhile; empty: there is none

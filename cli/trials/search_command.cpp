@@ -34,7 +34,7 @@ namespace {
 /// Returns what is wrong with the library or the settings of the environment; empty if nothing is.
 std::string problem_with_settings(std::string_view name) {
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
-    ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
     environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
@@ -91,7 +91,7 @@ void check_options(const SearchOptions& options) {
 
 /// Returns the variables of the environment that set how the runs multiply.
 std::vector<std::string> settings_of_environment() {
-    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     std::vector<std::string> settings;
     for (const std::string& entry : environment.entries())
         if (entry.starts_with("FP32_MATMUL_") && !entry.starts_with("FP32_MATMUL_LOG=") &&
@@ -156,7 +156,7 @@ int run_search(const SearchOptions& options, TrialSettings settings, const Json&
         settings.input_files.push_back(program);
         settings.compared_file = options.compare;
         settings.may_preview =
-            options.cpu.empty() && ProcessEnvironment::of_fork_generation().get("FP32_MATMUL_CPU").empty();
+            options.cpu.empty() && ProcessEnvironment::of_this_process().get("FP32_MATMUL_CPU").empty();
         TrialRunner trials(std::move(settings), identity_of(options, facts));
         try {
             const int code = question(trials);
@@ -222,7 +222,7 @@ void FoundPolicy::write_file(const SearchOptions& options, const std::string& ev
 
 std::string FoundPolicy::usage_text(const SearchOptions& options, const PolicySettings& settings) const {
     if (path.empty()) return {};
-    const ProcessEnvironment environment = ProcessEnvironment::of_fork_generation();
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     std::string words;
     if (settings.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
         words += " --precision " + requested_precision(settings.precision);

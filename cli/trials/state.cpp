@@ -26,7 +26,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, key, where, file, line, calls, work)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::RecordedGroup, group, was_lowered, formats)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts, groups, reasons, calls, calls_on_gpu, calls_of_other_types,
                                    by_onednn)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ended, exit_status, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProgramEnd, exit_status, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeSpan, begin_ns, end_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, ended, time, products, checksum)
 

@@ -1,7 +1,7 @@
 // Tests fingerprints of results: the hash depends on every bit, the sketch estimates differences, and all instruction
 // sets agree.
-#include "shim/audit/float_environment.hpp"
 #include "shim/blas/fingerprint/fingerprint_builder.hpp"
+#include "shim/audit/float_environment.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST(FingerprintBuilder, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
         const Fingerprint found = fingerprint_of(floats);
         EXPECT_FALSE(found.is_finite());
         EXPECT_EQ(found.norm, finite.norm);
-        EXPECT_EQ(distance(found, finite), 0);
+        EXPECT_EQ(estimated_distance(found, finite), 0);
         EXPECT_TRUE(hashes.insert(found.hash).second);
     }
 }
@@ -176,8 +176,8 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
         const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
         squares += difference * difference;
     }
-    return distance(fingerprint_of(a, fingerprint_kernels(), column),
-                    fingerprint_of(b, fingerprint_kernels(), column)) /
+    return estimated_distance(fingerprint_of(a, fingerprint_kernels(), column),
+                              fingerprint_of(b, fingerprint_kernels(), column)) /
            std::sqrt(squares);
 }
 

@@ -133,7 +133,7 @@ TEST(RecordingForks, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
             count_square(*recording, *other, 1);
             recording->detach_thread(other);
         });
-        const bool says_nothing_of_commands = !recording->has_command() && recording->changes() == nullptr;
+        const bool says_nothing_of_commands = !recording->has_command() && recording->control() == nullptr;
         return said.size() == 1 && said[0].find("this forked process records nothing") != std::string::npos &&
                        recording->path().empty() && says_nothing_of_commands
                    ? 0

@@ -98,7 +98,7 @@ void write_program(const std::string& path, const Golden& golden) {
         recording->add_fingerprint(*writer, 1, end, written_fingerprint());
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
-    recording->changes()->record_precision_change(policy::Precision::highest);
+    recording->control()->record_precision_change(policy::Precision::highest);
     recording->objects()->add({"", build_id, false});
     recording->objects()->add({"/usr/lib/libfoo.so", {}, false});
     recording->objects()->add({"/usr/lib/libfoo.so", {}, true});
@@ -159,10 +159,10 @@ void expect_written_objects(const RecordedObjectList& objects, std::string_view 
     ASSERT_EQ(objects.all.size(), 2U);
     EXPECT_EQ(objects.all[0].path, executable);
     EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
-    EXPECT_FALSE(objects.all[0].has(record::format::object_is_bound_past));
+    EXPECT_FALSE(objects.all[0].has_flag(record::format::object_is_bound_past));
     EXPECT_EQ(objects.all[1].path, "/usr/lib/libfoo.so");
     EXPECT_TRUE(objects.all[1].build_id.empty());
-    EXPECT_TRUE(objects.all[1].has(record::format::object_is_bound_past));
+    EXPECT_TRUE(objects.all[1].has_flag(record::format::object_is_bound_past));
     EXPECT_EQ(objects.looked_at_ns, 1'795'000'000'000'000'000 + 8'600'000);
     EXPECT_TRUE(objects.until_exit);
     EXPECT_FALSE(objects.are_missing);
