@@ -61,7 +61,7 @@ void describe(DecisionEvent& decision, long number) {
     decision.provider = "libopenblas.so.0";
     decision.requested = policy::Precision::high;
     decision.source = policy::Source::environment;
-    decision.applied = policy::Applied::tf32;
+    decision.applied = policy::AppliedFormat::tf32;
     decision.reason = policy::Reason::as_requested;
 }
 

@@ -292,7 +292,7 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
 }
 
 /// Returns a line about the policy's `accumulation`; empty if it is left to the library, or the dtype is float64.
-std::string addition_text(policy::AccumulationModel gpu, policy::Dtype dtype, policy::Applied format) {
+std::string addition_text(policy::AccumulationModel gpu, policy::Dtype dtype, policy::AppliedFormat format) {
     if (gpu == policy::AccumulationModel::library || policy::is_double(dtype)) return {};
     if (policy::find_tensor_core_step(gpu, policy::factors_of_preview(format)) == nullptr)
         return fmt::format("  addition    by the program's library: tensor cores of {} do not have this format\n",
@@ -338,11 +338,11 @@ std::string text_of(const Explanation& e) {
     const PlannedFormat& outcome = e.planned.outcome;
     const bool is_preview = e.call.device == policy::Device::cpu &&
                             outcome.applied != policy::native_format(e.call.dtype) &&
-                            outcome.applied != policy::Applied::unchanged;
+                            outcome.applied != policy::AppliedFormat::unchanged;
     if (is_preview && e.policy.stochastic_seed)
         text += fmt::format("  rounding    random: up or down, the nearer number is the likelier (seed {})\n",
                             *e.policy.stochastic_seed);
-    else if (is_preview && outcome.applied == policy::Applied::tf32)
+    else if (is_preview && outcome.applied == policy::AppliedFormat::tf32)
         text += fmt::format("  rounding    {}: {}\n", policy::to_string(e.policy.tf32_rounding),
                             rounding_words(e.policy.tf32_rounding));
     if (is_preview) text += addition_text(e.policy.accumulation, e.call.dtype, outcome.applied);

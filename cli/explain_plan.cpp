@@ -12,13 +12,13 @@
 namespace fp32shim::cli {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 
-std::string_view format_words(Applied applied, policy::Device device) {
+std::string_view format_words(AppliedFormat applied, policy::Device device) {
     const bool is_on_cpu = device == policy::Device::cpu;
     switch (applied) {
 #define EXPLAINED(format, on_cpu, on_gpu) \
-    case Applied::format:                 \
+    case AppliedFormat::format:           \
         return is_on_cpu ? on_cpu : on_gpu;
 #include "policy/formats.def"
     }
@@ -33,7 +33,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
     planned.words = format_words(planned.outcome.applied, call.device);
-    if (treated.rounds && planned.outcome.applied == policy::Applied::fp32)
+    if (treated.rounds && planned.outcome.applied == policy::AppliedFormat::fp32)
         planned.words = "the operands are rounded to float32 first";
     if (runs_in_fixed_order(function.product(), policy))
         planned.words = fmt::format("computed by the shim, in {} and in a fixed order",
@@ -206,7 +206,7 @@ cublas::Environment read_environment(const ProcessEnvironment& environment) {
 std::string words_of(const cublas::Plan& plan) {
     const std::string_view format = format_words(plan.applied, policy::Device::cuda);
     if (plan.accumulator != plan.accumulator_as_called) return "as called, but for what it adds in";
-    const bool is_as_called = plan.applied != Applied::unchanged && plan.change.how == record::How::forward;
+    const bool is_as_called = plan.applied != AppliedFormat::unchanged && plan.change.how == record::How::forward;
     return fmt::format("{}{}", format, is_as_called ? ", as called" : "");
 }
 

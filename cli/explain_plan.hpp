@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 /// Format at which a call would run, and the reason, by the names that logs use.
 struct PlannedFormat {
-    policy::Applied applied = policy::Applied::unchanged;
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
     policy::Accumulator accumulator = policy::Accumulator::unknown;

@@ -75,8 +75,8 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
 /// Returns the strictest floor that allows a precision. `native` passes every floor. On the CPU it is FP32. On CUDA
 /// it is the program's own request, unknown here, which a later step (the plan) compares with the floor.
 Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
-    const std::optional<Applied> format = format_of(precision);
-    if (!format || (allow_bf16x9 && format == Applied::bf16x9)) return Floor::fp32;
+    const std::optional<AppliedFormat> format = format_of(precision);
+    if (!format || (allow_bf16x9 && format == AppliedFormat::bf16x9)) return Floor::fp32;
     return floor_met_by(*format).value_or(Floor::fp32);
 }
 
@@ -91,25 +91,25 @@ Precision raised_to_floor(Precision wanted, Floor floor, bool allow_bf16x9) {
 }
 
 /// Returns the first precision of the table that asks for a format; `highest` if there is none.
-Precision precision_for(Applied format) {
+Precision precision_for(AppliedFormat format) {
     for (const auto& [word, precision] : precision_words)
         if (format_of(precision) == format) return precision;
     return Precision::highest;
 }
 
 DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
-    const std::optional<Applied> format = format_of(wanted);
+    const std::optional<AppliedFormat> format = format_of(wanted);
     if (!format) return {wanted, Reason::as_requested};
     if (is_double(call.dtype)) {
-        if (*format == Applied::fp64) return {wanted, Reason::as_requested};
-        if (*format != Applied::fp64_emulated) return {Precision::native, Reason::float64_on_gpu};
+        if (*format == AppliedFormat::fp64) return {wanted, Reason::as_requested};
+        if (*format != AppliedFormat::fp64_emulated) return {Precision::native, Reason::float64_on_gpu};
         if (gpu_supports(*format, call.compute_capability)) return {wanted, Reason::as_requested};
         return {Precision::native, Reason::fp64_emulation_unavailable};
     }
-    const Applied nearest = nearest_gpu_format(*format);
+    const AppliedFormat nearest = nearest_gpu_format(*format);
     const Reason reason = nearest == *format ? Reason::as_requested : Reason::no_such_format;
-    if (nearest == Applied::fp32) return {Precision::highest, reason};
-    if (nearest == Applied::bf16x9) {
+    if (nearest == AppliedFormat::fp32) return {Precision::highest, reason};
+    if (nearest == AppliedFormat::bf16x9) {
         if (!gpu_supports(nearest, call.compute_capability)) return {Precision::highest, Reason::bf16x9_unavailable};
     } else if (!has_tf32(call, policy)) {
         return {Precision::highest, Reason::compute_capability};
@@ -120,7 +120,7 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 /// Returns the precision that the CPU can run: `native` for the operands' own format, and for every precision that
 /// is not available.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
-    const Applied as_called = native_format(dtype);
+    const AppliedFormat as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
     if (wanted == Precision::fp64_emulated) return {Precision::native, Reason::fp64_emulation_unavailable};
     const bool has_units = mode == CpuMode::accelerate && wanted == Precision::medium && is_single(dtype);
@@ -182,7 +182,7 @@ Decision decide_by_rules(const RuleSearch& search, const PrecisionOverrides& ove
 
 Decision decision_before_audits(Decision decision, const Policy& policy, Dtype dtype) {
     const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
-    const std::optional<Applied> format = format_of(decision.precision);
+    const std::optional<AppliedFormat> format = format_of(decision.precision);
     if (!has_tolerance || !format || *format == native_format(dtype)) return decision;
     decision.precision = is_double(dtype) ? Precision::fp64 : Precision::highest;
     decision.reason = Reason::learning;

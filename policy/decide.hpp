@@ -12,7 +12,9 @@
 namespace fp32shim::policy {
 
 /// Returns the format of a product that runs as it was called, by the type of its operands.
-constexpr Applied native_format(Dtype dtype) { return is_double(dtype) ? Applied::fp64 : Applied::fp32; }
+constexpr AppliedFormat native_format(Dtype dtype) {
+    return is_double(dtype) ? AppliedFormat::fp64 : AppliedFormat::fp32;
+}
 
 /// Settings made by the running program or its operator; they override environment and file.
 struct PrecisionOverrides {

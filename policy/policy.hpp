@@ -143,8 +143,8 @@ std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
 std::string_view to_string(AuditFormat format);
 /// Returns the audits' value for a format of a decision; nullopt: audits do not have the format.
-std::optional<AuditFormat> audit_format_of(Applied applied);
-std::optional<Applied> applied_of(AuditFormat format);
+std::optional<AuditFormat> audit_format_of(AppliedFormat applied);
+std::optional<AppliedFormat> applied_format_of(AuditFormat format);
 std::string_view to_string(ErrorMetric metric);
 /// Returns a set in the words of a policy file: `auto`, or the names of the sources with commas between them; empty:
 /// no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.

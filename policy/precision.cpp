@@ -45,13 +45,13 @@ static_assert(std::ranges::is_sorted(floors_met, std::ranges::greater()),
 static_assert(std::ranges::is_sorted(floor_words, {}, &NamedValue<Floor>::value),
               "floors in policy/formats.def go from the strictest, of the greatest number, to the loosest");
 
-constexpr Applied formats_asked_for[] = {
-#define PRECISION(number, name, format) Applied::format,
-#define RULE_PRECISION(number, name, format) Applied::format,
+constexpr AppliedFormat formats_asked_for[] = {
+#define PRECISION(number, name, format) AppliedFormat::format,
+#define RULE_PRECISION(number, name, format) AppliedFormat::format,
 #include "policy/formats.def"
 };
 static_assert(std::ranges::all_of(formats_asked_for,
-                                  [](Applied format) {
+                                  [](AppliedFormat format) {
                                       return is_allowed_for_float64(format) || has_preview(format);
                                   }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
@@ -64,11 +64,11 @@ constexpr ReasonTexts words_of(Reason reason) {
 
 }  // namespace
 
-std::optional<Applied> format_of(Precision precision) {
+std::optional<AppliedFormat> format_of(Precision precision) {
     switch (precision) {
 #define PRECISION(number, name, format) \
     case Precision::name:               \
-        return Applied::format;
+        return AppliedFormat::format;
 #define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
 #include "policy/formats.def"
         case Precision::native:
@@ -82,7 +82,7 @@ std::optional<Precision> parse_precision(std::string_view text) { return parse_w
 std::optional<Floor> parse_floor(std::string_view text) { return parse_word(floor_words, text); }
 
 std::string_view to_string(Precision precision) { return name_of(precision_words, precision); }
-std::string_view to_string(Applied applied) { return name_of(applied_words, applied); }
+std::string_view to_string(AppliedFormat applied) { return name_of(applied_words, applied); }
 std::string_view to_string(Floor floor) {
     return floor == Floor::none ? "none" : name_of(verified_floor_words, floor);
 }
@@ -115,10 +115,10 @@ std::string to_string(LocationSourceSet where) {
     return text;
 }
 std::string_view to_string(AuditFormat format) { return name_of(audit_format_words, format); }
-std::optional<AuditFormat> audit_format_of(Applied applied) {
+std::optional<AuditFormat> audit_format_of(AppliedFormat applied) {
     return parse_word(audit_format_words, name_of(applied_words, applied));
 }
-std::optional<Applied> applied_of(AuditFormat format) {
+std::optional<AppliedFormat> applied_format_of(AuditFormat format) {
     return parse_word(applied_words, name_of(audit_format_words, format));
 }
 std::string_view to_string(ErrorMetric metric) { return name_of(metric_words, metric); }

@@ -20,7 +20,7 @@ enum class Precision : std::uint8_t {
 
 /// Number format of a call (`applied` in logs): the lowest, in the order of Floor, that the library was allowed to
 /// use. `unchanged`: the shim only forwarded the call and cannot know the format.
-enum class Applied : std::uint8_t {
+enum class AppliedFormat : std::uint8_t {
 #define FORMAT(number, name, ...) name = (number),
 #include "policy/formats.def"
 };
@@ -73,12 +73,12 @@ inline constexpr std::size_t reason_count =
         .size();
 
 /// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
-std::optional<Applied> format_of(Precision precision);
+std::optional<AppliedFormat> format_of(Precision precision);
 /// Returns the number of products that emulation on the CPU adds up to preview a format; 0: there is no preview.
-constexpr int preview_product_count(Applied format) {
+constexpr int preview_product_count(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
-    case Applied::format:                   \
+    case AppliedFormat::format:             \
         return products;
 #include "policy/formats.def"
         default:
@@ -86,24 +86,24 @@ constexpr int preview_product_count(Applied format) {
     }
 }
 /// Returns true if emulation on the CPU previews a format.
-constexpr bool has_preview(Applied format) { return preview_product_count(format) > 0; }
+constexpr bool has_preview(AppliedFormat format) { return preview_product_count(format) > 0; }
 /// Returns true if emulation on the CPU previews a format with operands of float64.
-constexpr bool has_float64_preview(Applied format) {
-    return format == Applied::fp32 || format == Applied::fixed || format == Applied::sgemm ||
-           (preview_product_count(format) == 1 && format != Applied::fp32_perturbed);
+constexpr bool has_float64_preview(AppliedFormat format) {
+    return format == AppliedFormat::fp32 || format == AppliedFormat::fixed || format == AppliedFormat::sgemm ||
+           (preview_product_count(format) == 1 && format != AppliedFormat::fp32_perturbed);
 }
 
 /// Returns true if a rule for float64 products can ask for a format: CPUs preview it, or cuBLAS computes in it.
-constexpr bool is_allowed_for_float64(Applied format) {
-    return format == Applied::fp64 || format == Applied::fp64_emulated || has_float64_preview(format);
+constexpr bool is_allowed_for_float64(AppliedFormat format) {
+    return format == AppliedFormat::fp64 || format == AppliedFormat::fp64_emulated || has_float64_preview(format);
 }
 
 /// Returns the strictest floor that a format meets; nullopt for `unchanged`.
-constexpr std::optional<Floor> floor_met_by(Applied format) {
-    if (format == Applied::unchanged) return std::nullopt;
+constexpr std::optional<Floor> floor_met_by(AppliedFormat format) {
+    if (format == AppliedFormat::unchanged) return std::nullopt;
     switch (format) {
 #define FORMAT(number, name, floor, ...) \
-    case Applied::name:                  \
+    case AppliedFormat::name:            \
         return Floor::floor;
 #include "policy/formats.def"
     }
@@ -111,21 +111,21 @@ constexpr std::optional<Floor> floor_met_by(Applied format) {
 }
 
 /// Returns the format that GPUs use in place of a format; the format itself if some GPU has it.
-constexpr Applied nearest_gpu_format(Applied format) {
+constexpr AppliedFormat nearest_gpu_format(AppliedFormat format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
-    case Applied::name:                           \
-        return Applied::on_gpu;
+    case AppliedFormat::name:                     \
+        return AppliedFormat::on_gpu;
 #include "policy/formats.def"
     }
     return format;
 }
 
 /// Returns true if GPUs of a compute capability, 10·major + minor, compute in a format.
-constexpr bool gpu_supports(Applied format, std::int32_t capability) {
+constexpr bool gpu_supports(AppliedFormat format, std::int32_t capability) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
-    case Applied::name:                           \
+    case AppliedFormat::name:                     \
         return gpus;
 #include "policy/formats.def"
     }
@@ -136,7 +136,7 @@ std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);
 
 std::string_view to_string(Precision precision);
-std::string_view to_string(Applied applied);
+std::string_view to_string(AppliedFormat applied);
 std::string_view to_string(Floor floor);
 std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);

@@ -56,10 +56,10 @@ struct FactorsOfRounding {
 };
 
 /// Returns the factors that a preview of the format multiplies; of a format of several parts, those of a part.
-constexpr Factors factors_of_preview(Applied format) {
+constexpr Factors factors_of_preview(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
-    case Applied::format:                   \
+    case AppliedFormat::format:             \
         return FactorsOfRounding::rounding;
 #include "policy/formats.def"
         default:

@@ -58,7 +58,7 @@ constexpr bool is_allowed_for_float64(Precision precision) {
     switch (precision) {
 #define PRECISION(number, name, format) \
     case Precision::name:               \
-        return is_allowed_for_float64(Applied::format);
+        return is_allowed_for_float64(AppliedFormat::format);
 #define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
 #include "policy/formats.def"
         default:
@@ -71,8 +71,8 @@ inline constexpr std::span<const NamedValue<Precision>> default_precision_words 
     std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
 
 /// Words of the formats, from the most exact to the loosest; then `unchanged`.
-inline constexpr NamedValue<Applied> applied_words[] = {
-#define FORMAT(number, name, ...) {#name, Applied::name},
+inline constexpr NamedValue<AppliedFormat> applied_words[] = {
+#define FORMAT(number, name, ...) {#name, AppliedFormat::name},
 #include "policy/formats.def"
 };
 

@@ -96,9 +96,9 @@ struct DecisionEvent {
     policy::Precision requested = policy::Precision::native;
     policy::Source source = policy::Source::native;
     std::string_view rule;  ///< the rule's name; empty when no rule matched
-    policy::Applied applied = policy::Applied::unchanged;
-    std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: the library does not
-                                            ///< say
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
+    std::optional<policy::AppliedFormat> actual;  ///< format that the library says it used; absent: the library does
+                                                  ///< not say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail;      ///< free text; empty when there is nothing to add

@@ -40,7 +40,7 @@ bool record_jax_product(const char* library, const char* line, const char* where
         }
         record::parse_onednn_line(system::view(line), execution);
         // Noted first, and for good: later recordings of this process and of forked children do not have the row.
-        if (execution.actual != policy::Applied::fp32 && execution.actual != policy::Applied::fp64)
+        if (execution.actual != policy::AppliedFormat::fp32 && execution.actual != policy::AppliedFormat::fp64)
             onednn::note_findings(*object, record::format::object_has_narrow_jax);
     }
     onednn::record_execution(site, execution, system::view(where));

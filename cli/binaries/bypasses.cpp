@@ -212,7 +212,7 @@ const std::string& program_text() {
 
 /// Opens the folder of the cache. The result is not open if the user has no such folder. A home that does not exist
 /// is not created. A variable may name a folder of another user: sudo keeps HOME.
-OwnFolder cache_folder(bool makes) {
+UserOwnedFolder cache_folder(bool makes) {
     const auto folder_in = [](const char* variable) {
         const char* const value = std::getenv(variable);
         return std::string(value != nullptr && *value == '/' ? value : "");
@@ -239,7 +239,7 @@ class CachedScan {
     /// Returns nullopt if there is no result, or if it is damaged.
     std::optional<ScannedFile> read() const {
         if (name_.empty()) return std::nullopt;
-        const OwnFolder folder = cache_folder(false);
+        const UserOwnedFolder folder = cache_folder(false);
         if (!folder.is_open()) return std::nullopt;
         try {
             const auto json = nlohmann::json::parse(folder.read_file(name_, max_result_bytes).text);
@@ -252,7 +252,7 @@ class CachedScan {
 
     void write(const ScannedFile& file) const {
         if (name_.empty()) return;
-        const OwnFolder folder = cache_folder(true);
+        const UserOwnedFolder folder = cache_folder(true);
         std::uint64_t number = 0;
         if (!folder.is_open() || getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) return;
         const nlohmann::json json = {{"key", key_}, {"found", file}};
@@ -262,7 +262,7 @@ class CachedScan {
     }
 
   private:
-    static void remove_old(const OwnFolder& folder) {
+    static void remove_old(const UserOwnedFolder& folder) {
         const auto all = folder.list_entries(is_name_of_result);
         if (all.size() <= max_results) return;
         for (std::size_t i = 0; i < all.size() - max_results / 2; ++i) folder.remove_entry(all[i].name);

@@ -40,7 +40,7 @@ struct ScannedFile {
 /// kept in $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in ~/.cache/fp32shim/libraries) and used again
 /// while path, device, inode, size and both times of the file, and this program, are the same. Build ids would not
 /// do, since strip and patchelf keep them. The cache is used only if it and all folders above it are safe from other
-/// users (OwnFolder); otherwise each call scans. Thread-safe; several processes may use one cache.
+/// users (UserOwnedFolder); otherwise each call scans. Thread-safe; several processes may use one cache.
 std::optional<ScannedFile> scan_for_bypasses(const std::string& path);
 /// Returns the bypasses that a file name alone implies. The file need not exist.
 std::vector<Bypass> find_bypasses_by_name(const std::string& path);

@@ -117,7 +117,7 @@ void CommandSetRunner::add_met_groups(const RecordedProducts& products, const Te
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
-    for (const Group& group : groups_.all()) known.insert(group.key);
+    for (const ProductGroup& group : groups_.all()) known.insert(group.key);
     for (const RecordedProducts::RecordedGroup& met : products.groups) {
         const bool is_new = !known.contains(met.group.key);
         if (is_new && !is_first) run.new_groups.insert(met.group.key);

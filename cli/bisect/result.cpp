@@ -247,7 +247,7 @@ Json json_of_tried(const TestedSet& tested) {
             {"undecided", outcome.undecided}};
 }
 
-Json json_of_group(const Group& group, const Json& work_share, const std::string& text) {
+Json json_of_group(const ProductGroup& group, const Json& work_share, const std::string& text) {
     const GroupKey& key = group.key;
     const auto size = [](std::int64_t value) { return value < 0 ? Json() : Json(value); };
     return {{"where", group.where},
@@ -330,7 +330,7 @@ std::string result_text(const BisectResult& result) {
                      {.title = "reason", .shrinks_to = 20},
                      {.title = "line", .shrinks_to = 16, .rank = 1}});
     for (const Culprit& culprit : culprits) {
-        const Group& group = groups[culprit.groups.front()];
+        const ProductGroup& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),
                    reason_text(culprit, result), result.lines.text_of(group)});
     }
@@ -365,7 +365,7 @@ Json to_json(const BisectResult& result) {
             {"clock_left_out", result.leaves_out_clock},
             {"lowered_together", findings.lowered_together},
             {"groups", json_list(groups.all(),
-                                 [&](const Group& group) {
+                                 [&](const ProductGroup& group) {
                                      return json_of_group(group, share(group.work), result.lines.text_of(group));
                                  })},
             {"culprits", json_list(findings.culprits,

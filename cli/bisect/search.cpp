@@ -53,9 +53,9 @@ std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     return result;
 }
 
-/// Returns a 1-minimal set: it fails, but without any one of its parts it does not. Preconditions: all `parts`
-/// together fail, and no parts at all pass. The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and
-/// isolating failure-inducing input", 2002).
+/// Returns a 1-minimal set of parts: the set fails, but it passes if any one of its parts is removed. Preconditions:
+/// the set of all `parts` fails, and the empty set passes. The algorithm is ddmin (Zeller and Hildebrandt,
+/// "Simplifying and isolating failure-inducing input", 2002).
 Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     std::size_t count = 2;
     while (parts.size() > 1) {
@@ -176,7 +176,8 @@ class CulpritSearch {
     /// Finds a culprit in groups that fail together: first the scopes, then the lines in these scopes, without which
     /// the command does not fail.
     Culprit find_culprit_in(const Subset& suspects) {
-        const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
+        const Parts scopes =
+            minimal(groups_.split(suspects, [](const ProductGroup& group) { return group.key.scope; }), {});
         return culprit_with_least_work(minimal(groups_.split(union_of_parts(scopes), line_key), {}), {});
     }
 

@@ -66,8 +66,9 @@ Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
 /// of the page is report/page/diff.html.
 std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
-/// Returns a product of one run in one line, with its place, sizes, precision and provider; and as JSON.
+/// Returns one line of text about a product of one run: its number, function, sizes, place, format and provider.
 std::string product_line(const DiffSide& side, std::size_t product);
+/// Returns a product of one run as JSON: its number, thread, function, place, provider, format and algorithm.
 Json product_json(const DiffSide& side, std::size_t product);
 /// Returns a pair of products as JSON; null if there is none.
 Json pair_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);

@@ -89,11 +89,11 @@ FileText read_regular_file(const std::string& path, std::size_t most) {
     return read_opened(Descriptor(open(path.c_str(), O_RDONLY | safe_open_flags)), most, false);
 }
 
-FileText read_own_file(const std::string& path, std::size_t most) {
+FileText read_user_owned_file(const std::string& path, std::size_t most) {
     return read_opened(Descriptor(open(path.c_str(), O_RDONLY | O_NOFOLLOW | safe_open_flags)), most, true);
 }
 
-std::string append_to_own_file(const std::string& path, std::string_view text) {
+std::string append_to_user_owned_file(const std::string& path, std::string_view text) {
     // Without O_NONBLOCK, a FIFO that somebody puts in the file's place would block.
     const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | safe_open_flags,
                                S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
@@ -103,7 +103,7 @@ std::string append_to_own_file(const std::string& path, std::string_view text) {
     return error == 0 ? "" : fmt::format("cannot be written ({})", std::strerror(error));
 }
 
-OwnFolder::OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes) {
+UserOwnedFolder::UserOwnedFolder(const std::string& base, const std::vector<std::string>& below, bool makes) {
     std::error_code error;
     const std::filesystem::path plain = std::filesystem::weakly_canonical(base, error);
     if (error || !plain.is_absolute()) return;
@@ -124,7 +124,7 @@ OwnFolder::OwnFolder(const std::string& base, const std::vector<std::string>& be
     descriptor_.emplace(openat(at->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-OwnFolder::OwnFolder(int parent, const std::string& name, bool makes) {
+UserOwnedFolder::UserOwnedFolder(int parent, const std::string& name, bool makes) {
     const Descriptor found(open_folder(parent, name.c_str(), makes));
     struct stat facts = {};
     if (found.number() >= 0 && fstat(found.number(), &facts) == 0) problem_ = why_not_own(facts);
@@ -135,16 +135,17 @@ OwnFolder::OwnFolder(int parent, const std::string& name, bool makes) {
             errno == ENOTDIR ? "is a file or a link" : fmt::format("cannot be used ({})", std::strerror(errno));
 }
 
-bool OwnFolder::contains(const std::string& name) const {
+bool UserOwnedFolder::contains(const std::string& name) const {
     return faccessat(descriptor_->number(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-FileText OwnFolder::read_file(const std::string& name, std::size_t most) const {
+FileText UserOwnedFolder::read_file(const std::string& name, std::size_t most) const {
     return read_opened(
         Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | safe_open_flags)), most, true);
 }
 
-void OwnFolder::replace_file(const std::string& name, const std::string& unfinished, std::string_view text) const {
+void UserOwnedFolder::replace_file(const std::string& name, const std::string& unfinished,
+                                   std::string_view text) const {
     const int folder = descriptor_->number();
     const Descriptor file(openat(folder, unfinished.c_str(),
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | safe_open_flags, S_IRUSR | S_IWUSR));
@@ -153,7 +154,8 @@ void OwnFolder::replace_file(const std::string& name, const std::string& unfinis
         remove_entry(unfinished);
 }
 
-std::vector<OwnFolder::FolderEntry> OwnFolder::list_entries(bool (*is_wanted)(std::string_view name)) const {
+std::vector<UserOwnedFolder::FolderEntry> UserOwnedFolder::list_entries(
+    bool (*is_wanted)(std::string_view name)) const {
     std::vector<FolderEntry> found;
     const int again = openat(descriptor_->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* const listing = again < 0 ? nullptr : fdopendir(again);
@@ -173,7 +175,7 @@ std::vector<OwnFolder::FolderEntry> OwnFolder::list_entries(bool (*is_wanted)(st
     return found;
 }
 
-void OwnFolder::remove_entry(const std::string& name, int flags) const {
+void UserOwnedFolder::remove_entry(const std::string& name, int flags) const {
     unlinkat(descriptor_->number(), name.c_str(), flags);
 }
 

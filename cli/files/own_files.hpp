@@ -30,30 +30,30 @@ FileText read_regular_file(const std::string& path, std::size_t most = SIZE_MAX)
 
 /// Reads a regular file of at most `most` bytes that belongs to the effective user and that nobody else can write.
 /// `path` must not be a symbolic link.
-FileText read_own_file(const std::string& path, std::size_t most);
+FileText read_user_owned_file(const std::string& path, std::size_t most);
 
-/// Appends a text to a file like that of read_own_file(), which is made if it is missing. Returns the reason why it
-/// was not written, as the end of a sentence; empty on success.
-std::string append_to_own_file(const std::string& path, std::string_view text);
+/// Appends a text to a file like that of read_user_owned_file(), which is made if it is missing. Returns the reason
+/// why it was not written, as the end of a sentence; empty on success.
+std::string append_to_user_owned_file(const std::string& path, std::string_view text);
 
 /// A folder of the effective user, in which nobody else can replace anything. An open descriptor holds it, so later
 /// changes of its path do not matter.
-class OwnFolder {
+class UserOwnedFolder {
   public:
     /// Opens the folder `below` in `base`, an absolute path. Links are followed in `base` only. Every folder on the
     /// way must belong to root or the effective user and must be writable for its owner only, or be sticky; those of
     /// `below` must belong to the effective user. With `makes`, missing folders are made, for this user only. The
     /// result is not open if any of that fails.
-    OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes);
+    UserOwnedFolder(const std::string& base, const std::vector<std::string>& below, bool makes);
     /// Opens the folder `name` in the open folder `parent`, whoever may write in `parent`.
-    OwnFolder(int parent, const std::string& name, bool makes);
+    UserOwnedFolder(int parent, const std::string& name, bool makes);
 
     bool is_open() const { return descriptor_ && descriptor_->number() >= 0; }
     /// Returns the descriptor of the open folder.
     int descriptor() const { return descriptor_->number(); }
     /// Returns the reason why a folder in an open folder is not open, as the end of a sentence.
     const std::string& problem() const { return problem_; }
-    /// Reads a file as read_own_file() does.
+    /// Reads a file as read_user_owned_file() does.
     FileText read_file(const std::string& name, std::size_t most) const;
     bool contains(const std::string& name) const;
     /// Writes a new file in the place of an old one. Readers see a whole file or none. `unfinished` is its name until

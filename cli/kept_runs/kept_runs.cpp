@@ -66,25 +66,25 @@ struct IgnoredFileSizeSignal {
 /// The folder of a run and its files.
 struct KeptRunFolder {
     std::string name;
-    OwnFolder folder;
-    std::vector<OwnFolder::FolderEntry> files{};
+    UserOwnedFolder folder;
+    std::vector<UserOwnedFolder::FolderEntry> files{};
     std::uint64_t bytes = 0;
     bool has_only_recordings = false;  ///< all files are recordings of this user, by their names and owners
 
-    KeptRunFolder(const OwnFolder& all, std::string run)
+    KeptRunFolder(const UserOwnedFolder& all, std::string run)
         : name(std::move(run)), folder(all.descriptor(), name, false) {
         if (!folder.is_open()) return;
         files = folder.list_entries([](std::string_view file) { return file != "." && file != ".."; });
-        for (const OwnFolder::FolderEntry& file : files)
+        for (const UserOwnedFolder::FolderEntry& file : files)
             bytes += static_cast<std::uint64_t>(file.facts.st_blocks) * 512;
-        has_only_recordings = std::ranges::all_of(files, [](const OwnFolder::FolderEntry& file) {
+        has_only_recordings = std::ranges::all_of(files, [](const UserOwnedFolder::FolderEntry& file) {
             return S_ISREG(file.facts.st_mode) && file.facts.st_uid == geteuid() && is_name_of_recording(file.name);
         });
     }
 
     /// Returns a path by which a file of the opened folder is reached, even if the path of the folder leads elsewhere
     /// meanwhile.
-    std::string path_of(const OwnFolder::FolderEntry& file) const {
+    std::string path_of(const UserOwnedFolder::FolderEntry& file) const {
         return fmt::format("/proc/self/fd/{}/{}", folder.descriptor(), file.name);
     }
 
@@ -92,7 +92,7 @@ struct KeptRunFolder {
     std::string text() const {
         std::string path;
         std::int64_t first_ns = INT64_MAX;
-        for (const OwnFolder::FolderEntry& file : files) {
+        for (const UserOwnedFolder::FolderEntry& file : files) {
             const auto member = read_run_member(path_of(file));
             if (!member || member->is_children_file || member->start_ns >= first_ns) continue;
             first_ns = member->start_ns;
@@ -120,7 +120,7 @@ struct KeptRunFolder {
         std::uint64_t number = 0;
         record::format::RunEnd end{};
         bool all_ended = true;
-        for (const OwnFolder::FolderEntry& file : files) {
+        for (const UserOwnedFolder::FolderEntry& file : files) {
             const auto opened = record::RecordingReader::open(path_of(file));
             const auto member = read_run_member(path_of(file));
             if (!opened.reader || !member) return false;
@@ -137,15 +137,15 @@ struct KeptRunFolder {
 };
 
 /// Returns the names of runs, the oldest first.
-std::vector<std::string> names_of_runs(const OwnFolder& all) {
+std::vector<std::string> names_of_runs(const UserOwnedFolder& all) {
     std::vector<std::string> names;
-    for (OwnFolder::FolderEntry& entry : all.list_entries(is_run_name)) names.push_back(std::move(entry.name));
+    for (UserOwnedFolder::FolderEntry& entry : all.list_entries(is_run_name)) names.push_back(std::move(entry.name));
     std::ranges::sort(names);
     return names;
 }
 
 /// Removes runs until there is room for another one. Returns the reason why there is none; empty if there is.
-std::string make_room(const OwnFolder& all) {
+std::string make_room(const UserOwnedFolder& all) {
     std::list<KeptRunFolder> runs;
     for (const std::string& name : names_of_runs(all))
         if (!runs.emplace_back(all, name).has_only_recordings) runs.pop_back();
@@ -157,7 +157,7 @@ std::string make_room(const OwnFolder& all) {
             ++run;
             continue;
         }
-        for (const OwnFolder::FolderEntry& file : run->files) run->folder.remove_entry(file.name);
+        for (const UserOwnedFolder::FolderEntry& file : run->files) run->folder.remove_entry(file.name);
         all.remove_entry(run->name, AT_REMOVEDIR);
         bytes -= run->bytes;
         run = runs.erase(run);
@@ -188,7 +188,7 @@ std::string problem_with_recordings_in(const std::string& folder) {
 
 void mark_run_not_kept() {
     const IgnoredFileSizeSignal ignored;
-    const OwnFolder all(AT_FDCWD, runs_folder, false);
+    const UserOwnedFolder all(AT_FDCWD, runs_folder, false);
     if (all.is_open()) all.replace_file(not_kept_file, fmt::format("{}.{}", not_kept_file, getpid()), "");
 }
 
@@ -196,7 +196,7 @@ NewRunFolder make_run_folder() {
     const IgnoredFileSizeSignal ignored;
     std::error_code error;
     if (std::filesystem::current_path(error) == "/") return {"is not made in /, which is the system's", {}, {}, {}};
-    const OwnFolder all(AT_FDCWD, runs_folder, true);
+    const UserOwnedFolder all(AT_FDCWD, runs_folder, true);
     NewRunFolder kept{all.is_open() ? make_room(all) : all.problem(), {}, {}, {}};
     if (!kept.problem.empty()) return kept;
     if (!all.contains(".gitignore")) all.replace_file(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
@@ -209,7 +209,7 @@ NewRunFolder make_run_folder() {
     constexpr std::size_t room_for_names = 64;
     // Where two containers share the folder, both may have this process id.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;
-    if (is_made) kept.folder = std::make_unique<OwnFolder>(all.descriptor(), name, false);
+    if (is_made) kept.folder = std::make_unique<UserOwnedFolder>(all.descriptor(), name, false);
     if (!is_made || !kept.folder->is_open() || flock(kept.folder->descriptor(), LOCK_EX | LOCK_NB) != 0)
         kept.problem = fmt::format("cannot take a folder ({})", std::strerror(errno));
     else if (!kept.log_path.starts_with('/') || kept.log_path.size() + room_for_names > record::path_capacity)
@@ -225,7 +225,7 @@ NewRunFolder make_run_folder() {
 
 bool default_to_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings) {
     if (!recordings.empty()) return true;
-    const OwnFolder all(AT_FDCWD, runs_folder, false);
+    const UserOwnedFolder all(AT_FDCWD, runs_folder, false);
     const auto names = all.is_open() ? names_of_runs(all) : std::vector<std::string>();
     std::string problem;
     if (!all.is_open() && faccessat(AT_FDCWD, runs_folder, F_OK, AT_SYMLINK_NOFOLLOW) == 0)

@@ -16,7 +16,7 @@ struct NewRunFolder {
     std::string problem;   ///< reason why nothing can be kept here; empty: the folder was made
     std::string path;      ///< path of the folder, relative to the working folder
     std::string log_path;  ///< name of the run's recordings: an absolute path with placeholders
-    std::unique_ptr<OwnFolder> folder;
+    std::unique_ptr<UserOwnedFolder> folder;
 };
 /// Removes the oldest runs that have ended, as far as the limits of number and size ask for it, and makes a folder.
 /// Never touches what `fp32shim run` did not make.

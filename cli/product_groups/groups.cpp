@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Finds the source file of a Python location such as `train.py:41 Model.forward` among the frames of the call path.
-void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group) {
+void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, ProductGroup& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
         const auto frame = recording.frame(id);
@@ -31,13 +31,13 @@ void find_source_file(const record::RecordedRow& row, const record::RecordingRea
 }
 
 /// Returns true if a call ran below the format in which it was called.
-bool is_lowered(policy::Applied applied, policy::Dtype dtype) {
-    return applied != policy::native_format(dtype) && applied != policy::Applied::unchanged &&
-           applied != policy::Applied::fp64_emulated;
+bool is_lowered(policy::AppliedFormat applied, policy::Dtype dtype) {
+    return applied != policy::native_format(dtype) && applied != policy::AppliedFormat::unchanged &&
+           applied != policy::AppliedFormat::fp64_emulated;
 }
 
 /// Adds the calls of a group. If the map has the group already, its entry is increased.
-void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const Group& group,
+void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const ProductGroup& group,
                         bool was_lowered, std::string_view format) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::RecordedGroup{group, was_lowered});
     entry->second.formats.emplace(format);
@@ -50,7 +50,7 @@ void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met
 }  // namespace
 
 void RecordedProductsReader::name_native_location(const record::RecordedRow& row,
-                                                  const record::RecordingReader& recording, Group& group) {
+                                                  const record::RecordingReader& recording, ProductGroup& group) {
     group.key.location.is_call_site = true;
     group.where = "(code made at run time)";
     const auto frame = recording.frame(row.stack);
@@ -67,9 +67,10 @@ void RecordedProductsReader::name_native_location(const record::RecordedRow& row
     }
 }
 
-Group RecordedProductsReader::group_of(const record::RecordedRow& row, const record::RecordingReader& recording) {
+ProductGroup RecordedProductsReader::group_of(const record::RecordedRow& row,
+                                              const record::RecordingReader& recording) {
     const policy::MatmulCall& call = row.decision.call;
-    Group group;
+    ProductGroup group;
     group.key = {.scope = std::string(call.scope),
                  .location = {},
                  .function = std::string(call.function),
@@ -115,7 +116,7 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
             const bool was_lowered = is_lowered(row->decision.applied, row->decision.call.dtype);
             if (!was_lowered) products.reasons[std::string(to_string(row->decision.reason))] += counters.calls;
             const double work = std::max(policy::flops_of(row->decision.call), 0.0);
-            Group group = group_of(*row, recording);
+            ProductGroup group = group_of(*row, recording);
             group.calls = counters.calls;
             group.work = work * static_cast<double>(counters.calls);
             add_calls_of_group(met, group, was_lowered, to_string(row->decision.applied));

@@ -41,7 +41,7 @@ struct GroupKey {
     std::string size_text() const;
 };
 
-struct Group {
+struct ProductGroup {
     GroupKey key;
     std::string where;       ///< location for people: the line, even in compiled code, if it is known
     std::string file;        ///< source file of the line; empty: unknown
@@ -56,7 +56,7 @@ struct Group {
 };
 
 /// Returns the key of the line, in its scope, that a group belongs to.
-inline std::pair<std::string, GroupLocation> line_key(const Group& group) {
+inline std::pair<std::string, GroupLocation> line_key(const ProductGroup& group) {
     return {group.key.scope, group.key.location};
 }
 
@@ -85,9 +85,9 @@ bool contains(const Subset& set, std::size_t member);
 class GroupList {
   public:
     /// Returns the index of a group. Adds the group if it is new.
-    std::size_t find_or_add(const Group& group);
-    const std::vector<Group>& all() const { return all_; }
-    const Group& operator[](std::size_t number) const { return all_[number]; }
+    std::size_t find_or_add(const ProductGroup& group);
+    const std::vector<ProductGroup>& all() const { return all_; }
+    const ProductGroup& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
     double total_work() const;
     Subset everything() const;
@@ -112,12 +112,12 @@ class GroupList {
     double rank_of(const Subset& set) const;
     void sort_by_rank(std::vector<Subset>& parts) const;
 
-    std::vector<Group> all_;
+    std::vector<ProductGroup> all_;
     std::map<GroupKey, std::size_t> numbers_;
     std::map<std::pair<std::string, GroupLocation>, double> ranks_;
 };
 
-/// Types of operands whose products are tried: all but float64 and complex128, or only these.
+/// Types of operands whose products are tried: all but float64 and complex128, or only these two.
 enum class TriedTypes : std::uint8_t { float32, float64 };
 
 constexpr std::string_view to_string(TriedTypes types) {
@@ -132,7 +132,7 @@ constexpr bool is_tried_type(TriedTypes types, policy::Dtype dtype) {
 /// Products of the tried types, as one run recorded them.
 struct RecordedProducts {
     struct RecordedGroup {
-        Group group;
+        ProductGroup group;
         bool was_lowered = false;         ///< some calls of the group ran below the format in which they were called
         std::set<std::string> formats{};  ///< words of the formats in which its calls ran
     };
@@ -151,10 +151,11 @@ class RecordedProductsReader {
     /// Reads the products of some types from all recordings in a folder.
     RecordedProducts read(const std::string& folder, TriedTypes types);
     /// Returns the group of a row, without calls and work.
-    Group group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
+    ProductGroup group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
 
   private:
-    void name_native_location(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group);
+    void name_native_location(const record::RecordedRow& row, const record::RecordingReader& recording,
+                              ProductGroup& group);
 
     NativeLocator locations_;
 };

@@ -286,18 +286,18 @@ std::string policy_head(std::string_view default_precision, const PolicySettings
 
 SourceLineTexts::SourceLineTexts(const GroupList& groups, std::int64_t recorded_ns) {
     SourceLineReader lines;
-    for (const Group& group : groups.all())
+    for (const ProductGroup& group : groups.all())
         if (group.line != 0) lines.add_wanted_line(group.file, group.line);
     files_ = lines.read_wanted_lines(recorded_ns);
 }
 
-std::string SourceLineTexts::text_of(const Group& group) const {
+std::string SourceLineTexts::text_of(const ProductGroup& group) const {
     const auto file = files_.find(group.file);
     if (file == files_.end() || !file->contains("lines")) return {};
     return file->at("lines").value(std::to_string(group.line), "");
 }
 
-std::string SourceLineTexts::glob_of(const Group& group) const {
+std::string SourceLineTexts::glob_of(const ProductGroup& group) const {
     const auto file = files_.find(group.file);
     if (group.key.location.is_call_site || file == files_.end() || file->contains("changed")) return {};
     std::string text = text_of(group);

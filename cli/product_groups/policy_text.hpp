@@ -22,9 +22,9 @@ class SourceLineTexts {
     SourceLineTexts(const GroupList& groups, std::int64_t recorded_ns);
 
     /// Returns the text of the source line that calls the group's products; empty if it is unknown.
-    std::string text_of(const Group& group) const;
+    std::string text_of(const ProductGroup& group) const;
     /// Returns a glob for the `text` of a rule; empty if the line's text is not known for certain.
-    std::string glob_of(const Group& group) const;
+    std::string glob_of(const ProductGroup& group) const;
 
   private:
     Json files_;

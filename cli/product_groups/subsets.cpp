@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 std::string GroupKey::size_text() const { return product_size_text(m, n, k, batch, is_folded); }
 
-std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
+std::string ProductGroup::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
 std::string untried_places_text(const std::string& places, std::string_view why) {
     return fmt::format(
@@ -35,7 +35,7 @@ Subset without(const Subset& a, const Subset& b) {
 
 bool contains(const Subset& set, std::size_t member) { return std::ranges::binary_search(set, member); }
 
-std::size_t GroupList::find_or_add(const Group& group) {
+std::size_t GroupList::find_or_add(const ProductGroup& group) {
     const auto [entry, is_new] = numbers_.try_emplace(group.key, all_.size());
     if (is_new) all_.push_back(group);
     return entry->second;

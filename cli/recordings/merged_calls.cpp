@@ -167,10 +167,14 @@ std::optional<policy::Floor> MergedRow::floor_met() const {
     return format ? floor_shown_by(*format, function, mantissa_bits) : std::nullopt;
 }
 
-std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function, int mantissa_bits) {
-    if (format == policy::Applied::fp64_emulated && mantissa_bits >= bits_of_float64) return policy::Floor::fp64;
-    if (format == policy::Applied::tf32x3 && function.starts_with(record::kernel_prefix)) return policy::Floor::fp32;
-    const bool has_known_floor = format != policy::Applied::fp64_emulated && format != policy::Applied::fixed;
+std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function,
+                                            int mantissa_bits) {
+    if (format == policy::AppliedFormat::fp64_emulated && mantissa_bits >= bits_of_float64)
+        return policy::Floor::fp64;
+    if (format == policy::AppliedFormat::tf32x3 && function.starts_with(record::kernel_prefix))
+        return policy::Floor::fp32;
+    const bool has_known_floor =
+        format != policy::AppliedFormat::fp64_emulated && format != policy::AppliedFormat::fixed;
     return has_known_floor ? policy::floor_met_by(format) : std::nullopt;
 }
 

@@ -116,7 +116,7 @@ inline constexpr int bits_of_float64 = 53;
 /// compared.
 /// Three products of TF32 meet fp32 if `function` names a kernel on a GPU: torch's attention for float32 multiplies
 /// in this way, and its errors are those of FP32. `verify` names such kernels.
-std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {},
+std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
                                             int mantissa_bits = 0);
 /// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if the word is no known
 /// format.

@@ -86,7 +86,7 @@ constexpr FormatDrawing drawn_formats[] = {
 };
 static_assert(std::ranges::equal(policy::applied_words,
                                  std::span(drawn_formats).first<std::size(drawn_formats) - 1>(), {},
-                                 &policy::NamedValue<policy::Applied>::text, &FormatDrawing::name) &&
+                                 &policy::NamedValue<policy::AppliedFormat>::text, &FormatDrawing::name) &&
               drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
 
 /// Returns CSS with the colours of the formats: variables and swatches.

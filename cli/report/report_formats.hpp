@@ -97,7 +97,7 @@ class CallFilter;
 struct JsonLinesResult {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read
-    std::uint64_t calls_with_rounded_sizes = 0;  ///< number of calls that passed the filter
+    std::uint64_t calls_with_rounded_sizes = 0;  ///< number of such calls that passed the filter
     std::string rest;                            ///< end of the text, which the caller must write
 };
 /// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.

@@ -25,7 +25,7 @@ namespace {
 /// Largest share of estimated times with which a process's time counts as known.
 constexpr double max_sampled = 0.01;
 
-/// Published peak rates of a GPU, dense, in operations and bytes per second.
+/// Published dense peak rates of a GPU, in operations and bytes per second.
 struct GpuPeakRates {
     std::string_view name;
     double fp32, tf32, bandwidth;

@@ -146,7 +146,7 @@ std::string not_lowered_text(const SensitivityResult& result) {
         const auto add = [](std::vector<std::string>& names, const std::string& name) {
             if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         };
-        for (const Group& group : result.groups.all()) {
+        for (const ProductGroup& group : result.groups.all()) {
             const auto formats = run.formats.find(group.full_text());
             if (formats == run.formats.end()) continue;
             if (!was_lowered_in(run, group))
@@ -255,10 +255,11 @@ Json json_of_policy(const SensitivityResult& result) {
 
 }  // namespace
 
-bool was_lowered_in(const MeasuredRun& run, const Group& group) {
+bool was_lowered_in(const MeasuredRun& run, const ProductGroup& group) {
     const auto formats = run.formats.find(group.full_text());
     return formats != run.formats.end() && std::ranges::any_of(formats->second, [](const std::string& format) {
-               return format != to_string(policy::Applied::fp32) && format != to_string(policy::Applied::unchanged);
+               return format != to_string(policy::AppliedFormat::fp32) &&
+                      format != to_string(policy::AppliedFormat::unchanged);
            });
 }
 

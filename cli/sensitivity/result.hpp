@@ -31,7 +31,7 @@ struct SensitivityResult {
 };
 
 /// Returns true if some call of the group ran below FP32 in the run.
-bool was_lowered_in(const MeasuredRun& run, const Group& group);
+bool was_lowered_in(const MeasuredRun& run, const ProductGroup& group);
 
 /// Returns a sentence about untried places, with a line feed; empty if there are none.
 std::string untried_sentence(const std::vector<std::string>& untried);

@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 namespace {
 
 std::string text_of_place(const GroupList& groups, const Subset& members, std::string_view by) {
-    const Group& first = groups[members.front()];
+    const ProductGroup& first = groups[members.front()];
     if (by == "scope") return first.key.scope.empty() ? "(outside of scopes)" : first.key.scope;
     if (by == "size") return first.full_text();
     std::set<std::string> texts;  // a call site in compiled code may have several lines, after an inlined call
@@ -56,7 +56,7 @@ std::string chance_sentence(const SensitivityRunner& runs) {
 }  // namespace
 
 std::vector<ProgramPlace> divide_into_places(const GroupList& groups, std::string_view by, std::size_t most) {
-    const std::vector<Subset> parts = groups.split(groups.everything(), [by](const Group& group) {
+    const std::vector<Subset> parts = groups.split(groups.everything(), [by](const ProductGroup& group) {
         if (by == "size") return group.key;
         return GroupKey{group.key.scope, by == "where" ? group.key.location : GroupLocation(), {}};
     });

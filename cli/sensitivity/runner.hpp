@@ -42,7 +42,7 @@ constexpr const char* not_tried = "not tried";
 struct MeasuredRun : OutputDistance {
     PlannedRun planned{};
     bool was_lowered = false;  ///< some product ran below FP32
-    /// Words of the formats in which groups ran, by Group::full_text().
+    /// Words of the formats in which groups ran, by ProductGroup::full_text().
     std::map<std::string, std::set<std::string>> formats{};
 
     bool exceeds_chance() const { return problem != not_tried && OutputDistance::exceeds_chance(); }
@@ -64,13 +64,14 @@ class SensitivityRunner {
     void check_by_exact_run(const RunRequest& request, std::string_view when = "right after a lowered one");
     /// Returns true if a further exact run made at least as many calls of a group as the first one, or if there was
     /// no other.
-    bool has_run_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
+    bool has_run_again(const ProductGroup& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<MeasuredRun> measure_runs(const std::vector<PlannedRun>& planned, std::uint64_t jobs);
     /// Makes a run again. Throws SearchAborted if the new one is not told apart from the exact run: then chance does
     /// more than exact runs have shown.
     void confirm_by_second_run(const MeasuredRun& measured);
-    /// Forgets all runs but the exact ones, and lets all numbers count from now on.
+    /// Forgets the results of all runs except the exact ones. From now on, errors also take into account those
+    /// numbers of the output that were left out because exact runs differ too much in them.
     void include_all_numbers();
 
     /// Returns the largest output error of an exact run against the first.

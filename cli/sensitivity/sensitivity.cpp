@@ -1,4 +1,5 @@
-// fp32shim sensitivity: how far the output of a command moves when single places of it run below FP32.
+// fp32shim sensitivity: measures how much the output of a command changes if only the products of one place in the
+// program (for example a source line or a scope) run below FP32.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ struct SensitivityOptions : SearchOptions {
 std::vector<std::string_view> lower_precisions() {
     std::vector<std::string_view> words;
     for (const auto& [word, precision] : policy::precision_words)
-        if (const auto format = policy::format_of(precision); format && *format != policy::Applied::fp32)
+        if (const auto format = policy::format_of(precision); format && *format != policy::AppliedFormat::fp32)
             words.push_back(word);
     return words;
 }
@@ -53,9 +54,9 @@ std::string problem_with_policy(const std::string& path) {
 /// Returns the first precision whose operands are not rounded at random, since it splits them into parts; empty if
 /// there is none.
 std::string precision_of_parts(const std::vector<std::string>& precisions) {
-    std::vector<policy::Applied> of_parts;
+    std::vector<policy::AppliedFormat> of_parts;
 #define PREVIEW(format, rounding, products) \
-    if ((products) > 1) of_parts.push_back(policy::Applied::format);
+    if ((products) > 1) of_parts.push_back(policy::AppliedFormat::format);
 #include "policy/formats.def"
     for (const std::string& word : precisions) {
         const auto format = policy::format_of(*policy::parse_precision(word));

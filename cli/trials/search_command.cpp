@@ -231,7 +231,7 @@ std::string FoundPolicy::usage_text(const SearchOptions& options, const PolicySe
                        words, shell_words(options.words));
 }
 
-std::string comment_on_line(const Group& group, const SourceLineTexts& lines) {
+std::string comment_on_line(const ProductGroup& group, const SourceLineTexts& lines) {
     const std::string text = lines.text_of(group);
     return group.location_text() + (text.empty() ? "" : ": " + text);
 }

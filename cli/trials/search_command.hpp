@@ -49,7 +49,7 @@ struct FoundPolicy {
 };
 
 /// Returns a comment on a rule about groups at one line: its place and its text.
-std::string comment_on_line(const Group& group, const SourceLineTexts& lines);
+std::string comment_on_line(const ProductGroup& group, const SourceLineTexts& lines);
 
 /// Returns the share of the work of all groups, `25.2%`; `?` if nothing is known of any.
 std::string work_share_text(double work, double all);

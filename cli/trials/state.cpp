@@ -22,7 +22,7 @@ namespace fp32shim::cli {
 // Each writes and reads a type as a JSON object with these members.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupLocation, text, is_call_site)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupKey, scope, location, function, m, n, k, batch, is_folded)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, key, where, file, line, calls, work)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProductGroup, key, where, file, line, calls, work)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::RecordedGroup, group, was_lowered, formats)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts, groups, reasons, calls, calls_on_gpu, calls_of_other_types,
                                    by_onednn)
@@ -32,9 +32,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, ended, time, products, checksum)
 
 TrialStateFile::TrialStateFile(std::string path, const Json& identity) : path_(std::move(path)) {
     const std::string first_line = json_line(identity);
-    const FileText file = read_own_file(path_, max_state_bytes);
+    const FileText file = read_user_owned_file(path_, max_state_bytes);
     if (file.problem.empty()) read_lines(file.text, first_line);
-    const std::string problem = file.is_absent ? append_to_own_file(path_, first_line) : file.problem;
+    const std::string problem = file.is_absent ? append_to_user_owned_file(path_, first_line) : file.problem;
     if (!problem.empty())
         throw SearchAborted{fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem),
                             exit_code::usage};
@@ -115,7 +115,7 @@ bool TrialStateFile::matches_or_keeps_reference(const std::string& checksum) {
 }
 
 void TrialStateFile::append_lines(const std::string& lines) const {
-    if (const std::string problem = append_to_own_file(path_, lines); !problem.empty())
+    if (const std::string problem = append_to_user_owned_file(path_, lines); !problem.empty())
         throw SearchAborted{fmt::format("{}: cannot be written ({})", policy::quoted_path(path_), problem),
                             exit_code::inconclusive};
 }

@@ -22,7 +22,7 @@ std::string_view format_of(const std::string& requested) {
 }
 
 /// Returns true if the shim rounds operands of this row's type to a format.
-bool is_rounded_to(policy::Applied format, const MergedRow& row) {
+bool is_rounded_to(policy::AppliedFormat format, const MergedRow& row) {
     return row.is_float64() ? policy::has_float64_preview(format) : policy::has_preview(format);
 }
 

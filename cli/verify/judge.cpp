@@ -16,10 +16,10 @@ namespace {
 
 /// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
 /// `bits`: see record::DecisionEvent::mantissa_bits.
-std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::string_view function, int bits,
+std::optional<policy::Floor> floor_met_by_format(policy::AppliedFormat format, std::string_view function, int bits,
                                                  const VerifyOptions& options) {
-    if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
-    const bool has_fewer_bits = format == policy::Applied::fp64_emulated && bits > 0 && bits < bits_of_float64;
+    if (format == policy::AppliedFormat::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
+    const bool has_fewer_bits = format == policy::AppliedFormat::fp64_emulated && bits > 0 && bits < bits_of_float64;
     if (has_fewer_bits && asked_floor(options) == policy::Floor::fp64) return policy::Floor::none;
     return floor_shown_by(format, function, bits);
 }

@@ -45,7 +45,7 @@ std::string format_of_kernel(const std::string& name) {
     if (!judgement.multiplies) return "none";
     if (judgement.dtype == Dtype::bfloat16) return "bf16";
     if (judgement.dtype == Dtype::float16) return "fp16";
-    const bool is_known = judgement.applied != fp32shim::policy::Applied::unchanged;
+    const bool is_known = judgement.applied != fp32shim::policy::AppliedFormat::unchanged;
     return is_known ? std::string(to_string(judgement.applied)) : "unknown";
 }
 

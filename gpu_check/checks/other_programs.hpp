@@ -9,10 +9,12 @@
 
 namespace gpu {
 
-/// Runs a framework's products twice: at `high`, where the program asks for FP32, and under a floor of fp32, where it
-/// asks for TF32. Each product runs once before it is judged, to warm up processor and device. evidence: receives the
+/// Runs a framework's products twice and judges whether each ran in the expected format. In the first run, the
+/// program asks for FP32 and the shim's precision is `high`, so TF32 is expected. In the second run, the program asks
+/// for TF32 and the shim's floor is fp32, so FP32 is expected. If `expects_tf32` is false, both runs expect FP32.
+/// Each product runs once before it is judged, to warm up the processor and the GPU. `framework` is the framework's
+/// name as frameworks/products.py takes it. `title` is the name of the returned line. `evidence` receives the
 /// observations.
-/// framework: its name for frameworks/products.py. title: the name of the line.
 VerdictLine check_framework(const char* framework, const char* title, const std::string& python,
                             const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence);
 

@@ -45,7 +45,7 @@ def is_wanted(options):
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
-def take_level_from_ini(config, options):
+def take_fail_format_from_ini(config, options):
     """If --fp32shim-fail was not given, takes its value from the ini file."""
     word = config.getini("fp32shim_fail")
     if options.fp32shim_fail is None and word:
@@ -58,7 +58,7 @@ def take_level_from_ini(config, options):
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
-    take_level_from_ini(early_config, options)
+    take_fail_format_from_ini(early_config, options)
     if is_wanted(options):
         from pytest_fp32shim import start
 
@@ -69,7 +69,7 @@ def pytest_load_initial_conftests(early_config):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    take_level_from_ini(config, config.option)
+    take_fail_format_from_ini(config, config.option)
     if is_wanted(config.option):
         from pytest_fp32shim import session
 

@@ -231,8 +231,8 @@ inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
 /// The process multiplied after it had changed the name of its log, or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
-inline constexpr std::uint32_t mark_asks_onednn = 8;    ///< as flag_asks_onednn
-inline constexpr std::uint32_t mark_asks_kernels = 16;  ///< as flag_asks_kernels
+inline constexpr std::uint32_t mark_flag_onednn_log_requested = 8;   ///< as flag_asks_onednn
+inline constexpr std::uint32_t mark_flag_kernel_log_requested = 16;  ///< as flag_asks_kernels
 
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.

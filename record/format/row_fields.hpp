@@ -14,7 +14,7 @@
 
 namespace fp32shim::record::format {
 
-constexpr std::uint8_t absent_value(const std::optional<policy::Applied>&) { return no_actual; }
+constexpr std::uint8_t absent_value(const std::optional<policy::AppliedFormat>&) { return no_actual; }
 constexpr std::int32_t absent_value(const std::optional<int>&) { return no_status; }
 
 template <class Value, class Stored>

@@ -105,12 +105,12 @@ struct RowContent {
     std::uint8_t device;     ///< CPU or GPU: a policy::Device
     std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
     std::uint8_t applied;    ///< lowest format that the call was allowed to use, in the order of policy::Floor: a
-                             ///< policy::Applied
-    std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: the library does
-                             ///< not say
-    std::uint8_t how;        ///< way in which the product was executed: a record::How
-    std::uint8_t source;     ///< source of `requested`: a policy::Source
-    std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
+                             ///< policy::AppliedFormat
+    std::uint8_t actual;  ///< format that the library says it used: a policy::AppliedFormat; no_actual: the library
+                          ///< does not say
+    std::uint8_t how;     ///< way in which the product was executed: a record::How
+    std::uint8_t source;  ///< source of `requested`: a policy::Source
+    std::uint8_t reason;  ///< reason why the product did not run as asked: a policy::Reason
     std::uint8_t accumulator_as_called : 4;  ///< number type in which the call as made adds: a policy::Accumulator
     std::uint8_t accumulator : 4;            ///< number type in which the call that ran added
     std::uint8_t mantissa_bits;              ///< bits that an emulated float64 product kept; 0: not known

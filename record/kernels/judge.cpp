@@ -13,7 +13,7 @@
 namespace fp32shim::record {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Dtype;
 
 enum class NameRuleKind : std::uint8_t { no_product, product, by_type, silent };
@@ -22,11 +22,11 @@ struct NameRule {
     std::string_view pattern;
     NameRuleKind kind;
     Dtype dtype = Dtype::float32;
-    Applied applied = Applied::unchanged;
+    AppliedFormat applied = AppliedFormat::unchanged;
 };
 constexpr NameRule rules[] = {
 #define NO_PRODUCT(pattern) {pattern "*", NameRuleKind::no_product},
-#define PRODUCT(pattern, dtype, applied) {pattern "*", NameRuleKind::product, Dtype::dtype, Applied::applied},
+#define PRODUCT(pattern, dtype, applied) {pattern "*", NameRuleKind::product, Dtype::dtype, AppliedFormat::applied},
 #define NARROW(pattern, dtype) PRODUCT(pattern, dtype, unchanged)
 #define BY_TYPE(pattern) {pattern "*", NameRuleKind::by_type},
 #define SILENT(pattern) {pattern "*", NameRuleKind::silent},
@@ -69,7 +69,7 @@ constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
     {tensor_fp8, "FP8"},   {tensor_integer, "integer"}, {tensor_unknown, "unknown"}};
 constexpr TensorFormats below_fp32 = 95;  // all formats of the table
 
-/// A clause that is put together when the program is compiled.
+/// A part of a sentence that is composed at compile time, of at most 120 characters.
 struct StaticText {
     char text[120] = {};
     std::size_t size = 0;
@@ -100,10 +100,11 @@ constexpr auto doubt_clauses = [] {
 TensorFormats allowed_by(const KernelJudgement& judgement) {
     const auto [multiplies, dtype, applied, doubt] = judgement;
     TensorFormats allowed = 0;
-    if (applied == Applied::tf32 || applied == Applied::tf32x3) allowed = tensor_tf32;
-    if (applied == Applied::bf16 || applied == Applied::bf16x9 || dtype == Dtype::bfloat16) allowed = tensor_bf16;
-    if (applied == Applied::fp16 || dtype == Dtype::float16) allowed = tensor_fp16;
-    if (applied == Applied::fp64_emulated) allowed = tensor_integer | tensor_fp8;
+    if (applied == AppliedFormat::tf32 || applied == AppliedFormat::tf32x3) allowed = tensor_tf32;
+    if (applied == AppliedFormat::bf16 || applied == AppliedFormat::bf16x9 || dtype == Dtype::bfloat16)
+        allowed = tensor_bf16;
+    if (applied == AppliedFormat::fp16 || dtype == Dtype::float16) allowed = tensor_fp16;
+    if (applied == AppliedFormat::fp64_emulated) allowed = tensor_integer | tensor_fp8;
     if (dtype == Dtype::float8) allowed = tensor_fp8 | tensor_fp16;
     if (dtype == Dtype::int8) allowed = tensor_integer;
     return multiplies && allowed != 0 ? allowed | tensor_unknown : 0;
@@ -129,10 +130,10 @@ std::optional<KernelJudgement> judge_name(std::string_view name) {
         const OperandTypePattern* type = first_match(operand_types, name);
         if (type == nullptr) return std::nullopt;
         judged.dtype = type->dtype;
-        if (policy::is_double(type->dtype)) judged.applied = Applied::fp64;
-        if (policy::is_single(type->dtype)) judged.applied = Applied::fp32;
+        if (policy::is_double(type->dtype)) judged.applied = AppliedFormat::fp64;
+        if (policy::is_single(type->dtype)) judged.applied = AppliedFormat::fp32;
     }
-    if (judged.applied == Applied::fp32 && matches_any(lower_formats, name)) return std::nullopt;
+    if (judged.applied == AppliedFormat::fp32 && matches_any(lower_formats, name)) return std::nullopt;
     return judged;
 }
 
@@ -140,13 +141,13 @@ std::optional<KernelJudgement> judge_name(std::string_view name) {
 
 KernelJudgement judge_kernel(const KernelEvidence& evidence) {
     const auto doubt = [](std::string_view clause, Dtype dtype = Dtype::float32) {
-        return KernelJudgement{true, dtype, Applied::unchanged, clause};
+        return KernelJudgement{true, dtype, AppliedFormat::unchanged, clause};
     };
     const std::optional<KernelJudgement> named = judge_name(evidence.name);
     if (!evidence.formats) return named.value_or(doubt("tells no format by its name, and its code was not read"));
     const TensorFormats formats = *evidence.formats & below_fp32;
     if (!named) {
-        if (formats == 0) return {true, Dtype::float32, Applied::fp32, {}};
+        if (formats == 0) return {true, Dtype::float32, AppliedFormat::fp32, {}};
         return doubt({doubt_clauses[formats].text, doubt_clauses[formats].size});
     }
     const TensorFormats allowed = allowed_by(*named);

@@ -24,7 +24,7 @@ struct KernelJudgement {
     policy::Dtype dtype = policy::Dtype::float32;
     /// Lowest format in which the kernel may multiply operands of float32. `unchanged`: the format is not known
     /// (`doubt` says why), or the operands have another type.
-    policy::Applied applied = policy::Applied::unchanged;
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     std::string_view doubt;  ///< a clause that follows the kernel's name; empty: none
 };
 

@@ -10,7 +10,7 @@
 namespace fp32shim::record {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Dtype;
 
 constexpr std::string_view no_products[] = {
@@ -30,19 +30,19 @@ constexpr std::size_t unknown_type = std::size(data_types);
 
 struct FpmathMode {
     std::string_view word;
-    Applied applied;
+    AppliedFormat applied;
 };
 constexpr FpmathMode modes[] = {
-#define FPMATH_MODE(word, applied) {word, Applied::applied},
+#define FPMATH_MODE(word, applied) {word, AppliedFormat::applied},
 #include "record/onednn/implementations.def"
 };
 
 struct ImplementationWord {
     std::string_view word, mode;
-    Applied actual;
+    AppliedFormat actual;
 };
 constexpr ImplementationWord words[] = {
-#define WORD(word, mode, actual) {word, mode, Applied::actual},
+#define WORD(word, mode, actual) {word, mode, AppliedFormat::actual},
 #include "record/onednn/implementations.def"
 };
 
@@ -190,8 +190,8 @@ void read_inner_product(std::string_view shape, std::string_view pass, OneDnnExe
 
 /// Returns the format in which an implementation computes float32; `unchanged`: it may do so in less than float32;
 /// nullopt: a word of its name is not known.
-std::optional<Applied> format_of(std::string_view implementation, std::string_view mode) {
-    Applied format = Applied::fp32;
+std::optional<AppliedFormat> format_of(std::string_view implementation, std::string_view mode) {
+    AppliedFormat format = AppliedFormat::fp32;
     for (bool is_last = false; !is_last;) {
         is_last = implementation.find_first_of(":+") == std::string_view::npos;
         const std::string_view word = take_before(implementation, ":+");
@@ -199,7 +199,7 @@ std::optional<Applied> format_of(std::string_view implementation, std::string_vi
             return known.word == word && (known.mode.empty() || known.mode == mode);
         });
         if (row == std::end(words)) return std::nullopt;
-        if (row->actual != Applied::fp32) format = row->actual;
+        if (row->actual != AppliedFormat::fp32) format = row->actual;
     }
     return format;
 }
@@ -227,11 +227,11 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
     } else if (mode == std::end(modes) || !format) {
         execution.doubt = "its implementation is not known in this mode";
     } else if (policy::is_double(*execution.dtype)) {
-        execution.applied = Applied::fp64;
-        execution.actual = Applied::fp64;
+        execution.applied = AppliedFormat::fp64;
+        execution.actual = AppliedFormat::fp64;
     } else {
         execution.applied = mode->applied;
-        if (*format == Applied::unchanged)
+        if (*format == AppliedFormat::unchanged)
             execution.doubt = "its implementation may use what the mode permits, or float32";
         else
             execution.actual = format;

@@ -41,10 +41,10 @@ struct OneDnnExecution {
     std::int64_t batch = 1;
     /// Lowest format that types, fpmath mode and implementation permit. `unchanged`: not known (`doubt`), or the
     /// operands are narrower than float32 anyway.
-    policy::Applied applied = policy::Applied::unchanged;
-    std::optional<policy::Applied> actual;  ///< format in which the implementation computes; absent: not known
-    std::string_view doubt;                 ///< a clause why `applied` or `actual` is not known; empty: they are
-    std::int64_t duration_ns = -1;          ///< -1: the line does not tell it
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
+    std::optional<policy::AppliedFormat> actual;  ///< format in which the implementation computes; absent: not known
+    std::string_view doubt;         ///< a clause why `applied` or `actual` is not known; empty: they are
+    std::int64_t duration_ns = -1;  ///< -1: the line does not tell it
     std::string_view identity;  ///< the part of the line that equal executions share: all after `exec,` but the time
 };
 

@@ -1,4 +1,4 @@
-// Iterates over the events of one slot of a recording, in their order.
+// Iterates over the events of one slot (one thread's part) of a recording, in the order in which they are stored.
 #pragma once
 
 #include <cstdint>

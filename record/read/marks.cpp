@@ -62,8 +62,8 @@ void RecordingReader::read_marks(const format::Header& header) {
         mark.objects.until_exit = true;
         mark.objects.are_missing = (segment->flags & format::mark_lacks_files) != 0;
         mark.objects.had_lookup_past = (segment->flags & format::mark_has_lookup_past) != 0;
-        mark.objects.ask_onednn = (segment->flags & format::mark_asks_onednn) != 0;
-        mark.objects.ask_kernels = (segment->flags & format::mark_asks_kernels) != 0;
+        mark.objects.ask_onednn = (segment->flags & format::mark_flag_onednn_log_requested) != 0;
+        mark.objects.ask_kernels = (segment->flags & format::mark_flag_kernel_log_requested) != 0;
         mark.has_changed_log = (segment->flags & format::mark_has_changed_log) != 0;
         marks_.push_back(std::move(mark));
     }

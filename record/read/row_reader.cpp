@@ -61,11 +61,11 @@ const RecordedRow* RecordedRowReader::row(std::uint32_t id) {
     return &cached.row;
 }
 
-std::optional<policy::Applied> RecordedRowReader::format_of(std::uint32_t id) {
+std::optional<policy::AppliedFormat> RecordedRowReader::format_of(std::uint32_t id) {
     const auto published = find_row(id);
     if (!published || (published->content.flags & format::row_is_overflow) != 0) return std::nullopt;
     const format::RowContent& content = published->content;
-    return static_cast<policy::Applied>(content.actual != format::no_actual ? content.actual : content.applied);
+    return static_cast<policy::AppliedFormat>(content.actual != format::no_actual ? content.actual : content.applied);
 }
 
 void RecordedRowReader::visit_rows(const std::function<bool(const RecordedRow&)>& visitor) {

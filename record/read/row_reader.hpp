@@ -51,7 +51,7 @@ class RecordedRowReader {
     const RecordedRow* row(std::uint32_t id);
     /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
     /// overflow row.
-    std::optional<policy::Applied> format_of(std::uint32_t id);
+    std::optional<policy::AppliedFormat> format_of(std::uint32_t id);
     /// Visits published rows by rising id, until `visitor` returns false.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor);
     /// Returns the text of an id. If the file lacks it, returns an empty text and reports a problem. `referred_from`:

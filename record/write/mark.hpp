@@ -22,8 +22,8 @@ class UnrecordedProcessMark {
     void add(const LoadedFile& file);
     void mark_incomplete() { set_flag(format::mark_lacks_files); }
     void mark_changed_log() { set_flag(format::mark_has_changed_log); }
-    void mark_asks_onednn() { set_flag(format::mark_asks_onednn); }
-    void mark_asks_kernels() { set_flag(format::mark_asks_kernels); }
+    void mark_onednn_log_requested() { set_flag(format::mark_flag_onednn_log_requested); }
+    void mark_kernel_log_requested() { set_flag(format::mark_flag_kernel_log_requested); }
     void mark_bypassing_lookup() { set_flag(format::mark_has_lookup_past); }
 
     /// Writes the mark, unless an earlier process has left an equal one. `pins`: ProcessFacts::pins. Returns 0 or an

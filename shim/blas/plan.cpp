@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Reason;
 
 OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
@@ -39,13 +39,13 @@ std::string_view fixed_point_text(int bits) {
 }
 
 /// Returns the rounding and the number of products of a format's preview.
-Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
-    if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
-    if (format == Applied::fp32 || format == Applied::sgemm)
+Preview rounding_of(AppliedFormat format, policy::Tf32Rounding tf32_rounding) {
+    if (format == AppliedFormat::tf32) return rounding_to_tf32(tf32_rounding);
+    if (format == AppliedFormat::fp32 || format == AppliedFormat::sgemm)
         return OperandRounding::fp32_whole;  // the operands are float64
     switch (format) {
 #define PREVIEW(format, rounding, products) \
-    case Applied::format:                   \
+    case AppliedFormat::format:             \
         return {OperandRounding::rounding, products};
 #include "policy/formats.def"
         default:
@@ -69,12 +69,12 @@ void plan_bf16_units(const Site& site, const Frame& frame, const Product& produc
 
 }  // namespace
 
-Preview preview_of(Applied format, const policy::Policy& policy) {
+Preview preview_of(AppliedFormat format, const policy::Policy& policy) {
     Preview preview = rounding_of(format, policy.tf32_rounding);
     preview.accumulation = policy.accumulation;
-    preview.is_stochastic = policy.stochastic_seed.has_value() || format == Applied::fp32_perturbed;
+    preview.is_stochastic = policy.stochastic_seed.has_value() || format == AppliedFormat::fp32_perturbed;
     preview.seed = policy.stochastic_seed.value_or(0);
-    preview.in_float32 = format == Applied::sgemm;
+    preview.in_float32 = format == AppliedFormat::sgemm;
     return preview;
 }
 
@@ -90,7 +90,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     const TreatmentOutcome treated = apply_treatment(site.function->family->treatment, decision, product.call);
     plan.applied = treated.applied;
     plan.reason = treated.reason;
-    if (treated.applied == Applied::unchanged) return plan;
+    if (treated.applied == AppliedFormat::unchanged) return plan;
     bool any_multiplies = false;
     const bool are_valid = product.readable && for_each_product(site, frame, product, [&](const Level3& single) {
                                if (!arguments_are_valid(single)) return false;
@@ -121,7 +121,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     }
     plan.rounds = true;
     plan.preview = preview_of(treated.applied, policy);
-    if (treated.applied == Applied::fixed) {
+    if (treated.applied == AppliedFormat::fixed) {
         plan.preview.fixed_point_bits = policy.rules[static_cast<std::size_t>(decision.rule)].fixed_point_bits;
         plan.detail = fixed_point_text(plan.preview.fixed_point_bits);
     }

@@ -18,7 +18,7 @@ struct Plan : ExecutionOutcome {
 };
 
 /// Returns the preview of a format under the policy's settings for the CPU.
-Preview preview_of(policy::Applied format, const policy::Policy& policy);
+Preview preview_of(policy::AppliedFormat format, const policy::Policy& policy);
 
 /// Plans how to honour the decision for this product. Pure, except that it reads the product's scalars.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
@@ -28,7 +28,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
 /// is float32 or float64.
 inline bool has_examinable_result(const Product& product, const Plan& plan) {
     using policy::Reason;
-    return product.readable && plan.applied != policy::Applied::unchanged &&
+    return product.readable && plan.applied != policy::AppliedFormat::unchanged &&
            plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
 }
 

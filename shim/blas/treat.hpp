@@ -9,14 +9,14 @@ namespace fp32shim {
 
 /// The part of a call's plan that follows from its function and sizes.
 struct TreatmentOutcome {
-    policy::Applied applied = policy::Applied::unchanged;
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool rounds = false;  ///< operands are rounded to the applied format
 };
 
 /// Returns true if a decision asks for a format other than that of the operands.
 inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtype) {
-    const policy::Applied as_called = policy::native_format(dtype);
+    const policy::AppliedFormat as_called = policy::native_format(dtype);
     return policy::format_of(decision.precision).value_or(as_called) != as_called;
 }
 
@@ -24,12 +24,12 @@ inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtyp
 /// nonzero. Of `call`, only the sizes and the element type matter.
 inline TreatmentOutcome apply_treatment(Treatment treatment, const policy::Decision& decision,
                                         const policy::MatmulCall& call) {
-    using policy::Applied;
+    using policy::AppliedFormat;
     using policy::Reason;
-    if (treatment == Treatment::observed) return {Applied::unchanged, Reason::observed};
-    if (treatment == Treatment::opaque) return {Applied::unchanged, Reason::not_governable};
+    if (treatment == Treatment::observed) return {AppliedFormat::unchanged, Reason::observed};
+    if (treatment == Treatment::opaque) return {AppliedFormat::unchanged, Reason::not_governable};
     // `native` leaves the format to the program, and a routine of a CPU library multiplies in its operands' format.
-    const Applied as_called = policy::native_format(call.dtype);
+    const AppliedFormat as_called = policy::native_format(call.dtype);
     if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};
     if (treatment == Treatment::recognised || treatment == Treatment::solve)
         return {as_called, Reason::not_governable};

@@ -412,12 +412,12 @@ void write_loaded_files_mark() {
     if (multiplies_nothing(mark)) return;
     if (value_at_start("FP32_MATMUL_ONEDNN") == "1") {
         enable_getenv_bypass_check();
-        mark.mark_asks_onednn();
+        mark.mark_onednn_log_requested();
     }
     // If the settings were read and nothing is recorded, a log could not be opened, for example.
     if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
         enable_driver_bypass_check();
-        mark.mark_asks_kernels();
+        mark.mark_kernel_log_requested();
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();

@@ -11,22 +11,23 @@
 namespace fp32shim::cublas {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Decision;
 using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-constexpr Applied applied[] = {Applied::fp16, Applied::bf16,          Applied::tf32, Applied::bf16x9,
-                               Applied::fp32, Applied::fp64_emulated, Applied::fp64};
+constexpr AppliedFormat applied[] = {AppliedFormat::fp16,   AppliedFormat::bf16, AppliedFormat::tf32,
+                                     AppliedFormat::bf16x9, AppliedFormat::fp32, AppliedFormat::fp64_emulated,
+                                     AppliedFormat::fp64};
 
 /// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite
 /// order.
 constexpr bool are_the_formats_of_gpus() {
     std::size_t next = static_cast<std::size_t>(Format::fp32) + 1;
     for (const auto& [name, format] : policy::applied_words) {
-        const bool is_of_float32 =
-            format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
+        const bool is_of_float32 = format != AppliedFormat::unchanged && format != AppliedFormat::fp64 &&
+                                   format != AppliedFormat::fp64_emulated;
         if (!is_of_float32 || policy::nearest_gpu_format(format) != format) continue;
         if (next == 0 || applied[--next] != format) return false;
     }
@@ -115,7 +116,7 @@ struct WantedFormat {
 constexpr auto lowest_by_floor = [] {
     std::array<Format, std::size(policy::floor_words)> lowest{};
     for (const policy::NamedValue<Floor>& word : policy::floor_words) {
-        const auto meets = [&word](Applied format) {
+        const auto meets = [&word](AppliedFormat format) {
             return policy::floor_met_by(format).value_or(Floor::none) >= word.value;
         };
         lowest[static_cast<std::size_t>(word.value)] =
@@ -133,10 +134,11 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
 /// if `floor` forbids it. `without_algorithm` is the format that the call allows with cuBLAS's default algorithm.
 WantedFormat wanted_format(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
                            const policy::Policy& policy) {
-    if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
-        if (*wanted == Applied::fp32)
+    if (const std::optional<AppliedFormat> wanted = policy::format_of(decision.precision)) {
+        if (*wanted == AppliedFormat::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
-        const Applied nearest = policy::nearest_gpu_format(*wanted);  // changes no format that decide() gives on CUDA
+        const AppliedFormat nearest =
+            policy::nearest_gpu_format(*wanted);  // changes no format that decide() gives on CUDA
         return {format_of(nearest).value_or(Format::fp32),
                 nearest == *wanted ? decision.reason : Reason::no_such_format};
     }
@@ -183,16 +185,16 @@ std::string_view first_value(const char* const* entries, std::string_view name) 
 
 }  // namespace
 
-Applied applied_of(Format format) { return applied[static_cast<std::size_t>(format)]; }
+AppliedFormat applied_format_of(Format format) { return applied[static_cast<std::size_t>(format)]; }
 
-std::optional<Format> format_of(Applied format) {
+std::optional<Format> format_of(AppliedFormat format) {
     const auto* const found = std::find(std::begin(applied), std::end(applied), format);
     if (found == std::end(applied)) return std::nullopt;
     return static_cast<Format>(found - std::begin(applied));
 }
 
 bool gpu_has_format(Format format, std::int32_t compute_capability) {
-    return compute_capability == 0 || policy::gpu_supports(applied_of(format), compute_capability);
+    return compute_capability == 0 || policy::gpu_supports(applied_format_of(format), compute_capability);
 }
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
@@ -334,9 +336,9 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
                                   Reason forbids_lowering, const Decision& decision, std::uint8_t mantissa_bits) {
     const Format as_called = requested_float64_format(asked, environment);
     CallChange change{.format = as_called, .reason = decision.reason};
-    const std::optional<Applied> wanted = policy::format_of(decision.precision);
+    const std::optional<AppliedFormat> wanted = policy::format_of(decision.precision);
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
-    if (wanted == Applied::fp64_emulated) change.mantissa_bits = mantissa_bits;
+    if (wanted == AppliedFormat::fp64_emulated) change.mantissa_bits = mantissa_bits;
     if (!is_of_float64(wish) || (wish == as_called && change.mantissa_bits == 0)) return change;
     // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
     const bool is_lowered = wish < as_called;

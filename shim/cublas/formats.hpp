@@ -23,9 +23,9 @@ namespace fp32shim::cublas {
 enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32, fp64_emulated, fp64 };
 constexpr bool is_of_float64(Format format) { return format > Format::fp32; }
 
-policy::Applied applied_of(Format format);
+policy::AppliedFormat applied_format_of(Format format);
 /// Returns the cuBLAS format, or nullopt if cuBLAS has none.
-std::optional<Format> format_of(policy::Applied format);
+std::optional<Format> format_of(policy::AppliedFormat format);
 
 /// Returns true if the GPU can compute in the format; otherwise cuBLAS uses FP32. An unknown GPU (0) counts as able
 /// to.

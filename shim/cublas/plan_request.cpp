@@ -13,7 +13,7 @@ using policy::Reason;
 
 void set_outcome(Plan& plan, Format format, Reason reason, const Environment& environment) {
     const Format effect = apply_tf32_override(format, environment);
-    plan.applied = applied_of(effect);
+    plan.applied = applied_format_of(effect);
     plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
     plan.is_by_environment =
         plan.change.how == record::How::forward && ((effect == Format::bf16x9 && environment.emulates_fp32) ||
@@ -78,7 +78,7 @@ Reason reason_to_forbid_lowering(const PlanRequest& request, const policy::Decis
 void set_unknown_mode(const PlanRequest& request, Plan& plan) {
     const bool mode_is_known = has_known_math_mode(request.asked) || !depends_on_math_mode(request.asked);
     if (mode_is_known || plan.change.how != record::How::forward) return;
-    plan.applied = policy::Applied::unchanged;
+    plan.applied = policy::AppliedFormat::unchanged;
     plan.reason = Reason::unknown_value;
 }
 
@@ -127,7 +127,7 @@ Plan plan_request(const PlanRequest& request, const policy::Decision& decision, 
 Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     plan.accumulator = plan.accumulator_as_called;
-    if (plan.applied == policy::Applied::unchanged)
+    if (plan.applied == policy::AppliedFormat::unchanged)
         plan.reason = reason;  // only the plan of a half product has no format
     else
         set_outcome(plan, plan.asked, reason, environment);
@@ -147,24 +147,26 @@ Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Env
 
 Plan plan_without_product(Plan plan) {
     plan.accumulator_as_called = plan.accumulator = policy::Accumulator::unknown;
-    if (plan.applied == policy::Applied::unchanged && plan.change.how != record::How::forward) {
+    if (plan.applied == policy::AppliedFormat::unchanged && plan.change.how != record::How::forward) {
         plan.change = {};
         plan.reason = Reason::no_product;
     }
-    if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
-    const bool is_float64 = plan.applied == policy::Applied::fp64 || plan.applied == policy::Applied::fp64_emulated;
+    if (plan.applied == policy::AppliedFormat::unchanged || plan.reason == Reason::not_governable) return plan;
+    const bool is_float64 =
+        plan.applied == policy::AppliedFormat::fp64 || plan.applied == policy::AppliedFormat::fp64_emulated;
     plan.change = {};
-    plan.applied = is_float64 ? policy::Applied::fp64 : policy::Applied::fp32;
+    plan.applied = is_float64 ? policy::AppliedFormat::fp64 : policy::AppliedFormat::fp32;
     plan.reason = Reason::no_product;
     return plan;
 }
 
 std::string_view environment_detail(const Plan& plan) {
     if (!plan.is_by_environment) return {};
-    if (plan.applied == policy::Applied::fp64_emulated)
+    if (plan.applied == policy::AppliedFormat::fp64_emulated)
         return "CUBLAS_EMULATE_DOUBLE_PRECISION lets cuBLAS emulate float64";
-    return plan.applied == policy::Applied::bf16x9 ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
-                                                   : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
+    return plan.applied == policy::AppliedFormat::bf16x9
+               ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
+               : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
 }
 
 }  // namespace fp32shim::cublas

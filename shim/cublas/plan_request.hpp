@@ -33,7 +33,7 @@ struct Plan {
     policy::Decision decision;
     CallChange change;
     Format asked = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the program's own call
-    policy::Applied applied = policy::Applied::unchanged;
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product

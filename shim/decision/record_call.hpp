@@ -17,10 +17,10 @@ namespace fp32shim {
 /// The recorded part of a plan: it tells how the decision was honoured.
 struct ExecutionOutcome {
     record::How how = record::How::forward;
-    policy::Applied applied = policy::Applied::unchanged;
+    policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< static text that explains `reason`
-    std::optional<policy::Applied> actual{};
+    std::optional<policy::AppliedFormat> actual{};
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};

@@ -128,7 +128,8 @@ fp32shim_dlsym_entries_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// Finds the site (the slow way) and goes on as the entry point would have. In: w16, the entry index.
+// Calls fp32shim_find_site() to find the site of a call, and then jumps to the site's target. The entry point itself
+// does this jump if its table already has the site. On entry, w16 contains the entry index.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:
@@ -145,7 +146,7 @@ fp32shim_find_site_gate:
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
 // Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, the function's
-// result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1. In: x16, the site.
+// result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1. On entry, x16 contains the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -173,7 +174,7 @@ fp32shim_govern_gate:
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
 // Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. It does not touch vector registers. In: x16, the site. x8 (the address of a large
+// 0 if the call has to be governed. It does not touch vector registers. On entry, x16 contains the site. x8 (the address of a large
 // result) is not saved: no function that comes here has a large result.
 #define WORDS_SIZE (16 + 64)
     .balign 64
@@ -212,7 +213,7 @@ fp32shim_express_gate:
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
 // Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
-// integer class, so vector registers are not saved. In: x16, the site.
+// integer class, so vector registers are not saved. On entry, x16 contains the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

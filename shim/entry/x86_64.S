@@ -176,7 +176,8 @@ fp32shim_dlsym_entries_end:
     vptest  %\kind\()0, %\kind\()0
 .endm
 
-// Finds the site (the slow way) and goes on as the entry point would have. In: r11, the entry index.
+// Calls fp32shim_find_site() to find the site of a call, and then jumps to the site's target. The entry point itself
+// does this jump if its table already has the site. On entry, r11 contains the entry index.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
@@ -219,7 +220,7 @@ fp32shim_find_site_gate:
 
 // Runs a governed call by fp32shim_govern. It returns in rdx the address to jump to with the arguments unchanged, or 0.
 // If it returns 0, the function's result is in rax or, if it is of a floating-point type, in the frame's xmm0 and xmm1.
-// In: r11, the site.
+// On entry, r11 contains the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -247,7 +248,7 @@ fp32shim_govern_gate:
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
 // Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. It does not touch vector registers. In: r11, the site.
+// 0 if the call has to be governed. It does not touch vector registers. On entry, r11 contains the site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate
@@ -273,7 +274,7 @@ fp32shim_express_gate:
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
 // Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
-// integer class, so vector registers are not saved. In: r11, the site.
+// integer class, so vector registers are not saved. On entry, r11 contains the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

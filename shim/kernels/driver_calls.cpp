@@ -40,7 +40,7 @@ bool is_inside_product(const Site& site, const Frame& frame) {
            (site.caller == running.provider || site.caller_name().starts_with("libcublas"));
 }
 
-bool is_lower(policy::Applied format, policy::Applied permitted) {
+bool is_lower(policy::AppliedFormat format, policy::AppliedFormat permitted) {
     const auto floor = policy::floor_met_by(format), least = policy::floor_met_by(permitted);
     return floor && least && *floor < *least;
 }
@@ -62,7 +62,7 @@ void count_launch(const Site& site, const Settings& in_force, std::string_view n
         event.call.compute_capability = device.compute_capability;
         event.call.dtype = judgement.dtype;
         event.applied = judgement.applied;
-        if (judgement.doubt.empty() && judgement.applied != policy::Applied::unchanged)
+        if (judgement.doubt.empty() && judgement.applied != policy::AppliedFormat::unchanged)
             event.actual = judgement.applied;
         const bool is_governed = policy::is_single(judgement.dtype) || policy::is_double(judgement.dtype);
         event.reason = is_governed ? policy::Reason::not_governable : policy::Reason::observed;

@@ -100,9 +100,9 @@ void set_or_lose(Table& table, Handle handle, Value* value) {
 constexpr std::string_view code_not_read = "is in code that was not read, and of no library of NVIDIA's";
 constexpr std::string_view without_memory = "is not known: there was no memory to note it";
 
-bool is_below_fp32(policy::Applied format) {
+bool is_below_fp32(policy::AppliedFormat format) {
     const auto floor = policy::floor_met_by(format);
-    return floor && *floor < policy::Floor::fp32 && format != policy::Applied::tf32x3;
+    return floor && *floor < policy::Floor::fp32 && format != policy::AppliedFormat::tf32x3;
 }
 
 std::uint64_t hash_of(std::string_view name) { return system::Hash().add(name).value(); }

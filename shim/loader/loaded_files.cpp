@@ -171,7 +171,7 @@ bool may_find_driver_past_shim(const link_map* map) {
         file.starts_with("libnvidia-"))
         return false;
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->dlsym_slot);
-    // A reference that was not used yet does no harm.
+    // An address of 0 means that the reference to dlsym has not been used yet, so it has found nothing past the shim.
     if (bound == 0 || elf::is_own_code(bound) || elf::object_contains(map, bound)) return false;
     const link_map* const holder = elf::object_at(bound);
     return holder != nullptr && is_past_shim(holder) && is_driver_loaded();

@@ -23,16 +23,17 @@ bool is_inner_call(const Site& site, const Frame* frame) {
            site.caller->map == elf::own_object() || (is_mkl(*site.caller) && is_mkl(*running.provider));
 }
 
-void note_permitted_format(const Frame& product, policy::Applied lowest) {
+void note_permitted_format(const Frame& product, policy::AppliedFormat lowest) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return;
     context->product = &product;
     context->permitted_format = lowest;
 }
 
-policy::Applied permitted_format(const Frame& product) {
+policy::AppliedFormat permitted_format(const Frame& product) {
     const ThreadContext* const context = existing_thread_context();
-    return context != nullptr && context->product == &product ? context->permitted_format : policy::Applied::fp32;
+    return context != nullptr && context->product == &product ? context->permitted_format
+                                                              : policy::AppliedFormat::fp32;
 }
 
 LoadedObject* running_library() { return running.delegate != nullptr ? running.delegate : running.provider; }

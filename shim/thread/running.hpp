@@ -26,10 +26,10 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Running
 bool is_inner_call(const Site& site, const Frame* frame);
 
 /// Notes the lowest format that may be used by the product that this thread is about to run.
-void note_permitted_format(const Frame& product, policy::Applied lowest);
+void note_permitted_format(const Frame& product, policy::AppliedFormat lowest);
 
 /// Returns the format that note_permitted_format() noted for a product that this thread runs; fp32 if none was noted.
-policy::Applied permitted_format(const Frame& product);
+policy::AppliedFormat permitted_format(const Frame& product);
 
 /// Returns the library in which this thread's product is running: the delegate if there is one, otherwise the
 /// provider. Returns nullptr outside every product.

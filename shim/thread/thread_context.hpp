@@ -37,7 +37,7 @@ struct ThreadContext {
     /// program; 0: the text was printed, or oneDNN has flushed its output since.
     std::uintptr_t hidden_text_return_address = 0;
     const Frame* product = nullptr;  ///< frame of the product for which `permitted_format` was noted
-    policy::Applied permitted_format = policy::Applied::unchanged;  ///< see note_permitted_format()
+    policy::AppliedFormat permitted_format = policy::AppliedFormat::unchanged;  ///< see note_permitted_format()
     std::array<char, record::log_buffer_size> log_buffer{};
 
     /// Returns true if the next call of a row, which has `calls_of_row` calls so far, is to be measured on its GPU.

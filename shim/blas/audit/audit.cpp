@@ -14,7 +14,7 @@
 namespace fp32shim::blas {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::AuditFormat;
 
 /// Returns the product with `to` as its result. `to` holds the values that C (or B of an in-place trmm) had before.
@@ -182,7 +182,7 @@ bool CallAudit::run_in_format(AuditFormat format, const Level3& single, const Ma
         call_by_role(&routines_.same, other);
         return true;
     }
-    const Preview preview = preview_of(policy::applied_of(format).value_or(Applied::fp32), policy_);
+    const Preview preview = preview_of(policy::applied_format_of(format).value_or(AppliedFormat::fp32), policy_);
     if (preview.in_float32 && routines_.float32.address == nullptr) return false;
     return emulate_with_routines(routines_, other, preview) == EmulationResult::done;
 }

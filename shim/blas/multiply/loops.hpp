@@ -22,7 +22,9 @@ struct LoopsOfType {
 struct LoopsOfInstructionSet {
     LoopsOfType<float> float32;
     LoopsOfType<double> float64;
-    /// Stores the sums of a b in double precision, in the blocks of VectorLoops::squares.
+    /// Multiplies the elements of two vectors in pairs, and sums the products of each block of summed_in_turn numbers
+    /// in double precision. Like VectorLoops::squares, it stores two numbers for each block: the sum, and the error
+    /// of its additions.
     SumsOfBlocks<double, float> dot_in_double;
 
     template <class Real>

@@ -26,8 +26,8 @@ inline constexpr ThreadLimitQuery one_thread{[](const void*) { return ThreadLimi
 /// may multiply meanwhile. errno may change.
 bool multiply_in_fixed_order(const Level3& product, ThreadLimitQuery threads);
 
-/// Computes what the function above computes, on the calling thread only, by the loops of one instruction set, which
-/// the processor must have.
+/// Computes the same bits as the overload with `threads`, but only on the calling thread and with the loops of
+/// `instruction_set`, which the processor must have.
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);
 
 /// Units of a processor that multiply BF16 numbers.

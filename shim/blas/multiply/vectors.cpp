@@ -178,14 +178,13 @@ class MatrixVectorProduct {
             for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once()) {
                 const IndexRange some{j, std::min(j + columns_at_once(), columns.end)};
                 sum_block(rows, some, sums, of_part);
-
                 if (a_.shape == Shape::triangular) make_zeros_positive(rows, some, sums);
                 take(rows, sums, j);
             }
         }
     }
 
-    /// Sets `sums` to those of some rows over the columns of a block.
+    /// Sets `sums` to those of some rows over the columns of a block. `of_part` has room for as many numbers.
     void sum_block(IndexRange rows, IndexRange columns, Real* sums, Real* of_part) const {
         const bool is_symmetric = a_.shape == Shape::symmetric;
         const bool is_rectangle =
@@ -196,7 +195,8 @@ class MatrixVectorProduct {
         add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
     }
 
-    /// Sums up some rows over some columns part by part. `add_part(columns, to)` adds the terms of one part.
+    /// Sets `sums` to those of some rows over the columns of a block, part by part. `add_part(columns, to)` adds the
+    /// terms of one part.
     template <class AddPart>
     void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
         const std::int64_t numbers = rows.count() * width();
@@ -231,8 +231,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Does that for one pair, beside the diagonal. Its part of A is read from memory once: columns as they are
-    /// stored, a few at once, which stay in a cache, are multiplied by their rows, and are rows of the mirror image.
+    /// Computes a pair of two different blocks. Their part of A is read from memory once: a few columns at a time, as
+    /// they are stored, which stay in a cache, serve as columns and as rows of the mirror image.
     [[gnu::noinline]] void run_pair(IndexRange own, IndexRange other) const {
         alignas(64) Real long_sums[summed_at_once];
         alignas(64) Real of_long_part[summed_at_once];

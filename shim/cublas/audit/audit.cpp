@@ -22,7 +22,7 @@ constexpr std::size_t scalar_bytes = device_line;
 
 /// Returns the cuBLAS format for an audit's format, or nullopt if cuBLAS has none.
 std::optional<Format> format_of(AuditFormat format) {
-    const std::optional<policy::Applied> applied = policy::applied_of(format);
+    const std::optional<policy::AppliedFormat> applied = policy::applied_format_of(format);
     return applied ? cublas::format_of(*applied) : std::nullopt;
 }
 
@@ -147,7 +147,7 @@ bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c,
     return true;
 }
 
-record::Audit CallAudit::compare_results(policy::Applied ran) {
+record::Audit CallAudit::compare_results(policy::AppliedFormat ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
     const bool is_double = singles_.is_float64();
     audit::set_audit_formats(audit_, policy_, is_double && !audits_against_double_double(policy_) ? format : tested_,

@@ -35,7 +35,7 @@ class CallAudit {
               std::optional<policy::AuditFormat> tested);
 
     /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
-    record::Audit compare_results(policy::Applied ran);
+    record::Audit compare_results(policy::AppliedFormat ran);
 
   private:
     struct Memory;

@@ -56,10 +56,10 @@ void KeptBitsQuery::store_answer(bool has_run, ExecutionOutcome& done) const {
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
     // If the wait was too long, the product may still run, and then writes in nearly every case.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
-    if (!has_run || done.applied != policy::Applied::fp64_emulated) return;
-    if (kept == not_emulated) done.actual = policy::Applied::fp64;
+    if (!has_run || done.applied != policy::AppliedFormat::fp64_emulated) return;
+    if (kept == not_emulated) done.actual = policy::AppliedFormat::fp64;
     if (kept <= 0 || kept > UINT8_MAX) return;
-    done.actual = policy::Applied::fp64_emulated;
+    done.actual = policy::AppliedFormat::fp64_emulated;
     done.mantissa_bits = static_cast<std::uint8_t>(kept);
 }
 

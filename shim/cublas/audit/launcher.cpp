@@ -64,7 +64,7 @@ template <class Launch>
 std::int32_t run_as_part_of_call(const AuditLauncher& launcher, const Launch& launch) {
     const RunningProduct outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
-    note_permitted_format(launcher.frame, policy::Applied::unchanged);
+    note_permitted_format(launcher.frame, policy::AppliedFormat::unchanged);
     const std::int32_t status = launch();
     running = outer;
     return status;

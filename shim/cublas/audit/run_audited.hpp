@@ -57,13 +57,14 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
     // A solve consists of several products, and cuBLAS would tell the number of bits of one of them.
-    const bool is_emulated = plan.applied == policy::Applied::fp64_emulated && launcher.product.handle != nullptr &&
+    const bool is_emulated = plan.applied == policy::AppliedFormat::fp64_emulated &&
+                             launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;
     const bool is_compared =
         singles != nullptr && (!is_double || is_emulated || audits_against_double_double(in_force.policy));
     if (is_double && (is_compared || is_emulated))
         verdict.group = audit::find_or_add_group(audit::group_key(site, in_force, call));
-    if ((!is_compared && !is_emulated) || plan.applied == policy::Applied::unchanged ||
+    if ((!is_compared && !is_emulated) || plan.applied == policy::AppliedFormat::unchanged ||
         !audit::choose_for_audit(verdict, in_force.policy)) {
         result.status = run(plan, result.done);
         return result;
@@ -81,8 +82,9 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     const int errno_after = errno;
     if (kept) kept->store_answer(has_run, result.done);
     // A product of float64 that cuBLAS did not emulate after all ran as FP64, and is not compared with itself.
-    const policy::Applied ran = is_double ? result.done.actual.value_or(result.done.applied) : result.done.applied;
-    if (ran == policy::Applied::fp64 && !audits_against_double_double(in_force.policy)) call_audit.reset();
+    const policy::AppliedFormat ran =
+        is_double ? result.done.actual.value_or(result.done.applied) : result.done.applied;
+    if (ran == policy::AppliedFormat::fp64 && !audits_against_double_double(in_force.policy)) call_audit.reset();
     if (has_run && call_audit) {
         result.is_audited = true;
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);

@@ -78,7 +78,8 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
 
-/// Governs a call while audits are on. A function of its own, since it needs more stack than other calls.
+/// Governs a call while audits are on. This is a separate function, because an audited call needs more stack than
+/// other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;

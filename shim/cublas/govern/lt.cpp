@@ -24,7 +24,7 @@ namespace fp32shim::cublas {
 namespace {
 
 using policy::AlgorithmLimits;
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Reason;
 
 constexpr int check_algorithm = 6;  // index, from 0, of the argument of cublasLtMatmulAlgoCheck after the layouts
@@ -75,8 +75,8 @@ bool describe_requested_precision(const Library& library, const MatmulDescriptio
     return true;
 }
 
-/// Returns true if an algorithm adds partial sums in no narrower type than its compute type. Returns false for
-/// nullptr, with which the library chooses.
+/// Returns true if an algorithm adds partial sums in no narrower type than its compute type. Returns false if
+/// `algorithm` is nullptr, because the library then chooses the algorithm itself.
 bool has_full_reduction(const Library& library, const void* algorithm) {
     return algorithm != nullptr &&
            is_within_limits({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
@@ -180,7 +180,7 @@ struct AlgorithmReporter {
 
     void operator()(const void* ran, std::int32_t compute_type, ExecutionOutcome& done) const {
         if (const auto found = tells_format ? format_of_algorithm(library, ran, compute_type) : std::nullopt)
-            done.actual = applied_of(*found);
+            done.actual = applied_format_of(*found);
         if (done.accumulator == policy::Accumulator::fp32_reduced && has_full_reduction(library, ran))
             done.accumulator = policy::Accumulator::fp32;
         if (tells_algorithm && ran != nullptr) done.algorithm = describe_algorithm(library, algorithm_at(ran)).word;
@@ -269,7 +269,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     const bool is_governed = lt.product.handle != nullptr;
     const AlgorithmReporter tell{library,
                                  logs && lt.product.counted != OperandTreatment::as_called &&
-                                     plan.applied != Applied::unchanged && plan.applied != Applied::bf16x9,
+                                     plan.applied != AppliedFormat::unchanged &&
+                                     plan.applied != AppliedFormat::bf16x9,
                                  logs};
     const AlgorithmLimits limits =
         is_governed && multiplies(lt.call) ? effective_limits(library, plan.decision.algorithms) : AlgorithmLimits{};
@@ -327,7 +328,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         time.begin_timing(reinterpret_cast<Stream>(frame.word(argument_stream)));
 }
 
-/// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
+/// Governs a product while audits are on. This is a separate function, because an audited call needs more stack than
+/// other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const MatmulDescription& parts,
                                                  LtProduct& lt, const Settings& in_force) {
     AuditedBatch singles;

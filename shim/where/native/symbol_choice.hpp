@@ -38,8 +38,8 @@ class SymbolChoice {
 
     void consider(const Elf64_Sym& symbol) {
         if (!is_function(symbol) || symbol.st_value > address_) return;
-        if (is_better(nearest_symbol_, symbol)) nearest_symbol_ = symbol;
-        if (address_ - symbol.st_value < symbol.st_size && is_better(covering_symbol_, symbol))
+        if (is_better_than(symbol, nearest_symbol_)) nearest_symbol_ = symbol;
+        if (address_ - symbol.st_value < symbol.st_size && is_better_than(symbol, covering_symbol_))
             covering_symbol_ = symbol;
     }
 
@@ -51,7 +51,7 @@ class SymbolChoice {
     }
 
   private:
-    static bool is_better(const Elf64_Sym& known, const Elf64_Sym& symbol) {
+    static bool is_better_than(const Elf64_Sym& symbol, const Elf64_Sym& known) {
         if (known.st_name == 0 || symbol.st_value > known.st_value) return true;
         return symbol.st_value == known.st_value && symbol_rank(symbol) > symbol_rank(known);
     }

@@ -46,7 +46,7 @@ struct Description {
     std::string transpositions = "NN";
     long batch = 1;
     policy::Precision requested{};
-    policy::Applied applied{};
+    policy::AppliedFormat applied{};
     policy::Reason reason{};
     long calls = 0;
     long threads = 1;

@@ -25,7 +25,7 @@ struct Cause {
 
 class Program : public SetRunner {
   public:
-    std::vector<Group> planted;
+    std::vector<ProductGroup> planted;
     std::vector<Cause> causes;
     double failure_rate = 0;
     std::mt19937_64 random;
@@ -77,8 +77,8 @@ enum class Plant { alone, pair, at_least, size_of_a_line, call, nothing, seldom 
 
 std::size_t below(std::mt19937_64& random, std::size_t bound) { return random() % bound; }
 
-Group group_at(std::size_t line, std::int64_t size, double work) {
-    Group group;
+ProductGroup group_at(std::size_t line, std::int64_t size, double work) {
+    ProductGroup group;
     group.key = {.scope = line % 2 == 0 ? "even" : "",
                  .location = {"program.py:" + std::to_string(line) + " f"},
                  .function = "sgemm_",
@@ -167,7 +167,7 @@ std::string lie_in(const SearchConclusion& findings, const Program& program) {
 
 Judgement judged(Program& program, const BisectSettings& settings) {
     GroupList groups;
-    for (const Group& group : program.planted) groups.find_or_add(group);
+    for (const ProductGroup& group : program.planted) groups.find_or_add(group);
     SetTester answers(settings, program, groups);
     Judgement judgement;
     try {

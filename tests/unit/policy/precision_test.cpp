@@ -79,19 +79,21 @@ TEST(Floor, IsOrderedFromLooseToStrict) {
 }
 
 TEST(Floor, IsMetByFormatsInThisOrder) {
-    const std::pair<Applied, Floor> met[] = {
-        {Applied::fp16, Floor::fp16},     {Applied::bf16, Floor::bf16},   {Applied::tf32, Floor::tf32},
-        {Applied::xf32, Floor::tf32},     {Applied::bf16x2, Floor::tf32}, {Applied::bf16x3, Floor::tf32},
-        {Applied::e4m3, Floor::none},     {Applied::e5m2, Floor::none},   {Applied::tf32x3, Floor::tf32},
-        {Applied::bf16x9, Floor::bf16x9}, {Applied::fp32, Floor::fp32},
+    const std::pair<AppliedFormat, Floor> met[] = {
+        {AppliedFormat::fp16, Floor::fp16},   {AppliedFormat::bf16, Floor::bf16},
+        {AppliedFormat::tf32, Floor::tf32},   {AppliedFormat::xf32, Floor::tf32},
+        {AppliedFormat::bf16x2, Floor::tf32}, {AppliedFormat::bf16x3, Floor::tf32},
+        {AppliedFormat::e4m3, Floor::none},   {AppliedFormat::e5m2, Floor::none},
+        {AppliedFormat::tf32x3, Floor::tf32}, {AppliedFormat::bf16x9, Floor::bf16x9},
+        {AppliedFormat::fp32, Floor::fp32},
     };
     for (const auto& [format, floor] : met) EXPECT_EQ(floor_met_by(format), floor) << to_string(format);
-    EXPECT_EQ(floor_met_by(Applied::unchanged), std::nullopt);
+    EXPECT_EQ(floor_met_by(AppliedFormat::unchanged), std::nullopt);
 }
 
 TEST(Format, IsReplacedOnGpusByOneThatMeetsItsFloorToo) {
     for (const auto& [text, format] : applied_words) {
-        const Applied nearest = nearest_gpu_format(format);
+        const AppliedFormat nearest = nearest_gpu_format(format);
         EXPECT_GE(floor_met_by(nearest), floor_met_by(format)) << text;
         EXPECT_TRUE(gpu_supports(nearest, 103)) << text;
         EXPECT_EQ(gpu_supports(format, 103), nearest == format) << text;
@@ -100,14 +102,14 @@ TEST(Format, IsReplacedOnGpusByOneThatMeetsItsFloorToo) {
 
 TEST(Format, IsInGpusOfItsCapabilities) {
     struct Case {
-        Applied format;
+        AppliedFormat format;
         std::vector<std::int32_t> in, not_in;
     };
-    const Case cases[] = {{Applied::fp32, {60, 103}, {}},
-                          {Applied::bf16x9, {100, 103}, {0, 90, 101, 120}},
-                          {Applied::tf32, {80, 103}, {0, 75}},
-                          {Applied::bf16, {80, 103}, {0, 75}},
-                          {Applied::fp16, {70, 75, 103}, {0, 61}}};
+    const Case cases[] = {{AppliedFormat::fp32, {60, 103}, {}},
+                          {AppliedFormat::bf16x9, {100, 103}, {0, 90, 101, 120}},
+                          {AppliedFormat::tf32, {80, 103}, {0, 75}},
+                          {AppliedFormat::bf16, {80, 103}, {0, 75}},
+                          {AppliedFormat::fp16, {70, 75, 103}, {0, 61}}};
     for (const Case& a_case : cases) {
         for (const auto capability : a_case.in) EXPECT_TRUE(gpu_supports(a_case.format, capability)) << capability;
         for (const auto capability : a_case.not_in)
@@ -118,7 +120,7 @@ TEST(Format, IsInGpusOfItsCapabilities) {
 TEST(Precision, AsksForTheFormatOfItsNameOrForNone) {
     for (const auto& [text, precision] : precision_words) {
         const bool asks_for_none = precision == Precision::native || precision == Precision::automatic;
-        const std::optional<Applied> format = format_of(precision);
+        const std::optional<AppliedFormat> format = format_of(precision);
         const Precision by_format = precision == Precision::single ? Precision::highest : precision;
         EXPECT_EQ(asks_for_none ? precision : parse_precision(to_string(format.value())), by_format) << text;
         EXPECT_NE(format.has_value(), asks_for_none) << text;
@@ -140,11 +142,11 @@ TEST(Vocabulary, PrintsEveryValue) {
         EXPECT_EQ(to_string(*parse_word(cpu_mode_words, name)), name);
     for (const auto* name : {"away", "even", "truncate"})
         EXPECT_EQ(to_string(*parse_word(tf32_rounding_words, name)), name);
-    const std::pair<Applied, std::string_view> applied[] = {
-        {Applied::fp32, "fp32"},     {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
-        {Applied::fp16, "fp16"},     {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"},
-        {Applied::bf16x2, "bf16x2"}, {Applied::bf16x3, "bf16x3"}, {Applied::tf32x3, "tf32x3"},
-        {Applied::xf32, "xf32"},     {Applied::e4m3, "e4m3"},     {Applied::e5m2, "e5m2"}};
+    const std::pair<AppliedFormat, std::string_view> applied[] = {
+        {AppliedFormat::fp32, "fp32"},     {AppliedFormat::tf32, "tf32"},     {AppliedFormat::bf16, "bf16"},
+        {AppliedFormat::fp16, "fp16"},     {AppliedFormat::bf16x9, "bf16x9"}, {AppliedFormat::unchanged, "unchanged"},
+        {AppliedFormat::bf16x2, "bf16x2"}, {AppliedFormat::bf16x3, "bf16x3"}, {AppliedFormat::tf32x3, "tf32x3"},
+        {AppliedFormat::xf32, "xf32"},     {AppliedFormat::e4m3, "e4m3"},     {AppliedFormat::e5m2, "e5m2"}};
     for (const auto& [value, name] : applied) EXPECT_EQ(to_string(value), name);
     const std::pair<Source, std::string_view> sources[] = {{Source::guard_pin, "guard_pin"},
                                                            {Source::rule, "rule"},

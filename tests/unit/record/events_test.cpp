@@ -65,7 +65,7 @@ DecisionEvent emulated_on_the_cpu() {
     event.provider = "libopenblas.so.0";
     event.requested = policy::Precision::high;
     event.source = policy::Source::environment;
-    event.applied = policy::Applied::tf32;
+    event.applied = policy::AppliedFormat::tf32;
     event.how = How::round_operands;
     event.host_ns = 61'250;
     return event;
@@ -89,8 +89,8 @@ DecisionEvent on_a_gpu_by_a_rule() {
     event.requested = policy::Precision::automatic;
     event.source = policy::Source::rule;
     event.rule = "attention may be \"fast\"";
-    event.applied = policy::Applied::fp32;
-    event.actual = policy::Applied::tf32;
+    event.applied = policy::AppliedFormat::fp32;
+    event.actual = policy::AppliedFormat::tf32;
     event.reason = policy::Reason::compute_capability;
     event.detail = "no algorithm fits";
     event.host_ns = 5'000;
@@ -143,7 +143,7 @@ TEST(Lines, ForPeopleAreThoseOfTheGoldenFile) {
     std::array<char, 2048> buffer;
     std::string lines;
     DecisionEvent untouched = emulated_on_the_cpu();
-    untouched.applied = policy::Applied::unchanged;
+    untouched.applied = policy::AppliedFormat::unchanged;
     untouched.how = How::forward;
     untouched.reason = policy::Reason::cpu_mode_off;
     DecisionEvent loop = emulated_on_the_cpu();
@@ -298,8 +298,8 @@ struct Extreme {
         decision.accumulator_as_called = decision.accumulator = policy::Accumulator::fp32_reduced;
         decision.mantissa_bits = std::numeric_limits<int>::min();
         decision.source = policy::Source::environment;
-        decision.applied = policy::Applied::unchanged;
-        decision.actual = policy::Applied::unchanged;
+        decision.applied = policy::AppliedFormat::unchanged;
+        decision.actual = policy::AppliedFormat::unchanged;
         decision.how = How::round_operands;
         decision.reason = policy::Reason::cpu_accelerate_not_built;
         decision.host_ns = lowest;

@@ -12,7 +12,7 @@
 namespace fp32shim::record::test {
 namespace {
 
-using policy::Applied;
+using policy::AppliedFormat;
 using policy::Dtype;
 
 std::string summary(const KernelJudgement& judgement) {
@@ -62,7 +62,7 @@ TEST(KernelNames, tell_what_profilers_printed) {
         const std::string judged = !judgement.multiplies                ? "none"
                                    : judgement.dtype == Dtype::bfloat16 ? "bf16"
                                    : judgement.dtype == Dtype::float16  ? "fp16"
-                                   : judgement.applied == Applied::unchanged
+                                   : judgement.applied == AppliedFormat::unchanged
                                        ? "unknown"
                                        : std::string(to_string(judgement.applied));
         // Kernels of others are judged by their code, and a copy is no kernel.
@@ -179,8 +179,9 @@ TEST(KernelInstructions, of_tensor_cores_are_a_doubt_with_their_formats) {
         "has FP16, BF16, TF32, FP8, integer and unknown instructions: whether its operands are float32 is not known");
     for (int formats = 0; formats < 256; ++formats) {
         const KernelJudgement judgement = judge_kernel({silent, static_cast<TensorFormats>(formats)});
-        EXPECT_EQ(judgement.applied == Applied::unchanged, (formats & 63 & ~tensor_fp64) != 0 || (formats & 64) != 0);
-        EXPECT_EQ(judgement.applied == Applied::unchanged, !judgement.doubt.empty());
+        EXPECT_EQ(judgement.applied == AppliedFormat::unchanged,
+                  (formats & 63 & ~tensor_fp64) != 0 || (formats & 64) != 0);
+        EXPECT_EQ(judgement.applied == AppliedFormat::unchanged, !judgement.doubt.empty());
     }
 }
 

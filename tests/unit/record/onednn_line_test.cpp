@@ -106,11 +106,14 @@ TEST(OneDnnLines, OfOtherKindsAreToldApart) {
 }
 
 TEST(OneDnnLines, OfAmxAreAtTheModesFormat) {
-    EXPECT_EQ(execution_of(product("brg_matmul:avx10_1_512_amx", "attr-fpmath:bf16")).actual, policy::Applied::bf16);
-    EXPECT_EQ(execution_of(product("brgconv:avx512_core_amx", "attr-fpmath:any ")).actual, policy::Applied::bf16);
-    EXPECT_EQ(execution_of(product("brg_matmul:avx10_2_amx_2", "attr-fpmath:tf32")).actual, policy::Applied::tf32);
+    EXPECT_EQ(execution_of(product("brg_matmul:avx10_1_512_amx", "attr-fpmath:bf16")).actual,
+              policy::AppliedFormat::bf16);
+    EXPECT_EQ(execution_of(product("brgconv:avx512_core_amx", "attr-fpmath:any ")).actual,
+              policy::AppliedFormat::bf16);
+    EXPECT_EQ(execution_of(product("brg_matmul:avx10_2_amx_2", "attr-fpmath:tf32")).actual,
+              policy::AppliedFormat::tf32);
     EXPECT_EQ(execution_of(product("conv:any+brgconv:avx512_core_amx", "attr-fpmath:any")).actual,
-              policy::Applied::bf16);
+              policy::AppliedFormat::bf16);
 }
 
 TEST(OneDnnLines, OfWhatIsNotKnownAreNeverAtFloat32) {
@@ -125,12 +128,12 @@ TEST(OneDnnLines, OfWhatIsNotKnownAreNeverAtFloat32) {
           std::string("onednn_verbose,exec,gpu:0,matmul,jit:gemm:any,undef,") + wide + ",,,4x5:5x6,0.5",
           std::string("onednn_verbose,v1,graph,exec,cpu,1,sdp,a,,in0_f32:0,fpm:strict,kernel,other_backend,0.5")}) {
         const OneDnnExecution execution = execution_of(line);
-        EXPECT_EQ(execution.applied, policy::Applied::unchanged) << line;
+        EXPECT_EQ(execution.applied, policy::AppliedFormat::unchanged) << line;
         EXPECT_FALSE(execution.actual) << line;
         EXPECT_FALSE(execution.doubt.empty()) << line;
     }
     const OneDnnExecution maybe = execution_of(product("gemm:acl", "attr-fpmath:bf16"));
-    EXPECT_EQ(maybe.applied, policy::Applied::bf16);
+    EXPECT_EQ(maybe.applied, policy::AppliedFormat::bf16);
     EXPECT_TRUE(!maybe.actual && !maybe.doubt.empty());
 }
 
@@ -240,7 +243,7 @@ TEST(OneDnnLines, ThatAreCutOrChangedAnywhereAreReadWithoutHarm) {
 TEST(OneDnnLines, ThatAreCutOffNeverClaimFloat32) {
     const std::string line = product("brg_matmul:avx10_1_512_amx", "attr-fpmath:bf16");
     for (std::size_t size = line.find("exec") + 4; size < line.size(); ++size)
-        EXPECT_NE(execution_of(line.substr(0, size)).applied, policy::Applied::fp32) << size;
+        EXPECT_NE(execution_of(line.substr(0, size)).applied, policy::AppliedFormat::fp32) << size;
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ inline void describe_square(DecisionEvent& decision, std::int64_t m) {
     decision.provider = "libopenblas.so.0";
     decision.requested = policy::Precision::high;
     decision.source = policy::Source::environment;
-    decision.applied = policy::Applied::tf32;
+    decision.applied = policy::AppliedFormat::tf32;
     decision.how = How::round_operands;
 }
 

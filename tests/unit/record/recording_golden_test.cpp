@@ -83,7 +83,7 @@ void write_program(const std::string& path, const Golden& golden) {
         decision.requested = policy::Precision::automatic;
         decision.source = policy::Source::rule;
         decision.rule = "large products";
-        decision.applied = policy::Applied::fp32;
+        decision.applied = policy::AppliedFormat::fp32;
         decision.reason = policy::Reason::compute_capability;
         decision.status = 0;
     };
@@ -225,7 +225,7 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     EXPECT_EQ(first.first_ns, 1'795'000'000'000'000'000 + 1'000'500);
     const DecisionEvent& square = reader->row(1)->decision;
     EXPECT_EQ(square.call.function, "cblas_sgemm");
-    EXPECT_EQ(square.applied, policy::Applied::tf32);
+    EXPECT_EQ(square.applied, policy::AppliedFormat::tf32);
     const DecisionEvent& lt = reader->row(2)->decision;
     EXPECT_EQ(lt.call.scope, "inference");
     EXPECT_EQ(lt.rule, "large products");

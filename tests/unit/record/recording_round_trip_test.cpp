@@ -182,8 +182,8 @@ DecisionEvent full_decision() {
     full.requested = policy::Precision::bf16x9;
     full.source = policy::Source::rule;
     full.rule = "small products";
-    full.applied = policy::Applied::bf16x9;
-    full.actual = policy::Applied::tf32;
+    full.applied = policy::AppliedFormat::bf16x9;
+    full.actual = policy::AppliedFormat::tf32;
     full.how = How::compute_type;
     full.reason = policy::Reason::protected_call;
     full.detail = "détail";
