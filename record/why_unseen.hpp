@@ -33,11 +33,14 @@ enum class WhyUnseen : std::uint8_t {
 #elif defined(__aarch64__)
 #define FP32SHIM_MACHINE "aarch64"
 #endif
+inline constexpr std::string_view other_machine_words =
+    "is for a different processor or word size from this fp32shim (" FP32SHIM_MACHINE ")";
+
 /// Words for the values of WhyUnseen, in the order of the values.
 inline constexpr std::string_view why_unseen_words[] = {
     {},
     "is statically linked",
-    "is for a different processor or word size from this fp32shim (" FP32SHIM_MACHINE ")",
+    other_machine_words,
     "uses musl, whose loader cannot load a library that was built for glibc",
     "runs as another user or group (setuid, setgid), for which the loader ignores a preload",
     "has capabilities (setcap), for which the loader ignores a preload",

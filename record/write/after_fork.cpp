@@ -16,7 +16,7 @@ namespace fp32shim::record {
 
 bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-bool Recording::is_of_fork_generation() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
 
 /// Makes the file of a forked child, if the child has none yet. Returns false if this process cannot have a file.
 bool Recording::ensure_own_file() {

@@ -41,7 +41,7 @@ format::GpuTimeRecord* ThreadWriter::gpu_times_of_row(RecordingFile& file, std::
 }
 
 void Recording::add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first) {
-    if (!is_of_fork_generation()) return;
+    if (!is_of_this_process()) return;
     format::GpuTimeRecord* const times = writer.gpu_times_of_row(file_, row);
     if (times == nullptr) return;
     const auto store = [](std::uint64_t& field, std::uint64_t value) {

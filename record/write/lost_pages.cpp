@@ -37,14 +37,14 @@ constinit system::ForkSafeLock lock;
 // The mapped header, which forked children inherit. They need its address until they have notes of their own.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
-SegmentNote* first_of_fork_generation() {
+SegmentNote* first_of_this_process() {
     return owner.load(std::memory_order_acquire) == system::fork_generation() ? first.load(std::memory_order_acquire)
                                                                               : nullptr;
 }
 
 /// Returns the note for the segment that contains `address`; nullptr: there is none.
 SegmentNote* find_note(std::uintptr_t address) {
-    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next) {
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
         if (pages != 0 && address - pages < format::segment_size) return note;
     }
@@ -53,7 +53,7 @@ SegmentNote* find_note(std::uintptr_t address) {
 
 /// Returns an unused note. Precondition: `lock` is held.
 SegmentNote* unused_note() {
-    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next)
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
     auto* const fresh = static_cast<SegmentNote*>(arena.allocate(sizeof(SegmentNote)));
     if (fresh == nullptr) return nullptr;
@@ -128,7 +128,7 @@ void unguard_pages(const void* pages) {
 }
 
 void unguard_pages_of(const RecordingFile& file) {
-    for (SegmentNote* note = first_of_fork_generation(); note != nullptr; note = note->next)
+    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
 }
 

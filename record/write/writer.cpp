@@ -157,15 +157,15 @@ void Recording::measure_ticks_rate() {
 }
 
 void Recording::mark_continued_in(const Recording* next) {
-    if (!is_of_fork_generation()) return;
-    if (next != nullptr && next->is_of_fork_generation())
+    if (!is_of_this_process()) return;
+    if (next != nullptr && next->is_of_this_process())
         std::atomic_ref(header()->went_on_at).store(next->header()->start_ticks, std::memory_order_relaxed);
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
 void Recording::withdraw_pins(std::uint16_t pins) {
     dropped_pins_.fetch_or(pins, std::memory_order_relaxed);
-    if (!is_of_fork_generation()) return;
+    if (!is_of_this_process()) return;
     std::atomic_ref(header()->pins).fetch_and(static_cast<std::uint8_t>(~pins), std::memory_order_relaxed);
     std::atomic_ref(header()->more_pins).fetch_and(static_cast<std::uint8_t>(~pins >> 8), std::memory_order_relaxed);
 }
@@ -277,7 +277,7 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
 }
 
 bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes) {
-    if (!is_of_fork_generation() || !writer.use_.begin_use()) return false;
+    if (!is_of_this_process() || !writer.use_.begin_use()) return false;
     const CounterRecord* const counters = writer.counter_segment_count_ == 0 ? nullptr : writer.last_product_;
     const bool is_known = counters != nullptr && rows_.decision_of(counters->row_plus_one - 1, decision, has_sizes);
     writer.use_.end_use();
@@ -395,7 +395,7 @@ bool Recording::record_child(const UnseenChild& child, ChildEvent event) const {
 }
 
 void Recording::record_python_state(PythonReaderState state) {
-    if (is_of_fork_generation())
+    if (is_of_this_process())
         std::atomic_ref(header()->python).store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
 }
 

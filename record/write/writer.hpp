@@ -187,28 +187,28 @@ class Recording {
     /// Records that a reload has put these rules in force. Call this before they decide a call. Has no effect in a
     /// forked child without a file of its own: that file will begin with the rules in force at that time.
     void record_rules(std::span<const policy::Rule> rules) {
-        if (is_of_fork_generation()) rules_.update_rules(rules);
+        if (is_of_this_process()) rules_.update_rules(rules);
     }
 
     /// Records a program that is about to be started without the shim. In a forked child without a file of its own,
     /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool record_child(const UnseenChild& child, ChildEvent event) const;
     /// Records that there is a file for children which `fp32shim verify` has to read, too. Precondition:
-    /// is_of_fork_generation().
+    /// is_of_this_process().
     void mark_children_file() { file_.set_flag(format::flag_children_file); }
     /// Records that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
     /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
     void mark_continued_in(const Recording* next);
     /// Returns true if this process already has a file. A forked child has none before its first call.
-    bool is_of_fork_generation() const;
+    bool is_of_this_process() const;
     /// Returns true if this file belongs to the process with the id `process`. In a child of vfork, which shares its
     /// parent's memory, the result is false for the child's own id.
-    bool is_of_process(std::int32_t process) const { return is_of_fork_generation() && header()->pid == process; }
+    bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
     /// Returns true if the loaded objects were last listed under this stamp (LoadedFileList::stamp), perhaps by the
     /// parent before a fork.
     bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
     /// Records that the program called `exit` or `_exit`. Called after the loaded objects are listed. Precondition:
-    /// is_of_fork_generation().
+    /// is_of_this_process().
     void record_exit();
 
     /// Records that variables of `run --pin` (bits pin_…) have no effect in this process, although they are set.

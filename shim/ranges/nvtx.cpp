@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -137,7 +138,7 @@ std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
     std::size_t size = 0;
     if (text != nullptr)
         for (; *text != L'\0' && size < range_label_limit; ++text) {
-            const auto code = static_cast<std::uint32_t>(*text);
+            const auto code = std::bit_cast<std::uint32_t>(*text);
             const bool is_unicode = code < 0xd800 || (code >= 0xe000 && code <= 0x10ffff);
             system::append_utf8(is_unicode ? code : 0xfffd, buffer, size);
         }

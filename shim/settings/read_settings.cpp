@@ -263,7 +263,8 @@ void warn_needs_recording(const Settings& settings) {
 /// Returns true if the environment asks the start-up file of Python programs to open scopes for modules of PyTorch.
 bool has_module_paths(const policy::Environment& environment) {
     const auto names = [](std::string_view entry, std::string_view word) {
-        return !std::ranges::search(entry, word, {}, policy::lower_case).empty();
+        const auto are_same = [](char letter, char of_word) { return policy::lower_case(letter) == of_word; };
+        return std::search(entry.begin(), entry.end(), word.begin(), word.end(), are_same) != entry.end();
     };
     return std::ranges::any_of(environment, [&](std::string_view entry) {
         return entry.starts_with("FP32_MATMUL_WHERE=") && (names(entry, "torch") || names(entry, "auto"));

@@ -161,7 +161,7 @@ const Settings& settings() {
 record::Recording* own_recording() {
     const Settings* known = known_settings();
     if (known == nullptr || known->recording == nullptr) return nullptr;
-    return known->recording->is_of_fork_generation() ? known->recording : nullptr;
+    return known->recording->is_of_this_process() ? known->recording : nullptr;
 }
 
 namespace {

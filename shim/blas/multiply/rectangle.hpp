@@ -137,7 +137,7 @@ class ResultRectangle {
     }
 
     bool are_finite(const Real* panels, std::int64_t width) const {
-        constexpr int floats = sizeof(Real) / sizeof(float);
+        constexpr int floats = std::is_same_v<Real, double> ? 2 : 1;
         return job_.summed == Summed::all ||
                all_finite(reinterpret_cast<const float*>(panels),
                           static_cast<std::size_t>(width * block_depth() * floats), floats == 2);

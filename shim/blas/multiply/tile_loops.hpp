@@ -24,11 +24,11 @@ struct TileSums {
 
 /// Adds the parts of a block from the number `first` on. `sums_of_part(p, count)` returns the sums of `count` numbers
 /// from p on.
-template <class TileSums, class SumsOfPart>
+template <class Sums, class SumsOfPart>
 [[gnu::always_inline]] inline void add_parts(std::int64_t first, std::int64_t depth, const SumsOfPart& sums_of_part,
-                                             TileSums& sums) {
+                                             Sums& sums) {
     for (std::int64_t p = first; p < depth; p += summed_in_chain) {
-        const TileSums part = sums_of_part(p, depth - p < summed_in_chain ? depth - p : summed_in_chain);
+        const Sums part = sums_of_part(p, depth - p < summed_in_chain ? depth - p : summed_in_chain);
 #pragma GCC unroll 16
         for (int j = 0; j < sums.column_count; ++j)
 #pragma GCC unroll 16
