@@ -146,7 +146,8 @@ class LoaderLogReader {
     int pid_;
     std::optional<LoggedProcess> process_;
     std::set<std::string> names_;
-    std::vector<std::map<std::size_t, std::string>> lines_;  // unsplit scopes of each object, by number of the scope
+    std::vector<std::map<std::size_t, std::string>>
+        lines_;  // text of each object's scopes before it is split, by scope number
     std::size_t object_ = 0;
     std::vector<LoggedProcess> processes_;
 };

@@ -25,7 +25,7 @@ struct BoundSymbol {
     std::string symbol;
 };
 
-/// Objects of one program image. A process has several images if it calls execve.
+/// The objects of one program image. A process that calls execve has several images, each with its own LoggedProcess.
 struct LoggedProcess {
     int pid = 0;
     std::vector<LoggedObject> objects;        ///< the program first
@@ -41,8 +41,8 @@ struct ObservedRun {
 };
 
 /// Runs the program to its end with LD_DEBUG. The program gets this process's environment, and its stdout goes to
-/// stderr. `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a
-/// temporary folder.
+/// stderr. If `with_bindings` is true, the loader also logs every symbol that it binds. For large programs this log
+/// takes tens of MB in a temporary folder.
 ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 
 /// Shows one line on stderr that is rewritten in place and erased at the end. Shows nothing if stderr is not a
-/// terminal. A second thread writes the line, since one step of the work may take seconds.
+/// terminal. A second thread writes the line, because a single step of the work may take seconds.
 class Progress {
   public:
     explicit Progress(std::string what);

@@ -1,4 +1,4 @@
-// Lines of the verdict about other programs: frameworks under the library, and NVIDIA's profiler.
+// Judges other programs in lines of the verdict: frameworks under the library, and NVIDIA's profiler.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,9 +22,9 @@ VerdictLine check_framework(const char* framework, const char* title, const std:
 VerdictLine check_kernels(const std::string& python, const MeasurementSettings& settings, bool expects_tf32,
                           nlohmann::json& evidence);
 
-/// Counts tensor-core instructions twice by Nsight Compute (ncu), the GPU's own evidence. Under `high` there must be
-/// some. Under a floor of fp32 there must be none, although the program asks for TF32 in every way. Not tried if
-/// `ncu` is not on the path or not permitted to count.
+/// Counts tensor-core instructions twice by Nsight Compute (ncu), which reads the GPU's own counters. Under the
+/// precision `high` there must be some. Under a floor of fp32 there must be none, although the program asks for TF32
+/// in every way. The check is not tried if `ncu` is not in PATH or is not permitted to count.
 VerdictLine check_counters(const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu

@@ -10,7 +10,7 @@ import numpy
 FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
 FP32_MATCH_DISTANCE = 2e-5
 LOWER_MATCH_DISTANCE = 1e-4
-SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns: above, within and below the range of FP16
+SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns, which are above, within and below the range of FP16
 
 
 def is_lower_format(left, right):
@@ -31,7 +31,7 @@ def _round_mantissa(matrix, bits, ties):
 
 def _round_to_fp16(matrix, ties):
     matrix = numpy.asarray(matrix, dtype=numpy.float32)
-    unit = numpy.float32(2.0**-24)  # of FP16's subnormal numbers
+    unit = numpy.float32(2.0**-24)  # unit of FP16's subnormal numbers
     units = matrix / unit
     whole = {"even": numpy.rint(units), "away": numpy.copysign(numpy.floor(numpy.abs(units) + 0.5), units),
              "truncate": numpy.trunc(units)}[ties]
@@ -84,7 +84,7 @@ class ReferenceProduct:
 
     def __init__(self, a, b, rows=64):
         self._a, self._b = a[:rows], b
-        # Results are divided by this, so that each row and column counts, whatever the size of its elements.
+        # Results are divided by this scale, so that each row and column counts, whatever the size of its elements.
         scales = _powers_of_two_above(numpy.abs(self._a).max(axis=1)), _powers_of_two_above(numpy.abs(b).max(axis=0))
         self._scale = numpy.outer(*scales)
         self._is_in_range_of_fp16 = numpy.logical_and.outer(*((2.0**-8 <= each) & (each <= 2.0**15) for each in scales))
@@ -115,7 +115,7 @@ class ReferenceProduct:
         """Names a format by the size of the error alone, for a library that rounds other numbers than the operands."""
         exact = self._reference_product(None)
         tf32, bf16 = (_distance(self._reference_product((name, "truncate")), exact, exact) for name in ("tf32", "bf16"))
-        # Rounding to the nearest number of BF16 has half of the error that truncating has.
+        # Rounding to the nearest number of BF16 makes half of the error that truncating makes.
         limit_of_tf32 = (tf32 * bf16 / 2) ** 0.5
         if error < 2 * bf16:
             return "tf32" if error < limit_of_tf32 else "bf16"

@@ -36,7 +36,7 @@ def load_torch(own):
 
 
 def load_cupy(own):
-    os.environ.pop("CUPY_TF32", None)  # it is read when CuPy is loaded
+    os.environ.pop("CUPY_TF32", None)  # CuPy reads this variable when it is loaded
     if own != "default":
         os.environ["CUPY_TF32"] = "1" if own == "tf32" else "0"
     import cupy

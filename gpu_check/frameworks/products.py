@@ -43,7 +43,7 @@ class DecisionLog:
                 text = file.read()
         except FileNotFoundError:
             return []
-        # The program may still be writing the last line.
+        # The program may still be writing the last line, so only whole lines are read.
         whole = text[: text.rfind("\n") + 1]
         self.position += len(whole.encode())
         events = [json.loads(line) for line in whole.splitlines()]
@@ -77,7 +77,7 @@ def judge_operation(measured, decisions, arguments, formats):
     applied = formats.lowest_format(known)
     if formats.is_lower_format(measured, applied):
         return f"FAIL: {measured} is lower than {applied}", True
-    if measured not in (applied, "tf32", "fp32"):  # FP16 permits no BF16, which has fewer bits
+    if measured not in (applied, "tf32", "fp32"):  # FP16 does not permit BF16, which has fewer bits of mantissa
         return f"FAIL: {applied} does not permit {measured}", True
     if expect and applied != expect:
         return f"FAIL: decided {applied}, not {expect}", True
@@ -133,13 +133,14 @@ def main():
         answer = {"operation": name, "measured": None, "error": None, "decisions": [], "fails": False}
         try:
             results = [operation(a, b), operation(a, b)]
-        except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
+        except Exception as error:  # frameworks raise all kinds of errors, and the other operations still have to run
             answer["verdict"] = f"did not run: {error_in_one_line(error)}"
             print_operation(answer, f"{version}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
-        # The second run may replay, from a graph, decisions of the first run. So both results count.
+        # The second call may replay a graph that was captured during the first call, with the first call's decisions.
+        # So both results count.
         judged = [product.judge_result(result) for result in results]
         answer["measured"], _, error = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
         answer["error"] = error if math.isfinite(error) else None  # JSON has no infinity
