@@ -27,7 +27,7 @@ void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
     record::use_kernel_clock(recording == nullptr ? without_recording : recording->ticks_rate());
-    settings_changed();  // makes calls leave the express lane, which reads the counter for events
+    settings_changed();  // stops the express lane from reading the counter for events
 }
 
 /// Takes this thread's scratch memory, because taking it later may kill the process.

@@ -41,8 +41,8 @@ class TextTable {
         bool is_number = false;  ///< aligns cells to the right
         /// Width to which cells are shortened before columns are left out. If it is 0, they are not shortened then.
         std::size_t shrinks_to = 0;
-        std::uint8_t rank =
-            0;  ///< columns with the highest rank are left out first; columns of rank 0 are never left out
+        /// Columns with the highest rank are left out first. Columns of rank 0 are never left out.
+        std::uint8_t rank = 0;
     };
 
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;

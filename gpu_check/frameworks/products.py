@@ -4,14 +4,16 @@
     products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--must-be-seen]
                 [--size N] [--json] [--kernels]
 
---own is the program's own setting in the framework; --log is FP32_MATMUL_LOG of this process; --expect is the format
-that the shim's setting asks for. Prints one row of a Markdown table per operation, as soon as it is known; with --json, a
-line {"version", "device"}, and one for each operation. Each operation runs twice, and the lower format counts; with
---kernels once more under torch.profiler, for the names of its kernels. A product that
-no decision is about bypassed the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
-framework cannot do here (NVRTC without headers, say) says so in its row; the others go on.
-Ends with 0; 1 where a result is lower than its decision, a decision or result is not as expected, no operation ran, or the
-log was not written; 77 where the framework or a CUDA device is missing.
+--own is the precision that the program itself requests from the framework. --shim is a text for the table about the shim's
+settings. --log is the value of FP32_MATMUL_LOG of this process. --expect is the format that the shim's settings request.
+Prints a row of a Markdown table for each operation, as soon as its result is known. With --json, prints a line
+{"version", "device"}, and a line for each operation. Each operation runs twice, and the lower format counts. With --kernels,
+it runs once more under torch.profiler, which gives the names of its kernels.
+If the log has no decision for a product, the product bypassed the shim. Its row then says `not seen`, which is a failure
+with --must-be-seen. If the framework cannot run an operation here (for example because NVRTC has no headers), the
+operation's row says so, and the other operations still run.
+Ends with status 0, or 1 if a result is lower than its decision, if a decision or result is not as expected, if no operation
+ran, or if --must-be-seen is given and the log was not written. Ends with 77 if the framework or a CUDA device is missing.
 """
 
 import argparse
@@ -25,7 +27,7 @@ HEADING = ("| framework | operation | own setting | shim | measured | error | de
 
 
 class DecisionLog:
-    """Reads the decisions that the shim appends to its log, each once."""
+    """Reads the decisions that the shim appends to its log. Each decision is returned once."""
 
     def __init__(self, path):
         self.path = path
@@ -65,7 +67,7 @@ def summarize_decisions(decisions):
 
 
 def judge_operation(measured, decisions, arguments, formats):
-    """Judges the measured format by the decisions. Returns a text, and True if it is a failure."""
+    """Judges the measured format by the decisions. Returns a text, and True if the text tells a failure."""
     expect = arguments.expect
     known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
     if measured == "wrong":

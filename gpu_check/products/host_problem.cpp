@@ -35,8 +35,8 @@ std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale
     std::mt19937 generator(seed);
     const auto draw = [&] {
         const auto bits = generator();
-        const auto value = static_cast<float>(
-            scale * (static_cast<double>(bits) / 2147483648.0 - 1));  // 32 random bits divided by 2^31
+        const auto value =
+            static_cast<float>(scale * (static_cast<double>(bits) / 2147483648.0 - 1));  // divides 32 bits by 2^31
         const auto kind = bits % 8;
         return kind == 0 ? tie(value, 13) : kind == 1 ? tie(value, 16) : value;
     };

@@ -13,8 +13,7 @@ namespace {
 constexpr double largest_fp64_error = 1e-13;      // products with a larger error are emulated
 constexpr double largest_plausible_error = 1e-2;  // results with a larger error are not of this product at all
 constexpr int spread = 20;                        // the largest shift of a factor, in bits
-constexpr int not_written =
-    -2;  // cuBLAS writes -1 for a product that it does not emulate, so -2 means that it wrote nothing
+constexpr int not_written = -2;  // not -1, which cuBLAS writes for a product that it does not emulate
 
 std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
     std::vector<void*> result;
@@ -143,8 +142,8 @@ void Float64Problem::prepare_output(ProductKind shape) {
 /// Compares three columns of the result with the exact ones. The error is the rms of the difference over the rms of
 /// the product.
 MeasuredRounding Float64Problem::judge_result(ProductKind shape, int) const {
-    const bool is_syrk =
-        shape == ProductKind::syrk;  // A times its own transpose, of which the lower triangle is written
+    // syrk multiplies A by its own transpose, and writes the lower triangle of the result.
+    const bool is_syrk = shape == ProductKind::syrk;
     const auto result = c_.download<double>(host_a_.size());
     const auto at = [this](int i, int j) { return static_cast<std::size_t>(j) * n + i; };
     long double distance = 0, size = 0;

@@ -14,9 +14,8 @@ namespace gpu {
 
 namespace {
 
-constexpr double agreement_tolerance =
-    0.02;  // two errors agree if their relative difference is smaller than this tolerance
-constexpr double largest_fp32_error = 1e-5;  // a product with a smaller error ran at FP32, although TF32 was allowed
+constexpr double agreement_tolerance = 0.02;  // largest relative difference of two errors that agree
+constexpr double largest_fp32_error = 1e-5;   // a product with a smaller error ran at FP32, although TF32 was allowed
 constexpr double alpha = -1.5;
 
 using Numbers = std::vector<float>;

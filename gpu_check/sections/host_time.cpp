@@ -34,8 +34,7 @@ double nanoseconds_of_this_thread() {
 constexpr int min_rounds = 10, max_rounds = 40;
 constexpr auto time_for_rounds = std::chrono::seconds(1);  // time after which no round beyond min_rounds begins
 constexpr int unmeasured_calls = 200,
-              measured_calls =
-                  100;  // number of calls that are timed together, so few that no call waits for the device
+              measured_calls = 100;  // calls that are timed together; so few that none waits for the device
 
 /// Changes what the library records in this process, by writing its policy file and reloading it.
 class RecordingSwitch {

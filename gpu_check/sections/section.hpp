@@ -15,11 +15,11 @@ namespace gpu {
 /// An environment in which a section is measured.
 struct Variant {
     const char* name;
-    const char*
-        variables;  // text "NAME=value ...", where SHIM means the shim's path and FOLDER the variant's own folder
-    const char* rule =
-        nullptr;  // precision that a rule in the variant's own policy file gives to all products, or only to float64
-                  // products if the precision is only for float64; nullptr if there is no rule
+    /// Text "NAME=value ...", where SHIM means the shim's path and FOLDER the variant's own folder.
+    const char* variables;
+    /// Precision that a rule in the variant's own policy file gives to products; nullptr if there is no rule. The
+    /// rule is for all products, or only for float64 products if no other type has this precision.
+    const char* rule = nullptr;
 };
 
 /// A measurement and the way to make it.

@@ -59,8 +59,9 @@ struct ProcessStartFacts {
     record::LogNameFacts name;
     std::int32_t process = 0;      ///< id of the process that executed this program; 0 if it is unknown
     std::int32_t run_process = 0;  ///< id of `fp32shim run`, or of the program that replaced it; 0 if it is unknown
-    std::int32_t first_process =
-        0;  ///< id of this process if `fp32shim run` started it; 0 otherwise; unchanged in forked children
+    /// Id of the process that `fp32shim run` started, also in its forked children; 0 if `run` did not start this
+    /// program.
+    std::int32_t first_process = 0;
     std::uint64_t program = 0;       ///< random number of this program, which its forked children share
     bool was_found_by_name = false;  ///< true if LD_PRELOAD named this library without a folder
 };

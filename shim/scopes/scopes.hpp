@@ -19,8 +19,7 @@ constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C AP
 using ScopeOwner = std::uint8_t;                 ///< number of an owner of scopes
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner domains_beyond_limit =
-    2;  ///< owner of ranges whose domains did not fit into the table of domains
+constexpr ScopeOwner domains_beyond_limit = 2;   ///< owner of ranges in domains for which the table had no room
 constexpr ScopeOwner first_named_domain = 3;
 
 /// A request to open a scope.
@@ -32,10 +31,9 @@ struct ScopeRequest {
 
 /// One open scope, with the values that it was opened with and the values in force inside it.
 struct Scope {
-    std::uint64_t key =
-        0;  ///< hash of the label, precision and floor in force; 0 if nothing differs from outside all scopes
-    std::int8_t precision =
-        -1;  ///< policy::Precision in force, that of the innermost scope that has one; -1 if no scope has one
+    /// Hash of the label, precision and floor in force; 0 if nothing differs from outside all scopes.
+    std::uint64_t key = 0;
+    std::int8_t precision = -1;  ///< policy::Precision of the innermost scope that has one; -1 if none has one
     std::int8_t own_precision = -1;
     policy::Floor floor = policy::Floor::none;  ///< the strictest floor of all open scopes
     policy::Floor own_floor = policy::Floor::none;

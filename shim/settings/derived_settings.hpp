@@ -37,12 +37,11 @@ struct SettingsContext {
 /// call's location.
 struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
-    bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool lacks_module_paths = false;  ///< some rule depends on scopes, but modules of PyTorch open none
-    bool reads_python_lines = false;  ///< the lines of Python that lead to a call are read
-    bool audits = false;              ///< some calls are audited, or the results of audits decide some calls
-    bool limits_algorithms =
-        false;  ///< some rule or the [cuda] table of the policy limits the algorithms of cublasLt
+    bool forward_everything = false;    ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
+    bool lacks_module_paths = false;    ///< some rule depends on scopes, but modules of PyTorch open none
+    bool reads_python_lines = false;    ///< the lines of Python that lead to a call are read
+    bool audits = false;                ///< some calls are audited, or the results of audits decide some calls
+    bool limits_algorithms = false;     ///< some rule or the policy's [cuda] table limits cublasLt's algorithms
     bool changes_accumulation = false;  ///< some products of FP16 may have to add in FP32
     bool fingerprints = false;          ///< the recording keeps a fingerprint of each result
     bool finds_nonfinite = false;       ///< results are searched for the first NaN or infinity

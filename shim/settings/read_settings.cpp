@@ -247,8 +247,7 @@ void note_changed_log(const policy::Environment& environment) {
 
 struct SettingsReading {
     const Settings* previous = nullptr;  ///< settings in force before a reload; nullptr at the first reading
-    Settings* settings =
-        nullptr;  ///< the new settings; nullptr if they could not be read, or if a reload found errors
+    Settings* settings = nullptr;        ///< new settings; nullptr if reading failed, or if a reload found errors
 
     bool is_reload() const { return previous != nullptr; }
 };

@@ -123,8 +123,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* c
     const elf::ReadGuard reading;
     const std::uint64_t stamp = load_generation();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
-    LoadedObject* caller = object_containing(
-        return_address - 1);  // this address is inside the call instruction, even if that instruction ends a function
+    // return_address - 1 is inside the call instruction, even if this instruction ends a function.
+    LoadedObject* caller = object_containing(return_address - 1);
     Site* site = allocate_site(entry, return_address, caller);
     if (site == nullptr) site = obtain_shared_site(entry, caller, caller_behind_shim);
     if (is_existing_shared_site(*site)) return site;

@@ -38,8 +38,8 @@ struct ThreadContext {
     /// program. It is 0 if the text was printed, or if oneDNN has flushed its output since.
     std::uintptr_t hidden_text_return_address = 0;
     const Frame* product = nullptr;  ///< frame of the product for which `permitted_format` was noted
-    policy::AppliedFormat permitted_format =
-        policy::AppliedFormat::unchanged;  ///< format that note_permitted_format() noted
+    /// Format that note_permitted_format() noted for `product`.
+    policy::AppliedFormat permitted_format = policy::AppliedFormat::unchanged;
     std::array<char, record::log_buffer_size> log_buffer{};
 
     /// Returns true if the next call of a row of the recording is to be timed on its GPU. Otherwise counts that call.
