@@ -65,7 +65,8 @@ std::vector<LocatedLibrary> read_loader_cache() {
     return found;
 }
 
-/// Returns the libraries that the loader finds by name, in its search order: LD_LIBRARY_PATH, then its cache.
+/// Returns the libraries that the loader finds by name, in the order of its search: first LD_LIBRARY_PATH, then its
+/// cache.
 std::vector<LocatedLibrary> findable_libraries() {
     std::vector<LocatedLibrary> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");

@@ -28,12 +28,14 @@ struct BoundSymbol {
 /// The objects of one program image. A process that calls execve has several images, each with its own LoggedProcess.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;        ///< the program first
-    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, in order of time
-    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG contains `bindings`
+    std::vector<LoggedObject> objects;  ///< loaded objects, of which the first is the program
+    std::vector<std::string>
+        added_globally;  ///< objects that became RTLD_GLOBAL after the start, in the order in which they did
+    std::vector<BoundSymbol>
+        bindings;  ///< references that the loader bound; empty unless LD_DEBUG contains `bindings`
 };
 
-/// Result of running a program with LD_DEBUG.
+/// The result of running a program with LD_DEBUG.
 struct ObservedRun {
     std::string problem;  ///< reason why there is no log of the loader; empty if there is one
     ProgramEnd ended;

@@ -39,7 +39,7 @@ std::string processor_name() {
     return implementer.empty() ? std::string() : fmt::format("implementer{}, part{}", implementer, part);
 }
 
-/// Returns the version of NVIDIA's kernel module, `580.65.06`; empty if there is none.
+/// Returns the version of NVIDIA's kernel module, such as `580.65.06`; empty if the module is not loaded.
 std::string module_version() {
     std::ifstream file("/sys/module/nvidia/version");
     std::string version;

@@ -10,10 +10,11 @@ namespace fp32shim::cli {
 /// Processor of this machine, with those of its features that speed up matrix products.
 struct Processor {
     std::string architecture;
-    std::string model;                                   ///< name that the processor reports; empty: unknown
-    int cores = 0;                                       ///< cores that this process may use
-    std::vector<std::pair<std::string, bool>> features;  ///< name, and true if the feature is present, enabled by the
-                                                         ///< kernel and left by FP32_MATMUL_INSTRUCTIONS
+    std::string model;  ///< name that the processor reports; empty if it is unknown
+    int cores = 0;      ///< cores that this process may use
+    std::vector<std::pair<std::string, bool>>
+        features;  ///< name of each feature, and true if programs can use it: the processor has it, the kernel
+                   ///< enables it, and FP32_MATMUL_INSTRUCTIONS allows it
 
     bool has(const std::string& feature) const;
 };
@@ -30,7 +31,7 @@ struct Gpu {
 /// All NVIDIA GPUs of this machine, and their driver.
 struct GpuInventory {
     std::string problem;  ///< reason why no GPU can be used, such as `no NVIDIA driver`; empty if one can be used
-    std::string driver;   ///< version of the driver's kernel module; empty: unknown
+    std::string driver;   ///< version of the driver's kernel module; empty if it is unknown
     std::string cuda;     ///< newest CUDA version that the driver supports, such as `13.0`
     std::vector<Gpu> devices;
 };

@@ -44,7 +44,7 @@ struct LoadedObject {
 /// Result of looking up a reference: the object to which the loader binds the reference.
 struct SymbolResolution {
     const LoadedObject* provider = nullptr;  ///< null if no object exports the name
-    bool passes_shim = false;                ///< a preloaded shim would be found before `provider`
+    bool passes_shim = false;                ///< true if the loader would find a preloaded shim before `provider`
 };
 
 bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
@@ -326,7 +326,7 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-/// Examines the objects of one process.
+/// Examines the objects that one process loaded.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;

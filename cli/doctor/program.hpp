@@ -12,7 +12,7 @@
 
 namespace fp32shim::cli {
 
-/// The functions of one family that a loaded object calls in another object.
+/// Functions of one family (BLAS, cuBLAS or LAPACK) that a loaded object calls in another object or in itself.
 struct LibraryCalls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself

@@ -20,7 +20,7 @@ struct DoctorResult {
     std::vector<BlasLibrary> libraries;
     ExaminedSettings settings;
     std::optional<ExaminedProgram> program;
-    std::vector<Finding> findings;  ///< about the machine, the settings and the program
+    std::vector<Finding> findings;  ///< findings about the machine, the settings and the program
     std::vector<std::string> seen;  ///< products of the program that the shim will see, one line each
     std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };

@@ -27,7 +27,7 @@ struct PreloadEntry {
 /// The settings that this process's environment gives, and the findings about them.
 struct ExaminedSettings {
     policy::LoadedPolicy loaded;
-    std::vector<PreloadEntry> preloads;  ///< in the order in which they are loaded
+    std::vector<PreloadEntry> preloads;  ///< entries in the order in which they are loaded
     std::vector<Finding> findings;       ///< errors and warnings of the policy, and conflicting variables
 };
 

@@ -17,12 +17,12 @@ namespace fp32shim::cli {
 /// Decides where a JsonWriter puts line feeds and blanks.
 struct JsonLayout {
     std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
-    std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
+    std::size_t indentation = 0;  ///< number of blanks per level; if it is not 0, a blank also follows each key
 };
 /// The layout of dump_json() with an indentation of 2.
 inline constexpr JsonLayout indented_json{std::numeric_limits<std::size_t>::max(), 2};
 
-/// Collects JSON in a text, which flush() passes on. Keys must need no escapes.
+/// Collects JSON in a text, which flush() passes to a sink. Keys must not contain characters that need escapes.
 class JsonWriter {
   public:
     /// Receives a piece of text. Returns false if it could not be written.

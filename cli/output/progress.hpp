@@ -17,7 +17,8 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// Sets the numbers to show. A `total` of 0 means unknown. May be called for every item, since it is cheap.
+    /// Sets the numbers to show. A `total` of 0 means that the total is unknown. Is cheap, so it may be called for
+    /// every item.
     void show(std::size_t done, std::size_t total);
 
   private:

@@ -30,7 +30,7 @@ void say(std::string_view command, std::string_view message);
 /// from files and other processes can then neither control a terminal nor reorder its text.
 std::string printable(std::string_view text);
 
-/// Receives a text piece by piece.
+/// A function that receives a text piece by piece.
 using TextSink = std::function<void(std::string_view)>;
 
 /// Table of texts with aligned columns.

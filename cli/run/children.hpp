@@ -33,7 +33,7 @@ class RunChildrenFile {
     /// Returns the path of the file for uncovered children; empty if there is none. If no command waits for the
     /// program, the file is made when the first uncovered child starts.
     const std::string& path() const { return path_; }
-    /// Removes the file, since the program could not be started.
+    /// Removes the file. Is called if the program could not be started.
     void remove_file() const;
 
     /// Notes in the file that the shim does not cover `program`, and why.

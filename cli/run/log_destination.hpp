@@ -1,4 +1,4 @@
-// Checks a log's destination before the program starts, and finds its recordings afterwards.
+// Checks a log's destination before the program starts, and finds the log's recordings after the program has ended.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// Doubles each percent sign of a path, since the shim turns `%%` into `%`.
+/// Doubles each percent sign of a path, because the shim turns `%%` into `%`.
 std::string with_percents_doubled(const std::string& path);
 
 /// Returns true if a log of this name is a recording, which means that the name ends in `.fp32rec`.

@@ -288,8 +288,8 @@ int become_program(const ProgramLaunch& launch) {
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
-/// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
-/// empty recording.
+/// Explains why the program left no recording. If a recording was to be kept and it is certain that no call was seen,
+/// makes an empty recording.
 std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const ProgramEnd& ended) {
     const bool is_kept = !summary.kept_folder().empty();
     const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;

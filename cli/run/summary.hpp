@@ -36,7 +36,8 @@ class RunSummary {
     std::string kept_folder() const { return kept_ && kept_->problem.empty() ? kept_->path : ""; }
     /// Returns the reason why nothing is kept although it should be; empty if there is none.
     std::string why_not_kept() const { return kept_ ? kept_->problem : ""; }
-    /// Returns the end of the run, with its recordings, oldest first. Must be called after the program has ended.
+    /// Returns facts about the end of the run, with the recordings of the run, oldest first. Must be called after the
+    /// program has ended.
     RunEnding run_ending(const RunChildrenFile& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the lines of the summary, each with a line feed; empty if there is nothing to
@@ -75,7 +76,7 @@ class RunSummary {
     bool has_calls_ = false, has_unused_rule_ = false;
     bool has_single_precision_ = false;
     bool has_float32_ = false;     ///< summarize() found products of matrices that are not of float64
-    bool ran_below_fp32_ = false;  ///< summarize() found calls that did not run at FP32, or whose format is not known
+    bool ran_below_fp32_ = false;  ///< summarize() found calls that ran below FP32, or whose format is not known
     bool has_places_ = false;      ///< summarize() found calls whose place in the program was recorded
     bool needs_cpu_mode_ = false;  ///< summarize() found calls that ran as called because the CPU mode is off
     bool may_use_tf32_of_cudnn_ = false;

@@ -201,7 +201,7 @@ void print_line(const VerdictLine& line) {
     std::fflush(stdout);
 }
 
-/// On a terminal, shows on stderr what is being measured, and erases the line at the end.
+/// If stderr is a terminal, shows there what is being measured, and erases the line at the end.
 class ProgressLine {
   public:
     explicit ProgressLine(const char* step) {

@@ -65,7 +65,7 @@ std::string build_id_of(std::string_view name);
 /// not set, opens version 13, or 12 if version 13 is missing.
 Library open_cuda_library(const char* name);
 
-/// Device 0. Its primary context is current on the thread that made the object.
+/// CUDA device 0. Its primary context is current on the thread that made the object.
 class Device {
   public:
     Device();

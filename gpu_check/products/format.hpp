@@ -41,8 +41,8 @@ Complex rounded(std::complex<float> value, Rounding rounding);
 struct MeasuredRounding {
     std::string format;  // fp32, tf32, bf16, fp16, or wrong if the result is not this product at all
     std::string match;   // rounding whose reference matches, or "level" if only the size of the error was judged
-    double error =
-        0;  // distance from the product of the exact operands: rms of the difference over rms of the product
+    /// Distance from the product of the exact operands: the rms of the difference over the rms of this product.
+    double error = 0;
 };
 
 /// Finds the rounding of a result. `reference` computes the elements of `result` from operands with the given

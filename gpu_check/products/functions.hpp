@@ -59,10 +59,8 @@ CallArguments square_call(int n, const DeviceBuffer& a, const DeviceBuffer& b, c
 
 /// A row of the table: a function of cuBLAS, and how it is called.
 struct CublasFunction {
-    enum Kind {
-        by_mode,
-        by_type
-    };  ///< by_mode if the handle's math mode decides the precision, by_type if a compute type does
+    /// A function is by_mode if the handle's math mode decides its precision, and by_type if a compute type does.
+    enum Kind { by_mode, by_type };
 
     const char* name;      ///< name of the function in tests/cublas/stand_in/semantics.def
     const char* function;  ///< name of the library's function

@@ -84,7 +84,7 @@ class Float64Problem : public DeviceProblem {
     DeviceBuffer kept_bits_;  // the number of bits that cuBLAS kept
 };
 
-/// One way to ask cuBLAS for a product.
+/// One way to request a product from cuBLAS.
 struct ProductRequest {
     const char* function;  ///< name in the table of functions
     cublasMath_t mode = CUBLAS_DEFAULT_MATH;

@@ -122,7 +122,7 @@ struct GraphKernelNode {
 
 /// The type CUgraphNodeParams of cuda.h.
 struct GraphNode {
-    static constexpr std::int32_t is_kernel = 0;  ///< CU_GRAPH_NODE_TYPE_KERNEL
+    static constexpr std::int32_t is_kernel = 0;  ///< the value of CU_GRAPH_NODE_TYPE_KERNEL
     std::int32_t type;
     std::int32_t reserved[3];
     GraphKernelNode kernel;

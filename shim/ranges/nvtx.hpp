@@ -32,12 +32,8 @@ constexpr int no_tracking = -2;  ///< NVTX's name is NVTX_NO_PUSH_POP_TRACKING
 
 using GetExportTable = const void* (*)(std::uint32_t table);  ///< NVTX's name is NvtxGetExportTableFunc_t
 
-enum class MessageType : std::int32_t {
-    unknown = 0,
-    ascii = 1,
-    unicode = 2,
-    registered = 3
-};  ///< NVTX's name is nvtxMessageType_t
+/// NVTX's name is nvtxMessageType_t.
+enum class MessageType : std::int32_t { unknown = 0, ascii = 1, unicode = 2, registered = 3 };
 
 struct EventAttributes {  ///< NVTX's name is nvtxEventAttributes_t
     std::uint16_t version;

@@ -69,7 +69,7 @@ void* entry_point_of(FunctionIndex function) {
     return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
 }
 
-/// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
+/// Stores NULL for each weak reference of an object that the loader bound to the entry point of a missing function.
 void clear_weak_references(const link_map* map) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     const auto is_weak = [&](std::uint32_t symbol) {

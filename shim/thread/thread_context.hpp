@@ -71,7 +71,7 @@ T* thread_part(ThreadPart part) {
     return static_cast<T*>(made != nullptr ? made : make_thread_part(part, sizeof(T)));
 }
 
-/// Returns the key of the innermost scope of this thread; 0 outside all scopes.
+/// Returns the key of the innermost scope of this thread; 0 if no scope is open.
 inline std::uint64_t scope_key() {
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.key();
