@@ -95,8 +95,7 @@ std::string call_text_function(void* library, const std::string& name) {
     return text == nullptr ? std::string() : text;
 }
 
-/// Returns the second word of OpenBLAS's configuration text, its version: `0.3.21` in `OpenBLAS 0.3.21 DYNAMIC_ARCH
-/// …`.
+/// Returns the second word of OpenBLAS's configuration text, its version: `0.3.21` in `OpenBLAS 0.3.21 NO_LAPACKE`.
 std::string version_in(const std::string& config) {
     std::istringstream words(config);
     std::string word;
@@ -179,8 +178,8 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
-    std::set<std::string>
-        names;  // the names found so far, because the loader takes only the first library with a name
+    // The loader takes the first library with a name, so later libraries with an equal name are skipped.
+    std::set<std::string> names;
     for (const LocatedLibrary& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));

@@ -20,8 +20,7 @@ struct BlasLibrary {
     std::string version;  ///< version that the library itself reports; empty if it is unknown
     std::string kernels;  ///< type of processor for which the kernels in use were written, such as `Haswell`; empty
                           ///< if it is unknown
-    std::string
-        problem;  ///< reason why the version and the kernels could not be read from the library; empty if they could
+    std::string problem;  ///< reason why version and kernels could not be read from the library; empty if they could
 };
 
 /// Returns true if only one implementation of BLAS exports a function of this name. FlexiBLAS, for example, exports

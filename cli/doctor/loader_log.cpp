@@ -146,8 +146,7 @@ class LoaderLogReader {
     int pid_;
     std::optional<LoggedProcess> process_;
     std::set<std::string> names_;
-    std::vector<std::map<std::size_t, std::string>>
-        lines_;  // text of each object's scopes before it is split, by scope number
+    std::vector<std::map<std::size_t, std::string>> lines_;  // unsplit text of each object's scopes, by scope number
     std::size_t object_ = 0;
     std::vector<LoggedProcess> processes_;
 };

@@ -28,11 +28,9 @@ struct BoundSymbol {
 /// The objects of one program image. A process that calls execve has several images, each with its own LoggedProcess.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;  ///< loaded objects, of which the first is the program
-    std::vector<std::string>
-        added_globally;  ///< objects that became RTLD_GLOBAL after the start, in the order in which they did
-    std::vector<BoundSymbol>
-        bindings;  ///< references that the loader bound; empty unless LD_DEBUG contains `bindings`
+    std::vector<LoggedObject> objects;        ///< loaded objects, of which the first is the program
+    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, oldest first
+    std::vector<BoundSymbol> bindings;        ///< bound references; empty unless LD_DEBUG contains `bindings`
 };
 
 /// The result of running a program with LD_DEBUG.

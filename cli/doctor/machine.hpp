@@ -12,9 +12,9 @@ struct Processor {
     std::string architecture;
     std::string model;  ///< name that the processor reports; empty if it is unknown
     int cores = 0;      ///< cores that this process may use
-    std::vector<std::pair<std::string, bool>>
-        features;  ///< name of each feature, and true if programs can use it: the processor has it, the kernel
-                   ///< enables it, and FP32_MATMUL_INSTRUCTIONS allows it
+    /// Name of each feature, and true if products may use it: the processor has it, the kernel enables it, and
+    /// FP32_MATMUL_INSTRUCTIONS allows it.
+    std::vector<std::pair<std::string, bool>> features;
 
     bool has(const std::string& feature) const;
 };

@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 struct LibraryCalls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself
-    std::string family;    ///< one of `blas`, `cublas`, `lapack`
+    std::string family;    ///< `blas`, `cublas` or `lapack`
     std::vector<std::string> functions;
     std::string why;  ///< reason why the shim does not see the calls; empty if it sees them
     std::string remedy;

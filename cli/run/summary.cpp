@@ -155,8 +155,7 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
     if (!has_temporary_folder()) {
-        std::string
-            names;  // stays empty if the recordings are kept, because the commands find kept recordings by themselves
+        std::string names;  // stays empty if the recordings are kept, because commands find kept recordings
         if (kept_folder().empty())
             names = recordings.size() == 1 ? " " + quote_shell_path(recordings.front()) : " RECORDINGS";
         commands = {{"report -o report.html" + names, "all of it, as a page"},

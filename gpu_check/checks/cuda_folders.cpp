@@ -87,8 +87,8 @@ bool loader_finds(const std::string& name) {
 /// The folders to search for a library. They are searched in the order of the members.
 struct SearchFolders {
     std::string only;  ///< the only folder to search; empty if all are searched
-    Folders of_loader, named,
-        others;  ///< folders in LD_LIBRARY_PATH, folders in CUDA_PATH and CUDA_HOME, and all others
+    /// The folders in LD_LIBRARY_PATH, the folders in CUDA_PATH and CUDA_HOME, and all other folders.
+    Folders of_loader, named, others;
 };
 
 /// Returns the folder that has the file. Returns by_loader if the loader finds the file itself, and an empty text if

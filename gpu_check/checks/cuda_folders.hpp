@@ -10,8 +10,8 @@ namespace gpu {
 /// The folders with the libraries of a cuBLAS that runs on this machine.
 struct CudaFolders {
     int major = 0;  ///< major version of cuBLAS: 13 or 12
-    std::string driver, cublas,
-        cublas_lt;       ///< folders of the three libraries; "loader" if the loader finds one itself
+    /// Folders of the three libraries. The value is "loader" if the loader finds the library itself.
+    std::string driver, cublas, cublas_lt;
     std::string search;  ///< LD_LIBRARY_PATH for programs that need these libraries
 };
 

@@ -174,7 +174,7 @@ bool has_no_answer(const VerdictLine& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// Returns true if the device still multiplies. Called after a step in which a process gave no answer in time.
+/// Returns true if the device still multiplies. Is called after a step in which a process gave no answer in time.
 bool device_still_answers(CheckState& context) {
     MeasurementSettings probe = context.settings;
     probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));

@@ -15,8 +15,8 @@ namespace gpu {
 struct MatrixLayout {
     std::size_t offset = 0;  ///< offset of the first elements in bytes; the memory itself is aligned to 256 bytes
     int more_rows = 0;       ///< leading dimension minus the number of rows
-    Operation trans_a = CUBLAS_OP_N,
-              trans_b = CUBLAS_OP_N;  ///< T if a matrix lies transposed in memory; the call then transposes it
+    /// CUBLAS_OP_T if the matrix lies transposed in memory. The call then transposes the matrix.
+    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
 };
 
 /// The matrices of a product on the device, which are n×n and column-major. Derived classes fill and judge them.

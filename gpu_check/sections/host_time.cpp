@@ -98,8 +98,8 @@ void send_difference(Worker& worker, const std::string& name, const std::vector<
 
 void measure_recording_cost(Worker& worker) {
     worker.measure_row("cublasSgemm", "", [&] {
-        RecordingSwitch
-            policy;  // must be made first, because it writes the file that the library reads at its first product
+        // Must be made first, because it writes the policy file that the library reads at its first product.
+        RecordingSwitch policy;
         const Cublas& cublas = worker.cublas();
         using Sgemm = decltype(cublasSgemm_v2);
         Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");

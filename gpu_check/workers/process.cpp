@@ -59,8 +59,8 @@ struct Pipe {
 [[noreturn]] void exec_child(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
                              int errors) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG,
-          SIGKILL);  // ends the child with its parent, because Ctrl-C does not reach the child's process group
+    // Ends the child with its parent, because Ctrl-C does not reach the child's process group.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
     dup2(output, 1);

@@ -67,8 +67,8 @@ struct ProcessStartFacts {
 };
 constinit ProcessStartFacts start;
 constinit std::atomic<bool> is_to_be_recorded{false};
-constinit system::OwnDescriptor
-    children_file;  ///< the run's file for children, opened before this process changed its root
+/// The run's file for children, which is opened before this process changes its root folder.
+constinit system::OwnDescriptor children_file;
 constinit std::atomic<bool> has_another_root{false};
 
 /// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read. The

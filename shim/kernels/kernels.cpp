@@ -26,7 +26,7 @@ struct KernelCode {
     const KernelCode* next;
 };
 
-/// An image with code for a GPU that was loaded.
+/// A loaded image, which contains code for a GPU.
 struct GpuImage {
     const void* address;  ///< address of the image among an object's constants; nullptr if the image is in memory
                           ///< that may change
@@ -43,8 +43,8 @@ struct GpuImage {
 
 namespace {
 
-constinit system::ForkSafeLock
-    lock;  // held to use images and to make changes; launches of known kernels take no lock
+// Is held to use images and to change tables. A launch of a known kernel takes no lock.
+constinit system::ForkSafeLock lock;
 constinit std::atomic<bool> loses_handles{false};
 constinit std::uint64_t kernel_count = 0;
 

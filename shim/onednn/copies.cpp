@@ -251,8 +251,8 @@ bool is_verbose_variable(std::string_view name) {
 
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller) {
-    // torch also asks for MKLDNN_VERBOSE. Its file is searched for lines of oneDNN only if the settings ask for
-    // executions.
+    // torch also asks for MKLDNN_VERBOSE. The file of torch is searched for lines of oneDNN only if the settings ask
+    // for executions.
     if (system::equal(name, "MKLDNN_VERBOSE") && (!asks_for_executions() || !is_mkldnn_at(caller))) return own;
     if (has_log_file) {
         const system::ErrnoAndFloatGuard kept;

@@ -46,7 +46,7 @@ bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) 
 }
 
 /// Removes the owner's innermost scope from the stack. Scopes inside it stay open, as if it had never been opened.
-/// Does nothing if the owner has no scope, because a signal handler may open and close scopes while this thread does.
+/// Does nothing if the owner has no scope, which can happen because a signal handler may close scopes meanwhile.
 void ScopeStack::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
     std::size_t removed = last;

@@ -76,8 +76,8 @@ class ScopeStack {
 
     std::uint64_t key_ = 0;
     std::size_t depth_ = 0;
-    std::array<Scope, 1 + scope_depth_limit + range_depth_limit>
-        scopes_{};  ///< scopes_[0] has the values outside every scope
+    /// The open scopes. scopes_[0] has the values that are in force outside every scope.
+    std::array<Scope, 1 + scope_depth_limit + range_depth_limit> scopes_{};
     std::array<OwnerScopeCounts, scope_owner_limit> owner_counts_{};
     std::array<char, scope_label_limit> labels_{};
 };

@@ -37,8 +37,8 @@ struct SettingsContext {
 /// call's location.
 struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
-    bool forward_everything =
-        false;  ///< every call is forwarded, because of FP32_MATMUL_DISABLE=1 or elevated rights
+    /// Every call is forwarded unchanged, because of FP32_MATMUL_DISABLE=1 or elevated rights.
+    bool forward_everything = false;
     bool lacks_module_paths = false;    ///< some rule depends on scopes, but modules of PyTorch open none
     bool reads_python_lines = false;    ///< the lines of Python that lead to a call are read
     bool audits = false;                ///< some calls are audited, or the results of audits decide some calls

@@ -130,7 +130,8 @@ void forget_unloaded_objects() {
         const elf::ReadGuard reading;
         if (!mark_unloaded_objects()) return;
     }
-    // Sites are marked first, because a freed entry point may be reused at once, and called from the same address.
+    // Call sites are marked as dead first, because a freed entry point may be reused at once, and called from the
+    // same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.caller_behind_shim))
             site.return_address.store(0, std::memory_order_release);

@@ -77,7 +77,7 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
         std::uintptr_t old = site->return_address.load(std::memory_order_relaxed);
         if (!is_live_return_address(old) ||
             !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
-            continue;  // another thread has taken over this site
+            continue;  // another thread was faster
         site->kept_return_address.store(return_address, std::memory_order_relaxed);
         return site;
     }

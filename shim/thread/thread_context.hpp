@@ -32,8 +32,7 @@ struct ThreadContext {
     bool writes_every_call = false;         ///< true if every call gets an event in `recording`
     ScopeStack scopes;                      ///< its key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< number of calls that might have been audited (see audit/groups.hpp)
-    std::array<std::span<char>, thread_part_count>
-        parts{};  ///< memory of each part; empty until the part is first used
+    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty before its first use
     /// Return address of the last call by which oneDNN printed on this thread, if the shim hid the text from the
     /// program. It is 0 if the text was printed, or if oneDNN has flushed its output since.
     std::uintptr_t hidden_text_return_address = 0;
