@@ -28,7 +28,7 @@ int set_verbose(std::string_view name, int level, void* return_address) {
 
 FP32SHIM_SET_VERBOSE("dnnl_set_verbose", set_verbose_of_onednn)
 FP32SHIM_SET_VERBOSE("mkldnn_set_verbose", set_verbose_of_mkldnn)
-// Symbol of int torch_ipex::utils::onednn_set_verbose(int level)
+// The mangled name of int torch_ipex::utils::onednn_set_verbose(int level)
 FP32SHIM_SET_VERBOSE("_ZN10torch_ipex5utils18onednn_set_verboseEi", set_verbose_of_torch_ipex)
-// Symbol of int torch::verbose::_mkldnn_set_verbose(int level)
+// The mangled name of int torch::verbose::_mkldnn_set_verbose(int level)
 FP32SHIM_SET_VERBOSE("_ZN5torch7verbose19_mkldnn_set_verboseEi", set_verbose_of_torch)

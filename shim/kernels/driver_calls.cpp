@@ -33,7 +33,7 @@ constinit std::atomic<bool> misses_kernels{false};
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
 /// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes
-/// the launch. If the program makes the launch, a signal handler may have left a product by siglongjmp.
+/// the launch. A launch by another library does not count, because the product may have been left by siglongjmp.
 bool is_inside_product(const Site& site, const Frame& frame) {
     return running.provider != nullptr && &frame < running.frame &&
            (site.caller == running.provider || site.caller_name().starts_with("libcublas"));
